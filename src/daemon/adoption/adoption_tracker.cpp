@@ -32,7 +32,7 @@ std::vector<unsigned> last_shares(const Device& device, const std::vector<unsign
 
 }  // namespace
 
-AdoptedDevices::News AdoptedDevices::take(std::map<std::string, Adoption> found) {
+AdoptedDevices::News AdoptedDevices::merge(std::map<std::string, Adoption> found) {
   News news;
   strangers_.clear();
   const std::map<Name, bool> had_stale = std::exchange(stale_, {});
@@ -65,7 +65,7 @@ AdoptedDevices::News AdoptedDevices::take(std::map<std::string, Adoption> found)
   return news;
 }
 
-AdoptedDevices::News AdoptedDevices::learn(const Holdings& holdings, bool final) {
+AdoptedDevices::News AdoptedDevices::update(const Holdings& holdings, bool final) {
   News news;
   for (const auto& [resource, ids] : ids_) {
     for (const std::string& id : ids) {
@@ -208,9 +208,9 @@ void AdoptionTracker::prepare(bool may_be_new, const std::function<void(HeldIds 
                           }));
 }
 
-void AdoptionTracker::take(std::map<std::string, Adoption> found) {
+void AdoptionTracker::merge(std::map<std::string, Adoption> found) {
   reloaded_ = false;
-  AdoptedDevices::News news = devices_.take(std::move(found));
+  AdoptedDevices::News news = devices_.merge(std::move(found));
   const bool adopts = !news.adopted.empty() || !news.moved.empty();
   untold_.push_back(std::move(news));
   // A checkpoint may hold what is long over: the kubelet writes it when it gives devices.
@@ -242,7 +242,7 @@ void AdoptionTracker::on_answer(const PodResources::Answer& answer) {
   asking_ = false;
   // Queries again soon: the answer is complete once the kubelet has settled.
   if (!answer.complete) pause_.reset();
-  if (answer.holdings) untold_.push_back(devices_.learn(*answer.holdings, answer.complete));
+  if (answer.holdings) untold_.push_back(devices_.update(*answer.holdings, answer.complete));
   if (devices_.open()) {
     again_.arm(pause_.next());
   } else {

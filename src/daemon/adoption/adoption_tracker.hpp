@@ -45,10 +45,10 @@ class AdoptedDevices final : public Overlay {
   };
 
   // What a look has found, of all the resources that it has seen.
-  News take(std::map<std::string, Adoption> found);
+  News merge(std::map<std::string, Adoption> found);
   // Who holds what now: an id that nobody holds is adopted no longer. final: the answer may be taken at its
   // word; otherwise it only names those who hold.
-  News learn(const Holdings& holdings, bool final);
+  News update(const Holdings& holdings, bool final);
   // The checkpoint has been read anew: what is over may have begun again.
   void read_again() { over_.clear(); }
 
@@ -101,7 +101,7 @@ class AdoptionTracker {
   // which pods have got something since the checkpoint was read last.
   void prepare(bool may_be_new, const std::function<void(HeldIds held)>& done);
   // What a look has found.
-  void take(std::map<std::string, Adoption> found);
+  void merge(std::map<std::string, Adoption> found);
   // A device has other nodes under its id: what is known of answers has to be as new as this.
   void read_anew() { since_ = Clock::now(); }
   // The lists with that are out: the log may be told.

@@ -28,8 +28,8 @@ Inventory newer(const Inventory& former, Inventory list) {
 
 }  // namespace
 
-std::vector<DeviceTracker::Listing> DeviceTracker::take(std::map<std::string, Seen> seen,
-                                                        Clock::time_point now, const Terms& terms) {
+std::vector<DeviceTracker::Listing> DeviceTracker::update(std::map<std::string, Seen> seen,
+                                                          Clock::time_point now, const Terms& terms) {
   for (const auto& [resource, row] : rows_) seen.try_emplace(resource);
   complete_ = true;
   crowded_ = false;
@@ -114,7 +114,7 @@ bool DeviceTracker::stays(const Row& row, const Device& device, Clock::time_poin
   return true;
 }
 
-void DeviceTracker::note_held(const std::string& resource) {
+void DeviceTracker::record_held(const std::string& resource) {
   if (const auto row = rows_.find(resource); row != rows_.end()) row->second.ever_held = true;
 }
 
@@ -132,7 +132,7 @@ std::map<std::string, Inventory> DeviceTracker::lists() const {
   return lists;
 }
 
-void DeviceTracker::learn(const PodResources::Answer& answer, Clock::time_point now) {
+void DeviceTracker::record_holders(const PodResources::Answer& answer, Clock::time_point now) {
   asking_ = false;
   question_.reset();
   asked_ = answer.asked;

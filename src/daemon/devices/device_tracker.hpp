@@ -62,12 +62,12 @@ class DeviceTracker {
   // begins with all of its devices, or the kubelet would take those of running pods away: until none is
   // waited for, a new one has no list. Nor has one that would be more than kMostResources with those that are
   // remembered.
-  std::vector<Listing> take(std::map<std::string, Seen> seen, Clock::time_point now, const Terms& terms);
+  std::vector<Listing> update(std::map<std::string, Seen> seen, Clock::time_point now, const Terms& terms);
   // Those that are others because an overlay is. A device that comes back into service is as well as it is,
   // and has not flapped.
   std::vector<Listing> reapply_overlays();
   // A container has got one of its devices.
-  void note_held(const std::string& resource);
+  void record_held(const std::string& resource);
   // It ends, and what it has listed is forgotten.
   void drop(const std::string& resource);
 
@@ -84,10 +84,10 @@ class DeviceTracker {
   // Who holds what is to be asked: a question that is put at that time or later tells. nullopt: it is not, or
   // it is being asked. Until there is an answer, nothing is forgotten.
   std::optional<Clock::time_point> question() const { return asking_ ? std::nullopt : question_; }
-  void ask() { asking_ = true; }
+  void begin_query() { asking_ = true; }
   // Records the answer for the next take(). Without holdings, devices that were held are held. An answer that
   // is not complete keeps every device until a later one.
-  void learn(const PodResources::Answer& answer, Clock::time_point now);
+  void record_holders(const PodResources::Answer& answer, Clock::time_point now);
 
  private:
   struct Row {

@@ -49,12 +49,12 @@ HeldDevices::HeldDevices(EventLoop& loop, Log& log, std::function<void(HoldingsR
     : log_(log),
       read_(std::move(read)),
       changed_(std::move(changed)),
-      again_(loop, [this] { ask(); }),
-      relay_(loop, [this] { look(); }),
+      again_(loop, [this] { query(); }),
+      relay_(loop, [this] { refresh(); }),
       ledger_(std::make_shared<Ledger>([poster = loop.poster(), given = lifetime_.bound([this] {
         pause_.reset();
         again_.arm(kFirstPause);
-        look();
+        refresh();
       })] { poster(given); })) {}
 
 void HeldDevices::list(const std::string& resource, std::span<const Device> devices,
@@ -65,9 +65,9 @@ void HeldDevices::list(const std::string& resource, std::span<const Device> devi
   if (ledger_->version() != version_) relay_.arm(std::chrono::milliseconds(0));
 }
 
-void HeldDevices::learn_first(const Checkpoint& checkpoint, bool reloaded) {
+void HeldDevices::load_holds(const Checkpoint& checkpoint, bool reloaded) {
   if (std::exchange(told_, true) && !reloaded) return;
-  ledger_->learn(holds_of(checkpoint), Clock::time_point::min(), Clock::now());
+  ledger_->update_holds(holds_of(checkpoint), Clock::time_point::min(), Clock::now());
   again_.arm(kFirstPause);
 }
 
@@ -77,7 +77,7 @@ bool HeldDevices::held(const std::string& resource, const std::string& id) {
   return true;
 }
 
-void HeldDevices::ask() {
+void HeldDevices::query() {
   if (std::exchange(asking_, true)) return;
   read_(lifetime_.bound([this](const PodResources::Answer& answer) { on_answer(answer); }));
 }
@@ -88,22 +88,22 @@ void HeldDevices::on_answer(const PodResources::Answer& answer) {
   if (!answer.complete) pause_.reset();
   if (answer.holdings) {
     told_ = true;
-    ledger_->learn(holds_of(*answer.holdings), answer.complete ? answer.asked : Clock::time_point::min(),
-                   Clock::now());
-    tell_doubles(*answer.holdings);
+    ledger_->update_holds(holds_of(*answer.holdings),
+                          answer.complete ? answer.asked : Clock::time_point::min(), Clock::now());
+    log_double_holds(*answer.holdings);
   } else {
-    ledger_->look(Clock::now());
+    ledger_->refresh(Clock::now());
   }
   if (!ledger_->open()) pause_.reset();
-  look();
+  refresh();
 }
 
-void HeldDevices::look() {
+void HeldDevices::refresh() {
   if (ledger_->open() && !again_.armed() && !asking_) again_.arm(pause_.next());
   if (std::exchange(version_, ledger_->version()) != version_) changed_();
 }
 
-void HeldDevices::tell_doubles(const Holdings& holdings) {
+void HeldDevices::log_double_holds(const Holdings& holdings) {
   std::set<Ledger::Name> doubles;
   for (const auto& [resource, holders] : holdings) {
     const HoldersOfIds::Held* one = nullptr;

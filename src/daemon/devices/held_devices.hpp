@@ -38,15 +38,15 @@ class HeldDevices {
             const std::map<std::string, std::vector<std::string>>& units_elsewhere = {});
   // Counts the holds of the checkpoint until the kubelet has answered, and again after a reload: a device
   // that was shared until then may be held.
-  void learn_first(const Checkpoint& checkpoint, bool reloaded = false);
+  void load_holds(const Checkpoint& checkpoint, bool reloaded = false);
   // Does a pod hold the device? Asked of the kubelet anew: it may have gone.
   bool held(const std::string& resource, const std::string& id);
 
  private:
-  void ask();
+  void query();
   void on_answer(const PodResources::Answer& answer);
-  void tell_doubles(const Holdings& holdings);
-  void look();
+  void log_double_holds(const Holdings& holdings);
+  void refresh();
 
   Log& log_;
   const std::function<void(HoldingsReader::Done done)> read_;

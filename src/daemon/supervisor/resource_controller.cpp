@@ -44,7 +44,7 @@ void ResourceController::set_where(const Configs& configs) {
 void ResourceController::prepare(const std::function<void(HeldIds held)>& then) {
   const AllocationSpec& spec = *config_.spec;
   adoption_.prepare(!spec.name.literal() || spec.rename_shared, [this, then](HeldIds held) {
-    if (held.checkpoint) held_.learn_first(*held.checkpoint, held.reloaded);
+    if (held.checkpoint) held_.load_holds(*held.checkpoint, held.reloaded);
     then(std::move(held));
   });
 }
@@ -100,7 +100,7 @@ ResourceController::Clock::time_point ResourceController::found(EntryScan& entry
     if (first && !found.scan.not_yet.empty()) {
       found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
     } else if (auto devices = group_.take(entry, found, tracker_.lists())) {
-      adoption_.take(std::move(found.adoptions));
+      adoption_.merge(std::move(found.adoptions));
       listings = take(std::move(*devices));
       check_drift(found.others);
     }
@@ -142,13 +142,13 @@ std::vector<DeviceTracker::Listing> ResourceController::take(DevicesOf resources
     seen[name] = {.devices = std::move(resource.second), .waits_until = checks_.waits_until(name)};
   }
   publisher_.for_each_resource([&](const Resource& resource) {
-    if (!seen.contains(resource.name()) && resource.has_given()) tracker_.note_held(resource.name());
+    if (!seen.contains(resource.name()) && resource.has_given()) tracker_.record_held(resource.name());
   });
   const DeviceTracker::Terms terms{
       .forget_after = config_.spec->forget_after,
       .held = [this](const std::string& resource, const std::string& id) { return held_.held(resource, id); },
       .named_after_devices = !config_.spec->name.literal()};
-  std::vector<DeviceTracker::Listing> listings = tracker_.take(std::move(seen), Clock::now(), terms);
+  std::vector<DeviceTracker::Listing> listings = tracker_.update(std::move(seen), Clock::now(), terms);
   group_.rest_drained(tracker_.lists());
   ask_for_holders();
   return listings;
@@ -157,9 +157,9 @@ std::vector<DeviceTracker::Listing> ResourceController::take(DevicesOf resources
 void ResourceController::ask_for_holders() {
   const auto since = tracker_.question();
   if (!since) return;
-  tracker_.ask();
+  tracker_.begin_query();
   link_.holdings().read(*since, lifetime_.bound([this](const PodResources::Answer& answer) {
-    tracker_.learn(answer, Clock::now());
+    tracker_.record_holders(answer, Clock::now());
     request_scan();
     link_.note_answer(answer);
   }));

@@ -102,7 +102,7 @@ std::string Ledger::give(const std::string& resource, std::span<const std::strin
   return {};
 }
 
-void Ledger::learn(const Holds& holds, Clock::time_point asked, Clock::time_point now) {
+void Ledger::update_holds(const Holds& holds, Clock::time_point asked, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   std::map<Name, Given> held;
   for (const auto& [name, who] : holds) {
@@ -130,7 +130,7 @@ void Ledger::lead(const std::string& resource, const std::map<std::string, std::
   if (concerned) recompute(now);
 }
 
-void Ledger::look(Clock::time_point now) {
+void Ledger::refresh(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   recompute(now);
 }

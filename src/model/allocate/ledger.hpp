@@ -45,7 +45,7 @@ class Ledger final : public Overlay {
   // the devices. Returns why not, as a sentence, if another container has some of their hardware; else empty.
   std::string give(const std::string& resource, std::span<const std::string> ids, Clock::time_point now);
   // Who holds what, by the answer to a question that was put then.
-  void learn(const Holds& holds, Clock::time_point asked, Clock::time_point now);
+  void update_holds(const Holds& holds, Clock::time_point asked, Clock::time_point now);
 
   // To which hardware of others leads what containers were given for the resource's devices, by the device's
   // id: whoever holds the device has that, too.
@@ -53,7 +53,7 @@ class Ledger final : public Overlay {
             Clock::time_point now);
 
   // The container that was being admitted may have been by now.
-  void look(Clock::time_point now);
+  void refresh(Clock::time_point now);
 
   // Another number when devices are blocked that were not, or the other way round.
   std::uint64_t version() const;

@@ -34,7 +34,7 @@ Device with(const AdoptedDevices& adopted, Device device, const std::string& res
 TEST_CASE("a device that is adopted is Unhealthy, and says who holds it") {
   AdoptedDevices adopted;
   CHECK_FALSE(adopted.open());
-  const auto news = adopted.take({{kA, held({{"amy", "X"}})}});
+  const auto news = adopted.merge({{kA, held({{"amy", "X"}})}});
   REQUIRE(news.adopted.size() == 1);
   CHECK(news.adopted[0].device == AdoptedDevices::Name{kA, "amy"});
   CHECK(news.adopted[0].holder.id == "X");
@@ -49,27 +49,27 @@ TEST_CASE("a device that is adopted is Unhealthy, and says who holds it") {
   CHECK(with(adopted, {.id = "amy", .trouble = "sick"}).reason() ==
         "held by uid since before plughost, as X; and by itself: sick");
   // The kubelet knows the pod's name; by the checkpoint's word it has none.
-  CHECK(adopted.learn({{kA, {{"X", {.pod_namespace = "", .pod = "uid", .container = "main"}}}}}, true)
+  CHECK(adopted.update({{kA, {{"X", {.pod_namespace = "", .pod = "uid", .container = "main"}}}}}, true)
             .over.empty());
   CHECK(with(adopted, {.id = "amy"}).reason() == "held by uid since before plughost, as X");
-  CHECK(adopted.learn(holds(kA, {"X"}), true).over.empty());
+  CHECK(adopted.update(holds(kA, {"X"}), true).over.empty());
   CHECK(with(adopted, {.id = "amy"}).reason() == "held by default/pod since before plughost, as X");
   // It is told once.
-  CHECK(adopted.take({{kA, held({{"amy", "X"}})}}).adopted.empty());
+  CHECK(adopted.merge({{kA, held({{"amy", "X"}})}}).adopted.empty());
 }
 
 TEST_CASE("when nobody holds the id any more the device is as well as it is, whatever the checkpoint says") {
   AdoptedDevices adopted;
-  adopted.take({{kA, held({{"amy", "X"}, {"bob", "Y"}})}});
-  const auto news = adopted.learn(holds(kA, {"Y"}), true);
+  adopted.merge({{kA, held({{"amy", "X"}, {"bob", "Y"}})}});
+  const auto news = adopted.update(holds(kA, {"Y"}), true);
   REQUIRE(news.over.size() == 1);
   CHECK(news.over[0] == AdoptedDevices::Name{kA, "X"});
   CHECK(with(adopted, {.id = "amy"}).healthy());
   CHECK_FALSE(with(adopted, {.id = "bob"}).healthy());
-  CHECK(adopted.take({{kA, held({{"amy", "X"}, {"bob", "Y"}})}}).adopted.empty());
+  CHECK(adopted.merge({{kA, held({{"amy", "X"}, {"bob", "Y"}})}}).adopted.empty());
   CHECK(with(adopted, {.id = "amy"}).healthy());
   CHECK(adopted.ids().at(kA) == std::set<std::string>{"Y"});
-  CHECK(adopted.learn(holds(kB, {"Y"}), true).over.size() == 1);
+  CHECK(adopted.update(holds(kB, {"Y"}), true).over.size() == 1);
   CHECK_FALSE(adopted.open());
   CHECK(adopted.ids().empty());
   CHECK(with(adopted, {.id = "bob"}).healthy());
@@ -77,47 +77,47 @@ TEST_CASE("when nobody holds the id any more the device is as well as it is, wha
 
 TEST_CASE("an answer that may be too early ends nothing, but names who holds") {
   AdoptedDevices adopted;
-  adopted.take({{kA, held({{"amy", "X"}, {"bob", "Y"}})}});
-  CHECK(adopted.learn(holds(kA, {"X"}), false).over.empty());
+  adopted.merge({{kA, held({{"amy", "X"}, {"bob", "Y"}})}});
+  CHECK(adopted.update(holds(kA, {"X"}), false).over.empty());
   CHECK(with(adopted, {.id = "amy"}).reason() == "held by default/pod since before plughost, as X");
   CHECK(with(adopted, {.id = "bob"}).reason() == "held by uid since before plughost, as Y");
 }
 
 TEST_CASE("a checkpoint that is read anew may hold again what was over") {
   AdoptedDevices adopted;
-  adopted.take({{kA, held({{"amy", "X"}})}});
-  adopted.learn({}, true);
+  adopted.merge({{kA, held({{"amy", "X"}})}});
+  adopted.update({}, true);
   adopted.read_again();
-  CHECK(adopted.take({{kA, held({{"amy", "X"}})}}).adopted.size() == 1);
+  CHECK(adopted.merge({{kA, held({{"amy", "X"}})}}).adopted.size() == 1);
   CHECK_FALSE(with(adopted, {.id = "amy"}).healthy());
 }
 
 TEST_CASE("an adopted device that is not there for a while is adopted when it is back") {
   AdoptedDevices adopted;
-  adopted.take({{kA, held({{"amy", "X"}})}});
-  adopted.take({{kA, Adoption()}});
+  adopted.merge({{kA, held({{"amy", "X"}})}});
+  adopted.merge({{kA, Adoption()}});
   CHECK(with(adopted, {.id = "amy"}).healthy());
   CHECK(adopted.ids().at(kA).contains("X"));
-  adopted.take({});
+  adopted.merge({});
   CHECK(adopted.ids().at(kA).contains("X"));
-  CHECK(adopted.take({{kA, held({{"amy", "X"}})}}).adopted.empty());
+  CHECK(adopted.merge({{kA, held({{"amy", "X"}})}}).adopted.empty());
   CHECK_FALSE(with(adopted, {.id = "amy"}).healthy());
 }
 
 TEST_CASE("a device that several hold is nobody's before the last of them has gone") {
   AdoptedDevices adopted;
-  adopted.take({{kA, held({{"amy", "X"}, {"amy", "Y"}, {"amy", "Z"}})}});
+  adopted.merge({{kA, held({{"amy", "X"}, {"amy", "Y"}, {"amy", "Z"}})}});
   CHECK(with(adopted, {.id = "amy"}).reason() == "held by uid since before plughost, as X, and by 2 more");
-  adopted.learn(holds(kA, {"Y"}), true);
+  adopted.update(holds(kA, {"Y"}), true);
   CHECK(with(adopted, {.id = "amy"}).reason() == "held by default/pod since before plughost, as Y");
-  adopted.learn({}, true);
+  adopted.update({}, true);
   CHECK(with(adopted, {.id = "amy"}).healthy());
 }
 
 TEST_CASE("of a device with shares as many are taken as are held, the last that are free") {
   const auto taken = [](Adoption adoption, unsigned replicas) {
     AdoptedDevices adopted;
-    adopted.take({{kA, std::move(adoption)}});
+    adopted.merge({{kA, std::move(adoption)}});
     return with(adopted, {.id = "gpu", .replicas = replicas});
   };
   using Shares = std::vector<unsigned>;
@@ -147,11 +147,11 @@ TEST_CASE("of a device with shares as many are taken as are held, the last that 
 TEST_CASE("who holds an adopted id is asked under the name that the resource has with other sharing, too") {
   for (const auto& [listed, asked] : {std::pair(kA + ".shared", kA), std::pair(kA, kA + ".shared")}) {
     AdoptedDevices adopted;
-    adopted.take({{listed, held({{"gpu", "gpu"}})}});
-    CHECK(adopted.learn(holds(asked, {"gpu"}), true).over.empty());
+    adopted.merge({{listed, held({{"gpu", "gpu"}})}});
+    CHECK(adopted.update(holds(asked, {"gpu"}), true).over.empty());
     CHECK(with(adopted, {.id = "gpu"}, listed).reason() ==
           "held by default/pod since before plughost, as gpu");
-    CHECK(adopted.learn(holds(asked, {"other"}), true).over.size() == 1);
+    CHECK(adopted.update(holds(asked, {"other"}), true).over.size() == 1);
     CHECK(with(adopted, {.id = "gpu"}, listed).healthy());
   }
 }
@@ -164,23 +164,23 @@ TEST_CASE("a stranger is told of once, when somebody says that it is held") {
       adoption.strangers.push_back({.id = id, .pod_uid = "uid", .container = "main"});
     return std::map<std::string, Adoption>{{kA, adoption}};
   };
-  CHECK(adopted.take(found()).strangers.empty());
+  CHECK(adopted.merge(found()).strangers.empty());
   CHECK(adopted.open());
-  CHECK(adopted.learn({}, false).strangers.empty());
+  CHECK(adopted.update({}, false).strangers.empty());
   CHECK(adopted.open());
-  const auto news = adopted.learn(holds(kA, {"X"}), true);
+  const auto news = adopted.update(holds(kA, {"X"}), true);
   REQUIRE(news.strangers.size() == 1);
   CHECK(news.strangers[0].first == AdoptedDevices::Name{kA, "X"});
   CHECK(news.strangers[0].second.pod == "pod");
   CHECK(news.over.empty());
   CHECK_FALSE(adopted.open());
-  adopted.take(found());
+  adopted.merge(found());
   CHECK_FALSE(adopted.open());
   // One whose device turns up after all is none.
   adopted.read_again();
-  adopted.take(found());
+  adopted.merge(found());
   CHECK(adopted.open());
-  adopted.take({});
+  adopted.merge({});
   CHECK_FALSE(adopted.open());
 }
 
@@ -188,10 +188,10 @@ TEST_CASE("the resource's own ids are remembered") {
   AdoptedDevices adopted;
   Adoption own;
   own.own = ids({"a"});
-  adopted.take({{kA, own}});
+  adopted.merge({{kA, own}});
   own.own = ids({"b"});
-  adopted.take({{kA, own}, {kB, own}});
-  adopted.take({});
+  adopted.merge({{kA, own}, {kB, own}});
+  adopted.merge({});
   CHECK(std::ranges::equal(*adopted.own().at(kA), std::vector{"a", "b"}));
   CHECK(std::ranges::equal(*adopted.own().at(kB), std::vector{"b"}));
   CHECK_FALSE(adopted.open());
@@ -206,7 +206,7 @@ TEST_CASE("a device that has other nodes than its container was given is Unhealt
         {.holder = {"amy", "uid", "main"}, .given = {"/dev/0", "/dev/1"}, .now = now, .units = {"/sys/0"}}};
     return std::map<std::string, Adoption>{{kA, adoption}};
   };
-  const auto news = adopted.take(stale("/dev/2"));
+  const auto news = adopted.merge(stale("/dev/2"));
   REQUIRE(news.moved.size() == 1);
   CHECK(news.moved[0].first == AdoptedDevices::Name{kA, "amy"});
   CHECK(news.adopted.empty());
@@ -219,25 +219,25 @@ TEST_CASE("a device that has other nodes than its container was given is Unhealt
   CHECK(with(adopted, {.id = "bob"}).healthy());
   CHECK(adopted.units_elsewhere(kA) == std::map<std::string, std::vector<std::string>>{{"amy", {"/sys/0"}}});
   CHECK(adopted.units_elsewhere(kB).empty());
-  adopted.learn(holds(kA, {"amy"}), true);
+  adopted.update(holds(kA, {"amy"}), true);
   CHECK(with(adopted, {.id = "amy"}).reason().starts_with("default/pod was given"));
-  CHECK(adopted.take(stale("/dev/2")).moved.empty());
-  adopted.learn({}, false);
+  CHECK(adopted.merge(stale("/dev/2")).moved.empty());
+  adopted.update({}, false);
   CHECK(adopted.open());
-  adopted.learn({}, true);
+  adopted.update({}, true);
   CHECK_FALSE(adopted.open());
   CHECK(adopted.units_elsewhere(kA).empty());
   CHECK(with(adopted, {.id = "amy"}).healthy());
-  adopted.take(stale("/dev/2"));  // the checkpoint has it still
+  adopted.merge(stale("/dev/2"));  // the checkpoint has it still
   CHECK(with(adopted, {.id = "amy"}).healthy());
   adopted.read_again();
-  CHECK(adopted.take(stale("")).moved.empty());  // it has all nodes of the device, and one of another
+  CHECK(adopted.merge(stale("")).moved.empty());  // it has all nodes of the device, and one of another
   CHECK(adopted.open());
   CHECK(with(adopted, {.id = "amy"}).healthy());
   CHECK_FALSE(adopted.units_elsewhere(kA).empty());
-  CHECK(adopted.take(stale("/dev/3")).moved.size() == 1);
-  CHECK(adopted.take(stale("")).moved.empty());
-  CHECK(adopted.take(stale("/dev/3")).moved.empty());  // it was told
+  CHECK(adopted.merge(stale("/dev/3")).moved.size() == 1);
+  CHECK(adopted.merge(stale("")).moved.empty());
+  CHECK(adopted.merge(stale("/dev/3")).moved.empty());  // it was told
 }
 
 TEST_CASE("of a device with shares those are Unhealthy that were given other nodes") {
@@ -245,7 +245,7 @@ TEST_CASE("of a device with shares those are Unhealthy that were given other nod
   Adoption adoption;
   adoption.stale["amy"] = {
       {.holder = {"amy::1", "uid", "main"}, .share = 1, .given = {"/dev/0"}, .now = "/dev/2"}};
-  adopted.take({{kA, adoption}});
+  adopted.merge({{kA, adoption}});
   const Device amy = with(adopted, {.id = "amy", .replicas = 3});
   CHECK(amy.healthy_shares() == 2);
   CHECK_FALSE(amy.healthy_share(1));

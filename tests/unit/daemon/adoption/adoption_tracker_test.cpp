@@ -48,7 +48,7 @@ struct Rig {
   void adopt() {
     Adoption adoption;
     adoption.devices["amy"] = {{.id = "X", .pod_uid = "u", .container = "c"}};
-    adoption.take({{kA, adoption}});
+    adoption.merge({{kA, adoption}});
   }
   bool asked(std::size_t times) {
     return test::run_until(process.loop, [&] { return kubelet.calls().size() >= times; });
@@ -72,7 +72,7 @@ TEST_CASE("adopting: the checkpoint is read for the first look, and not again fo
     const HeldIds held = rig.prepare();
     CHECK(held.checkpoint->pod_devices.empty());
     CHECK(held.reloaded);
-    rig.adoption.take({});
+    rig.adoption.merge({});
     CHECK_FALSE(rig.prepare().reloaded);
   }
 }

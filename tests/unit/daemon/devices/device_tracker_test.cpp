@@ -47,7 +47,7 @@ struct Listed {
 
   std::vector<DeviceTracker::Listing> take(std::map<std::string, DeviceTracker::Seen> seen,
                                            Clock::time_point now) {
-    return tracker.take(std::move(seen), now, terms);
+    return tracker.update(std::move(seen), now, terms);
   }
   // What is listed of kA when these are there.
   std::string see(std::initializer_list<const char*> ids, Clock::time_point now) {
@@ -57,8 +57,8 @@ struct Listed {
     return text_of(tracker.listed(kA));
   }
   void learn(const Holdings& holdings, Clock::time_point asked) {
-    tracker.learn({.holdings = std::make_shared<const Holdings>(holdings), .complete = true, .asked = asked},
-                  asked);
+    tracker.record_holders(
+        {.holdings = std::make_shared<const Holdings>(holdings), .complete = true, .asked = asked}, asked);
   }
 };
 
@@ -138,7 +138,7 @@ TEST_CASE(
   CHECK(entry.see({"b"}, kStart + 61s) == "a! b");
   REQUIRE(entry.tracker.question());
   CHECK(*entry.tracker.question() == kStart + 61s);
-  entry.tracker.ask();
+  entry.tracker.begin_query();
   CHECK_FALSE(entry.tracker.question());
   CHECK(entry.see({"b"}, kStart + 62s) == "a! b");
   CHECK_FALSE(entry.tracker.question());
@@ -156,7 +156,7 @@ TEST_CASE("an answer to a question that was put before a device was due says not
   entry.see({}, kStart + 10s);
   entry.see({}, kStart + 60s);
   CHECK(*entry.tracker.question() == kStart + 60s);
-  entry.tracker.ask();
+  entry.tracker.begin_query();
   entry.learn({}, kStart + 60s);
   CHECK(entry.see({}, kStart + 70s) == "b!");
   CHECK(*entry.tracker.question() == kStart + 70s);
@@ -214,11 +214,11 @@ TEST_CASE("while the kubelet does not tell, who was held is held, and time alone
   CHECK(entry.see({}, kStart + 61s) == "free! held!");
   entry.see({}, kStart + 62s);
   REQUIRE(entry.tracker.question());
-  entry.tracker.learn({.asked = kStart + 62s}, kStart + 62s);
+  entry.tracker.record_holders({.asked = kStart + 62s}, kStart + 62s);
   CHECK(entry.see({}, kStart + 63s) == "free! held!");
   CHECK(entry.tracker.next_change() == kStart + 66s);
   entry.see({}, kStart + 121s);
-  entry.tracker.learn({.asked = kStart + 121s}, kStart + 121s);
+  entry.tracker.record_holders({.asked = kStart + 121s}, kStart + 121s);
   CHECK(entry.see({}, kStart + 122s) == "held!");
   entry.learn({}, kStart + 130s);
   CHECK(entry.see({}, kStart + 130s).empty());
@@ -311,13 +311,13 @@ TEST_CASE("a resource that is named after its devices and was never held goes wi
     CHECK(entry.see({}, kStart + 62s).empty());
   }
   SUBCASE("unless a container has got one before") {
-    entry.tracker.note_held(kA);
+    entry.tracker.record_held(kA);
     entry.see({}, kStart + 3s);
     entry.learn({}, kStart + 3s);
     CHECK(entry.see({}, kStart + 60s) == "a! b!");
   }
   SUBCASE("and where the kubelet does not tell, when its time is over") {
-    entry.tracker.learn({.asked = kStart + 2s}, kStart + 2s);
+    entry.tracker.record_holders({.asked = kStart + 2s}, kStart + 2s);
     CHECK(entry.see({}, kStart + 3s) == "a! b!");
     CHECK_FALSE(entry.tracker.question());
     CHECK(entry.tracker.next_change() == kStart + 61s);
@@ -325,7 +325,7 @@ TEST_CASE("a resource that is named after its devices and was never held goes wi
     CHECK(*entry.tracker.question() == kStart + 61s);
     entry.see({}, kStart + 62s);
     CHECK(*entry.tracker.question() == kStart + 62s);
-    entry.tracker.learn({.asked = kStart + 62s}, kStart + 62s);
+    entry.tracker.record_holders({.asked = kStart + 62s}, kStart + 62s);
     CHECK(entry.see({}, kStart + 62s).empty());
   }
 }

@@ -85,16 +85,16 @@ TEST_CASE("held devices: the checkpoint counts until the kubelet has told, and n
   checkpoint.pod_devices.push_back(
       {.pod_uid = "u-1", .container = "c", .resource = kA, .ids = {{-1, {"card"}}}});
   Rig rig;
-  rig.held.learn_first(checkpoint);
+  rig.held.load_holds(checkpoint);
   CHECK(rig.blocked(kB));
   CHECK(rig.held.held(kA, "card"));
   CHECK_FALSE(rig.held.held(kB, "card"));
   REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
   rig.answer({});
   CHECK_FALSE(rig.blocked(kB));
-  rig.held.learn_first(checkpoint);
+  rig.held.load_holds(checkpoint);
   CHECK_FALSE(rig.blocked(kB));
-  rig.held.learn_first(checkpoint, true);
+  rig.held.load_holds(checkpoint, true);
   CHECK(rig.blocked(kB));
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("held devices: whoever holds a share of what is shared no more holds t
   checkpoint.pod_devices.push_back(
       {.pod_uid = "u-1", .container = "c", .resource = kA, .ids = {{-1, {"card::2", "card::3"}}}});
   Rig rig;
-  rig.held.learn_first(checkpoint);
+  rig.held.load_holds(checkpoint);
   CHECK(rig.blocked(kB));
   REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
   HoldingsBuilder holdings;

@@ -51,7 +51,7 @@ struct Rig {
   }
   void learn(std::initializer_list<std::pair<const Ledger::Name, std::string>> holds,
              Clock::time_point asked) {
-    ledger.learn(holds, asked, asked);
+    ledger.update_holds(holds, asked, asked);
   }
 };
 
@@ -240,9 +240,9 @@ TEST_CASE("ledger: an IOMMU group is one container's at a time") {
       CHECK(rig.why(kNic, "audio").empty());
     }
     SUBCASE("and is over soon") {
-      rig.ledger.look(kStart + 1min + Ledger::kSameContainer);
+      rig.ledger.refresh(kStart + 1min + Ledger::kSameContainer);
       CHECK(rig.why(kNic, "audio").empty());
-      rig.ledger.look(kStart + 1min + Ledger::kSameContainer + 1ms);
+      rig.ledger.refresh(kStart + 1min + Ledger::kSameContainer + 1ms);
       CHECK_FALSE(rig.why(kNic, "audio").empty());
       CHECK_FALSE(rig.give(kNic, {"audio"}, kStart + 1min + Ledger::kSameContainer + 1ms).empty());
     }
