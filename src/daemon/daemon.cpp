@@ -120,7 +120,7 @@ void Daemon::feed_watchdog() {
 }
 
 void Daemon::tell_status(WithHolders with, std::function<void(DaemonStatus)> done) {
-  supervisor_->ask_status(with, [this, done = std::move(done)](DaemonStatus status) {
+  supervisor_->query_status(with, [this, done = std::move(done)](DaemonStatus status) {
     status.version = PLUGHOST_VERSION;
     status.started_at = started_at_;
     status.device_metrics = supervisor_->config().telemetry.metrics.devices;

@@ -44,7 +44,9 @@ class Daemon final : private Running {
   const Config& config() const override { return supervisor_->config(); }
   Changes apply(Config config) override { return supervisor_->apply(std::move(config)); }
   Attachments attachments() const override { return supervisor_->attachments(); }
-  void note_refusal(const std::vector<std::string>& errors) override { supervisor_->note_refusal(errors); }
+  void record_refusal(const std::vector<std::string>& errors) override {
+    supervisor_->record_refusal(errors);
+  }
   Move prepare(const TelemetryConfig& config) override;
   void end_former() override { servers_.end_former(); }
 

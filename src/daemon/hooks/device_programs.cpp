@@ -35,9 +35,9 @@ std::string unhealthy_document(const std::string& resource, const Device& device
          '\n';
 }
 
-UnhealthyPrograms::UnhealthyPrograms(Programs& programs, Log& log, AskHolders ask_holders)
+UnhealthyPrograms::UnhealthyPrograms(Programs& programs, Log& log, QueryHolders query_holders)
     : log_(log),
-      ask_holders_(std::move(ask_holders)),
+      query_holders_(std::move(query_holders)),
       queue_(programs, Purpose::kUnhealthy, kAtOnce),
       due_(programs.loop(), [this] { on_due(); }) {}
 
@@ -85,7 +85,7 @@ void UnhealthyPrograms::on_due() {
   }
   arm();
   if (all.empty()) return;
-  ask_holders_(lifetime_.bound([this, all = std::move(all)](const PodResources::Answer& holders) {
+  query_holders_(lifetime_.bound([this, all = std::move(all)](const PodResources::Answer& holders) {
     for (const Due& due : all) start(due, holders);
   }));
 }

@@ -24,10 +24,10 @@ class UnhealthyPrograms {
   static constexpr std::size_t kAtOnce = 4;
 
   // Who holds what. done runs in the loop, maybe at once.
-  using AskHolders = std::function<void(std::function<void(const PodResources::Answer& answer)> done)>;
+  using QueryHolders = std::function<void(std::function<void(const PodResources::Answer& answer)> done)>;
 
   // programs and log outlive it. Destroyed means that what runs is killed.
-  UnhealthyPrograms(Programs& programs, Log& log, AskHolders ask_holders);
+  UnhealthyPrograms(Programs& programs, Log& log, QueryHolders query_holders);
   UnhealthyPrograms& operator=(UnhealthyPrograms&&) = delete;
 
   // The resource offers this from now on. A device's whenUnhealthy is run once for each bad spell that lasts,
@@ -63,7 +63,7 @@ class UnhealthyPrograms {
   void tell(const Run& run, const std::string& trouble);
 
   Log& log_;
-  AskHolders ask_holders_;
+  QueryHolders query_holders_;
   ProgramQueue queue_;
   std::map<std::string, Watched> watched_;  // by resource
   Runs runs_;

@@ -19,17 +19,17 @@ void ResourceNames::release(const std::string& resource, const std::string& entr
 
 void ResourceNames::release_all(const std::string& entry) {
   for (auto claim = claims_.begin(); claim != claims_.end();) claim = release(claim, entry);
-  hopeful_.erase(entry);
+  waiting_.erase(entry);
 }
 
 ResourceNames::Claims::iterator ResourceNames::release(Claims::iterator claim, const std::string& entry) {
   claim->second.refused.erase(entry);
   if (claim->second.owner != entry) return std::next(claim);
-  hopeful_.merge(claim->second.refused);
+  waiting_.merge(claim->second.refused);
   return claims_.erase(claim);
 }
 
-std::set<std::string> ResourceNames::take_hopeful() { return std::exchange(hopeful_, {}); }
+std::set<std::string> ResourceNames::take_waiting() { return std::exchange(waiting_, {}); }
 
 SharedIds shared_ids(std::span<const ListedIds> lists) {
   SharedIds shared;

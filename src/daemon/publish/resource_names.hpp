@@ -23,7 +23,7 @@ class ResourceNames {
   // The entry serves and wants no resource any more.
   void release_all(const std::string& entry);
   // Those that were refused a name that has been released since. Each is told of once.
-  std::set<std::string> take_hopeful();
+  std::set<std::string> take_waiting();
 
  private:
   struct Claim {
@@ -36,7 +36,7 @@ class ResourceNames {
   Claims::iterator release(Claims::iterator claim, const std::string& entry);
 
   Claims claims_;
-  std::set<std::string> hopeful_;
+  std::set<std::string> waiting_;
 };
 
 // Ids that two entries list: the kubelet looks health up by id alone. Values, thread-safe.

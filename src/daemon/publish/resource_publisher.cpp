@@ -133,7 +133,7 @@ bool ResourcePublisher::claim(Served& served, const std::string& name) {
   if (owner == served.owner) return owner.empty();
   served.owner = std::move(owner);
   if (served.owner.empty()) return true;
-  entry_.note(name + ": " + served.owner);
+  entry_.record_error(name + ": " + served.owner);
   context_.platform.log.error(
       "two entries name the same resource: the first one serves it",
       {{"resource", name}, {"entry", entry_name()}, {"at", config_.where}, {"other", served.owner}});

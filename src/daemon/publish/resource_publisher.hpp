@@ -50,7 +50,7 @@ class PublisherOwner {
   virtual void all_published() = 0;
   // Nothing is offered of it any more.
   virtual void dropped(const std::string& resource) = 0;
-  virtual void note(const std::string& trouble) = 0;
+  virtual void record_error(const std::string& trouble) = 0;
 };
 
 class ResourcePublisher {

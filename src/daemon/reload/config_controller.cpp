@@ -176,7 +176,7 @@ ReloadAnswer ConfigController::refuse(std::vector<std::string> errors) {
   for (const std::string& error : errors) platform_.log.error(error);
   platform_.log.error("configuration not reloaded: the old one stays in force",
                       {{"errors", std::to_string(errors.size())}});
-  if (!stopping_) running_.note_refusal(errors);
+  if (!stopping_) running_.record_refusal(errors);
   return {.errors = std::move(errors)};
 }
 

@@ -98,7 +98,7 @@ class Running {
   virtual Changes apply(Config config) = 0;
   virtual Attachments attachments() const = 0;
   // A reload was refused for these.
-  virtual void note_refusal(const std::vector<std::string>& errors) = 0;
+  virtual void record_refusal(const std::vector<std::string>& errors) = 0;
 
   // Opens what that configuration moves, beside what it takes the place of. Throws std::runtime_error,
   // "file:line:col: key: why", and then nothing is open that was not before. What it returns, if it is

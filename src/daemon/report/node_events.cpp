@@ -77,10 +77,10 @@ std::vector<HealthNews> health_news(const std::string& resource, const Inventory
   return news;
 }
 
-NodeEvents::NodeEvents(EventLoop& loop, Log& log, ApiServer& server, AskHolders ask_holders)
+NodeEvents::NodeEvents(EventLoop& loop, Log& log, ApiServer& server, QueryHolders query_holders)
     : log_(log),
       server_(server),
-      ask_holders_(std::move(ask_holders)),
+      query_holders_(std::move(query_holders)),
       due_(loop, [this] { go_on(); }),
       limit_(loop, [this] { end(); }),
       user_(server.users(), [this] {
@@ -113,7 +113,7 @@ void NodeEvents::follow(const ResourceSnapshot& snapshot) {
   if (of_node.empty()) return;
   for (const HealthNews& each : of_node) note(each);
   go_on();
-  ask_holders_(lifetime_.bound([this, news](const PodResources::Answer& answer) {
+  query_holders_(lifetime_.bound([this, news](const PodResources::Answer& answer) {
     for (const HealthNews& each : news(answer.holdings.get())) {
       if (!each.subject.pod.empty()) note(each);
     }
@@ -121,7 +121,7 @@ void NodeEvents::follow(const ResourceSnapshot& snapshot) {
   }));
 }
 
-void NodeEvents::note_refusal(const std::vector<std::string>& errors) {
+void NodeEvents::record_refusal(const std::vector<std::string>& errors) {
   if (!on_ || errors.empty()) return;
   std::string text = "the configuration was not reloaded: " + errors.front();
   if (errors.size() > 1) text += " (and " + std::to_string(errors.size() - 1) + " more errors)";

@@ -36,10 +36,10 @@ std::vector<HealthNews> health_news(const std::string& resource, const Inventory
 class NodeEvents {
  public:
   // Who holds what. done runs in the loop, maybe at once.
-  using AskHolders = std::function<void(std::function<void(const PodResources::Answer& answer)> done)>;
+  using QueryHolders = std::function<void(std::function<void(const PodResources::Answer& answer)> done)>;
 
   // All outlive it.
-  NodeEvents(EventLoop& loop, Log& log, ApiServer& server, AskHolders ask_holders);
+  NodeEvents(EventLoop& loop, Log& log, ApiServer& server, QueryHolders query_holders);
   NodeEvents& operator=(NodeEvents&&) = delete;
 
   // Off at first. What waits when it is turned off is never written.
@@ -49,7 +49,7 @@ class NodeEvents {
   // Nobody offers it any more.
   void forget(const std::string& resource) { lists_.erase(resource); }
   // A reload was refused.
-  void note_refusal(const std::vector<std::string>& errors);
+  void record_refusal(const std::vector<std::string>& errors);
   // What can be written now is, if the limit allows it; done is called later, once.
   void finish(std::chrono::milliseconds limit, std::function<void()> done);
 
@@ -68,7 +68,7 @@ class NodeEvents {
 
   Log& log_;
   ApiServer& server_;
-  AskHolders ask_holders_;
+  QueryHolders query_holders_;
   bool on_ = false;
   std::map<std::string, Inventory> lists_;  // by resource: the last that was followed
   EventQueue queue_;

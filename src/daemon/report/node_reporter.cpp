@@ -4,13 +4,13 @@
 
 namespace plughost {
 
-NodeReporter::NodeReporter(Platform& platform, const Config& config, const AskHolders& ask_holders)
+NodeReporter::NodeReporter(Platform& platform, const Config& config, const QueryHolders& query_holders)
     : platform_(platform),
       labels_(platform.loop, platform.workers, platform.log, feature_directory(config)),
       node_capacity_(platform.loop, platform.log, platform.api_server, platform.node_watch),
-      events_(platform.loop, platform.log, platform.api_server, ask_holders),
+      events_(platform.loop, platform.log, platform.api_server, query_holders),
       removals_(platform.programs, platform.log),
-      unhealthy_(platform.programs, platform.log, ask_holders) {}
+      unhealthy_(platform.programs, platform.log, query_holders) {}
 
 FeatureDirectory NodeReporter::feature_directory(const Config& config) const {
   return {platform_.host, config.labels.directory, config.kubelet.files_owner()};

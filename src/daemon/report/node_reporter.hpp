@@ -28,10 +28,10 @@ class NodeReporter {
     std::vector<NodeCapacity::Subject> counts;
   };
   // Who holds what. done runs in the loop, maybe at once.
-  using AskHolders = std::function<void(HoldingsReader::Done done)>;
+  using QueryHolders = std::function<void(HoldingsReader::Done done)>;
 
   // platform outlives it.
-  NodeReporter(Platform& platform, const Config& config, const AskHolders& ask_holders);
+  NodeReporter(Platform& platform, const Config& config, const QueryHolders& query_holders);
 
   // By these means from now on.
   void use(const Config& config, const Subjects& now);
@@ -41,7 +41,7 @@ class NodeReporter {
   // A resource ends for good, and has offered this.
   void end(const ResourceSnapshot& last);
   // A reload was refused for these.
-  void note_refusal(const std::vector<std::string>& errors) { events_.note_refusal(errors); }
+  void record_refusal(const std::vector<std::string>& errors) { events_.record_refusal(errors); }
   // There are no devices any more. done is called later, when all of that is told, or after limit.
   void finish(std::chrono::milliseconds limit, const std::function<void()>& done);
 

@@ -51,7 +51,7 @@ std::optional<std::string> EntryScan::stall() const {
   return stalled_ ? std::optional(stall_text()) : std::nullopt;
 }
 
-void EntryScan::note(const std::string& trouble) {
+void EntryScan::record_error(const std::string& trouble) {
   last_trouble_ = trouble;
   last_trouble_at_ = std::chrono::system_clock::now();
 }
@@ -79,7 +79,7 @@ void EntryScan::on_failed(const std::string& why) {
   on_recovered();
   ++scans_failed_;
   has_scanned_ = true;
-  note("device scan failed: " + why);
+  record_error("device scan failed: " + why);
   owner_.on_trouble();
   if (std::exchange(scan_trouble_, why) == why) return;
   platform_.log.error("device scan failed: the old list stays",
@@ -89,7 +89,7 @@ void EntryScan::on_failed(const std::string& why) {
 void EntryScan::on_stalled() {
   has_scanned_ = true;
   stalled_ = true;
-  note(stall_text());
+  record_error(stall_text());
   owner_.on_trouble();
   platform_.log.error("device scan takes too long: the old list stays",
                       {{"entry", config_.spec->name.text()},
@@ -103,7 +103,7 @@ void EntryScan::on_recovered() {
   platform_.log.info("device scan finished", {{"entry", config_.spec->name.text()}});
 }
 
-void EntryScan::tell(const Scan& scan, const Assembly& assembly) {
+void EntryScan::log_remarks(const Scan& scan, const Assembly& assembly) {
   std::set<std::string> remarks(scan.remarks.begin(), scan.remarks.end());
   remarks.merge(std::set<std::string>(assembly.remarks.begin(), assembly.remarks.end()));
   for (std::string& text : unfinished(scan.unfinished)) remarks.insert(std::move(text));
@@ -259,7 +259,7 @@ bool EntryGroup::counts(EntryScan& entry, const Scanner::Found& found) const {
   return true;
 }
 
-std::optional<DevicesOf> EntryGroup::take(EntryScan& entry, Scanner::Found& found, const Lists& listed) {
+std::optional<DevicesOf> EntryGroup::merge(EntryScan& entry, Scanner::Found& found, const Lists& listed) {
   if (!several()) return std::move(found.assembly.resources);
   const bool is_stale = found.version != version_;
   if (entry.set_devices(std::move(found.own))) ++version_;
@@ -271,7 +271,7 @@ std::optional<DevicesOf> EntryGroup::take(EntryScan& entry, Scanner::Found& foun
   return join(this->found(), listed).resources;
 }
 
-std::optional<DevicesOf> EntryGroup::take_what_is_due(const Lists& listed) {
+std::optional<DevicesOf> EntryGroup::merge_due(const Lists& listed) {
   if (!is_due()) return std::nullopt;
   taken_ = true;
   if (!several()) {

@@ -57,7 +57,7 @@ class EntryScan {
   const ScanSchedule& schedule() const { return scanner_->schedule(); }
 
   // What is said of a look that has ended: what it could not take, and what matches nothing.
-  void tell(const Scan& scan, const Assembly& assembly);
+  void log_remarks(const Scan& scan, const Assembly& assembly);
   // What it has found last, where the resource has several; nullptr: nothing yet.
   const std::shared_ptr<const DevicesOf>& devices() const { return devices_; }
   // Is it something else than before?
@@ -68,7 +68,7 @@ class EntryScan {
   // Why its devices cannot be promised; nothing: no look hangs.
   std::optional<std::string> stall() const;
   // Something that is not of a look, and is for its status.
-  void note(const std::string& trouble);
+  void record_error(const std::string& trouble);
   EntryStatus status() const;
 
  private:
@@ -132,12 +132,12 @@ class EntryGroup {
   bool counts(EntryScan& entry, const Scanner::Found& found) const;
   // The devices of all, with what the part has found; nothing: one of them has not looked yet, and the
   // kubelet would take the devices of running pods away.
-  std::optional<DevicesOf> take(EntryScan& entry, Scanner::Found& found, const Lists& listed);
+  std::optional<DevicesOf> merge(EntryScan& entry, Scanner::Found& found, const Lists& listed);
   // Are the devices of all to be taken without a look? After an update that begins none, or when the last one
   // that the others have waited for could not look.
   bool is_due() const { return !taken_ && all_have_scanned(); }
   // If they are. Each looks again: who holds what, they know then.
-  std::optional<DevicesOf> take_what_is_due(const Lists& listed);
+  std::optional<DevicesOf> merge_due(const Lists& listed);
 
  private:
   EntryScan* make(ResourceConfig config);

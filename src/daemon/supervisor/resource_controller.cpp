@@ -99,27 +99,27 @@ ResourceController::Clock::time_point ResourceController::found(EntryScan& entry
     const bool first = group_.several() ? !entry.devices() : publisher_.empty();
     if (first && !found.scan.not_yet.empty()) {
       found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
-    } else if (auto devices = group_.take(entry, found, tracker_.lists())) {
+    } else if (auto devices = group_.merge(entry, found, tracker_.lists())) {
       adoption_.merge(std::move(found.adoptions));
-      listings = take(std::move(*devices));
+      listings = update_lists(std::move(*devices));
       check_drift(found.others);
     }
-    entry.tell(found.scan, found.assembly);
+    entry.log_remarks(found.scan, found.assembly);
     remark(std::move(found.joint_remarks));
   }
   publish(std::move(listings), std::move(found.scan.cdi));
-  take_what_is_due();
+  apply_due_update();
   return tracker_.next_change();
 }
 
 void ResourceController::on_trouble() {
   publisher_.set_stalls(group_.stalls());
-  take_what_is_due();
+  apply_due_update();
 }
 
-void ResourceController::take_what_is_due() {
+void ResourceController::apply_due_update() {
   if (!group_.is_due()) return;
-  if (auto devices = group_.take_what_is_due(tracker_.lists())) publish(take(std::move(*devices)));
+  if (auto devices = group_.merge_due(tracker_.lists())) publish(update_lists(std::move(*devices)));
 }
 
 void ResourceController::check_drift(const std::vector<Ledger::Name>& others) {
@@ -132,7 +132,7 @@ void ResourceController::check_drift(const std::vector<Ledger::Name>& others) {
   request_scan();
 }
 
-std::vector<DeviceTracker::Listing> ResourceController::take(DevicesOf resources) {
+std::vector<DeviceTracker::Listing> ResourceController::update_lists(DevicesOf resources) {
   checks_.follow(*config_.spec, resources);
   std::map<std::string, DeviceTracker::Seen> seen;
   for (auto& resource : resources) {
@@ -150,11 +150,11 @@ std::vector<DeviceTracker::Listing> ResourceController::take(DevicesOf resources
       .named_after_devices = !config_.spec->name.literal()};
   std::vector<DeviceTracker::Listing> listings = tracker_.update(std::move(seen), Clock::now(), terms);
   group_.rest_drained(tracker_.lists());
-  ask_for_holders();
+  query_holders();
   return listings;
 }
 
-void ResourceController::ask_for_holders() {
+void ResourceController::query_holders() {
   const auto since = tracker_.question();
   if (!since) return;
   tracker_.begin_query();

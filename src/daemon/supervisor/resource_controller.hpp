@@ -59,7 +59,7 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   void on_incomplete() override { request_scan(); }
   void all_published() override { adoption_.tell(); }
   void dropped(const std::string& resource) override;
-  void note(const std::string& trouble) override { group_.first().note(trouble); }
+  void record_error(const std::string& trouble) override { group_.first().record_error(trouble); }
 
   std::map<std::string, Inventory> listed() const override { return tracker_.lists(); }
   Scanner::Siblings siblings_of(const EntryScan& entry) const override { return group_.siblings_of(entry); }
@@ -67,11 +67,11 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   Clock::time_point found(EntryScan& entry, Scanner::Found& found) override;
   void on_trouble() override;
 
-  void take_what_is_due();
+  void apply_due_update();
   // Reads anew what pods were given for devices that are others now, and looks again.
   void check_drift(const std::vector<Ledger::Name>& others);
-  std::vector<DeviceTracker::Listing> take(DevicesOf resources);
-  void ask_for_holders();
+  std::vector<DeviceTracker::Listing> update_lists(DevicesOf resources);
+  void query_holders();
   void publish(std::vector<DeviceTracker::Listing> listings, std::vector<CdiFile> files = {});
   // Of the resources as a whole.
   void remark(std::vector<std::string> texts);

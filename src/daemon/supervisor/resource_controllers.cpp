@@ -52,8 +52,8 @@ void ResourceControllers::retire_all() {
   while (!controllers_.empty()) retire(std::string(controllers_.begin()->first));
 }
 
-void ResourceControllers::tell_hopeful() {
-  for (const std::string& name : names_.take_hopeful()) at(name).request_scan();
+void ResourceControllers::retry_waiting() {
+  for (const std::string& name : names_.take_waiting()) at(name).request_scan();
 }
 
 // Before each entry has looked nobody knows which resources there are.

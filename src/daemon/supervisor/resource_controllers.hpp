@@ -30,7 +30,7 @@ class ResourceControllers final : private ControllerOwner {
   void retire(const std::string& name);
   void retire_all();
   // One that was refused a resource's name looks again when that is free.
-  void tell_hopeful();
+  void retry_waiting();
   // Those of resources that are no more go.
   void forget_specifications();
   // When resources' streams were ended long ago does not matter any more.

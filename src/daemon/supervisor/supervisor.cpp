@@ -37,12 +37,12 @@ void ResourceAffinity::join(const std::vector<ResourceConfig>& entries) {
   });
 }
 
-void ResourceAffinity::look() {
-  look_for_shared_ids();
-  tell_neighbours();
+void ResourceAffinity::update() {
+  log_shared_ids();
+  publish_neighbours();
 }
 
-void ResourceAffinity::tell_neighbours() {
+void ResourceAffinity::publish_neighbours() {
   controllers_.for_each([&](const std::string&, ResourceController& entry) {
     const ResourceController* const other = controllers_.find(entry.config().spec->near);
     if (!other) return;
@@ -58,7 +58,7 @@ void ResourceAffinity::tell_neighbours() {
   });
 }
 
-void ResourceAffinity::look_for_shared_ids() {
+void ResourceAffinity::log_shared_ids() {
   std::vector<ListedIds> lists;
   controllers_.for_each_resource([&](const Resource& resource, const ResourceController& entry) {
     lists.push_back({resource.snapshot(), entry.config().where});
@@ -276,7 +276,7 @@ DaemonStatus Supervisor::status() const {
   return status;
 }
 
-void Supervisor::ask_status(WithHolders with, StatusDone done) {
+void Supervisor::query_status(WithHolders with, StatusDone done) {
   if (with == WithHolders::kNo) return done(status());
   const auto told = [this, done = std::move(done)](const PodResources::Answer& answer) {
     controllers_.by_chosen_card(answer, [this, done](const PodResources::Answer& known) {
@@ -323,10 +323,10 @@ void Supervisor::on_safety() {
 
 void Supervisor::after_burst() {
   allocatable_.look(*link_);
-  affinity_.look();
+  affinity_.update();
   controllers_.forget_specifications();
   reporter_.follow(controllers_.subjects());
-  controllers_.tell_hopeful();
+  controllers_.retry_waiting();
   // glibc keeps what a burst has needed until it is asked for it, which takes milliseconds.
   platform_.computations.run([] { ::malloc_trim(0); }, [] {}, HoldingsReader::kMergeDeadline, [] {});
 }

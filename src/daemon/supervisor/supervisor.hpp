@@ -35,11 +35,11 @@ class ResourceAffinity {
   // machine, and so from the first list on.
   void join(const std::vector<ResourceConfig>& entries);
   // As the lists are now: see AllocationSpec::near, and what is told of ids that two entries list.
-  void look();
+  void update();
 
  private:
-  void tell_neighbours();
-  void look_for_shared_ids();
+  void publish_neighbours();
+  void log_shared_ids();
 
   Log& log_;
   ResourceControllers& controllers_;
@@ -78,14 +78,14 @@ class Supervisor {
   void stop(const std::function<void()>& done);
   const Config& config() const { return config_; }
   // A reload was refused for these.
-  void note_refusal(const std::vector<std::string>& errors) { reporter_.note_refusal(errors); }
+  void record_refusal(const std::vector<std::string>& errors) { reporter_.record_refusal(errors); }
   Summary summary() const;
   Attachments attachments() const;
 
   // What is now, without what the process knows. done runs in the loop, maybe at once; never, if this is gone
   // by then.
   using StatusDone = std::function<void(DaemonStatus)>;
-  void ask_status(WithHolders with, StatusDone done);
+  void query_status(WithHolders with, StatusDone done);
 
   using DrainDone = DrainController::Done;
   void drain(const DrainOrder& order, DrainDone done) { drain_controller_.carry_out(order, std::move(done)); }

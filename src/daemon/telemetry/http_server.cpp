@@ -164,7 +164,7 @@ struct HttpServer::Core {
   void remove(Number number);
 
   void on_request(Number number, const HttpRequest& request);
-  void ask_status(Number number, const std::string& path);
+  void query_status(Number number, const std::string& path);
   void carry_out(Number number, Order order);
   void ask_pulse(Number number);
   void on_pulse();
@@ -251,7 +251,7 @@ void HttpServer::Core::on_request(Number number, const HttpRequest& request) {
   if (path == "/stream") return follow(number, {.statuses = true, .after = before(0)});
   if (path == "/events") return follow(number, {.after = before(0)});
   if (path == "/events.json") return reply(number, events(requests.history(), before(LogHistory::kMost)));
-  if (path == "/metrics" || path == "/status.json" || path == "/readyz") return ask_status(number, path);
+  if (path == "/metrics" || path == "/status.json" || path == "/readyz") return query_status(number, path);
   reply(number, not_found(door));
 }
 
@@ -263,19 +263,19 @@ auto HttpServer::Core::later(Number number, Made made) {
   };
 }
 
-void HttpServer::Core::ask_status(Number number, const std::string& path) {
+void HttpServer::Core::query_status(Number number, const std::string& path) {
   using Pointer = StatusRequests::SnapshotPointer;
   if (path == "/readyz")
-    return requests.ask_status(
+    return requests.query_status(
         WithHolders::kNo, later(number, [](const Pointer& snapshot) { return ready(snapshot->status()); }));
   if (path == "/metrics")
-    return requests.ask_status(
+    return requests.query_status(
         WithHolders::kIfToldSoon, later(number, [](const Pointer& snapshot) {
           return HttpReply{200, kMetricsType, HttpBody::of(metrics_text(snapshot->status()))};
         }));
-  requests.ask_status(WithHolders::kYes, later(number, [](const Pointer& snapshot) {
-                        return HttpReply{200, kJsonType, HttpBody::of(snapshot, snapshot->json())};
-                      }));
+  requests.query_status(WithHolders::kYes, later(number, [](const Pointer& snapshot) {
+                          return HttpReply{200, kJsonType, HttpBody::of(snapshot, snapshot->json())};
+                        }));
 }
 
 void HttpServer::Core::carry_out(Number number, Order order) {

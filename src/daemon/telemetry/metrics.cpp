@@ -334,12 +334,12 @@ void MetricsFile::finish(std::function<void()> done) {
 void MetricsFile::ask() {
   soon_ = false;
   due_.arm(kInterval);
-  requests_.ask_status(WithHolders::kIfToldSoon,
-                       [post = post_, hand = lifetime_.bound([this](const std::string& text) {
-                         write(text);
-                       })](const StatusRequests::SnapshotPointer& snapshot) {
-                         post([hand, text = textfile_text(snapshot->status())] { hand(text); });
-                       });
+  requests_.query_status(WithHolders::kIfToldSoon,
+                         [post = post_, hand = lifetime_.bound([this](const std::string& text) {
+                           write(text);
+                         })](const StatusRequests::SnapshotPointer& snapshot) {
+                           post([hand, text = textfile_text(snapshot->status())] { hand(text); });
+                         });
 }
 
 void MetricsFile::write(const std::string& text) {

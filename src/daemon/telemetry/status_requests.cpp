@@ -48,7 +48,7 @@ void StatusRequests::make_text(std::function<void()> job) {
       std::move(job), [] {}, kTextDeadline, [] {});
 }
 
-void StatusRequests::ask_status(WithHolders with, StatusDone done) {
+void StatusRequests::query_status(WithHolders with, StatusDone done) {
   post([this, with, done = std::move(done)] {
     ask(with,
         [this, done](const SnapshotPointer& snapshot) { make_text([done, snapshot] { done(snapshot); }); });

@@ -116,7 +116,7 @@ class StatusRequests {
   // The rest may be called by any thread. A node's devices may be many: done runs on a thread of its own, on
   // which a snapshot may be made a text of; never, if the daemon stops. Those who ask for the same while a
   // snapshot is being made share it.
-  void ask_status(WithHolders with, StatusDone done);
+  void query_status(WithHolders with, StatusDone done);
   // done runs in the loop; never, if the daemon stops.
   void ask_reload(ReloadOrder order, ReloadDone done);
   // The configuration that is on trial is to stay. done as above.

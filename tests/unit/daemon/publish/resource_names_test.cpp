@@ -13,7 +13,7 @@ TEST_CASE("a name belongs to the entry that claims it first, however often it is
   CHECK(names.claim("x.com/a", "second") == "first");
   CHECK(names.claim("x.com/a", "first") == "first");
   CHECK(names.claim("x.com/b", "second") == "second");
-  CHECK(names.take_hopeful().empty());
+  CHECK(names.take_waiting().empty());
 }
 
 TEST_CASE("when a name is released, those that were refused it may claim it") {
@@ -22,8 +22,8 @@ TEST_CASE("when a name is released, those that were refused it may claim it") {
   names.claim("x.com/a", "second");
   names.claim("x.com/a", "third");
   names.release("x.com/a", "first");
-  CHECK(names.take_hopeful() == Names{"second", "third"});
-  CHECK(names.take_hopeful().empty());
+  CHECK(names.take_waiting() == Names{"second", "third"});
+  CHECK(names.take_waiting().empty());
   CHECK(names.claim("x.com/a", "third") == "third");
   CHECK(names.claim("x.com/a", "second") == "third");
 }
@@ -35,7 +35,7 @@ TEST_CASE("who does not want a name any more is not told of it, and takes it fro
   names.release("x.com/a", "second");
   CHECK(names.claim("x.com/a", "third") == "first");
   names.release("x.com/a", "first");
-  CHECK(names.take_hopeful() == Names{"third"});
+  CHECK(names.take_waiting() == Names{"third"});
   names.release("x.com/never-claimed", "first");
 }
 
@@ -51,9 +51,9 @@ TEST_CASE("an entry that ends releases all of its names, and hopes for none") {
   names.release_all("first");
   CHECK(names.claim("x.com/a", "fourth") == "fourth");
   names.release_all("second");
-  CHECK(names.take_hopeful() == Names{"third"});
+  CHECK(names.take_waiting() == Names{"third"});
   names.release("x.com/c", "other");
-  CHECK(names.take_hopeful().empty());
+  CHECK(names.take_waiting().empty());
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class Told final : public Running {
     return changes;
   }
   Attachments attachments() const override { return attached; }
-  void note_refusal(const Texts& errors) override { told.push_back("refused " + errors.at(0)); }
+  void record_refusal(const Texts& errors) override { told.push_back("refused " + errors.at(0)); }
   Move prepare(const TelemetryConfig&) override {
     if (!prepare_fails.empty()) throw std::runtime_error(prepare_fails);
     told.emplace_back("prepare");

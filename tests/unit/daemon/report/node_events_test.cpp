@@ -120,7 +120,7 @@ TEST_CASE(
 
 TEST_CASE("a refused reload is an Event on the node, with the first error") {
   Rig rig;
-  rig.events.note_refusal({"a.yaml:1:1: bad", "a.yaml:2:1: worse", "a.yaml:3:1: worst"});
+  rig.events.record_refusal({"a.yaml:1:1: bad", "a.yaml:2:1: worse", "a.yaml:3:1: worst"});
   REQUIRE(rig.comes_to(1));
   CHECK(rig.event(0) ==
         "Node worker-1: ReloadRefused: the configuration was not reloaded: a.yaml:1:1: bad (and 2 more "
@@ -130,12 +130,12 @@ TEST_CASE("a refused reload is an Event on the node, with the first error") {
 TEST_CASE("nothing is written unless the configuration says so, and what waits is dropped when it says no") {
   Rig rig(false);
   rig.lists(kSick);
-  rig.events.note_refusal({"bad"});
+  rig.events.record_refusal({"bad"});
   CHECK(rig.stays_at(0));
   CHECK(rig.objects.asked().empty());
   rig.objects.refuse("POST", 503);
   rig.events.use(true);
-  rig.events.note_refusal({"bad"});
+  rig.events.record_refusal({"bad"});
   REQUIRE(run_until(rig.loop, [&] { return rig.objects.asked("POST") > 0; }));
   rig.events.use(false);
   rig.objects.refuse("POST", 0);

@@ -58,7 +58,7 @@ struct Running {
   }
   void ask(WithHolders with) {
     told.reset();
-    supervisor.ask_status(with, [this](DaemonStatus status) { told = std::move(status); });
+    supervisor.query_status(with, [this](DaemonStatus status) { told = std::move(status); });
   }
   bool tells() {
     return test::run_until(process.loop, [&] { return told.has_value(); });

@@ -94,7 +94,7 @@ TEST_CASE("the thread that makes texts is there before anybody asks, so that non
 TEST_CASE("who asks for the status is answered with what the daemon says") {
   Answers answers;
   Asked asked;
-  asked.requests->ask_status(WithHolders::kYes, answers.keep());
+  asked.requests->query_status(WithHolders::kYes, answers.keep());
   CHECK(asked.status.empty());  // the daemon is asked in the loop
   test::run_once(asked.loop);
   REQUIRE(asked.status.size() == 1);
@@ -108,7 +108,7 @@ TEST_CASE("who is answered may take its time to make a text: it is not the loop 
   Answers answers;
   const auto reader = std::make_shared<Reader>();
   Asked asked;
-  asked.requests->ask_status(WithHolders::kYes, answers.keep());
+  asked.requests->query_status(WithHolders::kYes, answers.keep());
   asked.requests->readers().subscribe(reader);
   asked.requests->watch();
   REQUIRE(asked.eventually([&] { return !asked.status.empty(); }));
@@ -123,14 +123,14 @@ TEST_CASE("who is answered may take its time to make a text: it is not the loop 
 TEST_CASE("those who ask while a snapshot is being made share it, and the next one gets a new one") {
   Answers answers;
   Asked asked;
-  for (int i = 0; i < 300; ++i) asked.requests->ask_status(WithHolders::kYes, answers.keep());
+  for (int i = 0; i < 300; ++i) asked.requests->query_status(WithHolders::kYes, answers.keep());
   test::run_once(asked.loop);
   REQUIRE(asked.status.size() == 1);
   asked.answer(0);
   REQUIRE(asked.eventually([&] { return answers.count() == 300; }));
   CHECK(answers.told.front() == answers.told.back());
   CHECK(&answers.told.front()->json() == &answers.told.back()->json());
-  asked.requests->ask_status(WithHolders::kYes, answers.keep());
+  asked.requests->query_status(WithHolders::kYes, answers.keep());
   test::run_once(asked.loop);
   CHECK(asked.status.size() == 2);
 }
@@ -140,9 +140,9 @@ TEST_CASE("who needs no holders is told while others wait for them, and shares n
   Answers soon;
   Answers none;
   Asked asked;
-  asked.requests->ask_status(WithHolders::kYes, waits.keep());
-  asked.requests->ask_status(WithHolders::kIfToldSoon, soon.keep());
-  asked.requests->ask_status(WithHolders::kNo, none.keep());
+  asked.requests->query_status(WithHolders::kYes, waits.keep());
+  asked.requests->query_status(WithHolders::kIfToldSoon, soon.keep());
+  asked.requests->query_status(WithHolders::kNo, none.keep());
   test::run_once(asked.loop);
   REQUIRE(asked.asked_with == std::vector{WithHolders::kYes, WithHolders::kIfToldSoon, WithHolders::kNo});
   asked.answer(2);
@@ -156,8 +156,8 @@ TEST_CASE("who needs no holders is told while others wait for them, and shares n
 
 TEST_CASE("who asks from within an answer asks anew") {
   Asked asked;
-  asked.requests->ask_status(WithHolders::kYes, [&](const auto&) {
-    asked.requests->ask_status(WithHolders::kYes, [](const auto&) {});
+  asked.requests->query_status(WithHolders::kYes, [&](const auto&) {
+    asked.requests->query_status(WithHolders::kYes, [](const auto&) {});
   });
   test::run_once(asked.loop);
   asked.answer(0);
@@ -220,13 +220,13 @@ TEST_CASE("once it is closed, watchers end, and nobody is answered") {
   asked.requests->readers().subscribe(reader);
   asked.history.readers().subscribe(of_events);
   std::atomic<unsigned> answers = 0;
-  asked.requests->ask_status(WithHolders::kYes, [&](const auto&) { ++answers; });
+  asked.requests->query_status(WithHolders::kYes, [&](const auto&) { ++answers; });
   test::run_once(asked.loop);
   asked.requests->close();
   CHECK(reader->closed);
   CHECK(of_events->closed);
   asked.answer(0);
-  asked.requests->ask_status(WithHolders::kYes, [&](const auto&) { ++answers; });
+  asked.requests->query_status(WithHolders::kYes, [&](const auto&) { ++answers; });
   asked.requests->ask_reload({}, [&](const auto&) { ++answers; });
   test::run_once(asked.loop);
   CHECK(answers == 0);
@@ -236,7 +236,7 @@ TEST_CASE("once it is closed, watchers end, and nobody is answered") {
 
 TEST_CASE("what is posted to one that is gone is dropped") {
   Asked asked;
-  asked.requests->ask_status(WithHolders::kYes, [](const auto&) {});
+  asked.requests->query_status(WithHolders::kYes, [](const auto&) {});
   asked.requests.reset();
   test::run_once(asked.loop);
   CHECK(asked.status.empty());
