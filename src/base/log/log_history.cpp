@@ -31,7 +31,7 @@ void LogHistory::add(LogLevel level, std::string_view text, std::chrono::system_
     if (newest_ - oldest_ == kMost) ++oldest_;
     kept_[newest_ % kMost] = {time, level, begin, begin + text.size()};
   }
-  readers_.tell();
+  readers_.notify();
 }
 
 // Where so many bytes may be written; what was there is kept no longer.

@@ -34,7 +34,7 @@ void CoalescingWriter::start() {
 
 void CoalescingWriter::on_written(const std::string& trouble) {
   busy_ = hung_ = false;
-  note(trouble);
+  record_error(trouble);
   answer(trouble);
   if (busy_) return;  // who was answered wants something else
   if (newer_) return start();
@@ -47,7 +47,7 @@ void CoalescingWriter::on_written(const std::string& trouble) {
 
 void CoalescingWriter::on_overdue() {
   hung_ = true;
-  note(hangs_);
+  record_error(hangs_);
   // Those who wait for what is newer wait for the same file system.
   for (Told& told : std::exchange(waiting_, {})) answered_.push_back(std::move(told));
   answer(hangs_);
@@ -65,7 +65,7 @@ void CoalescingWriter::end() {
   if (const auto done = std::exchange(done_, nullptr)) done();
 }
 
-void CoalescingWriter::note(const std::string& trouble) {
+void CoalescingWriter::record_error(const std::string& trouble) {
   if (std::exchange(trouble_, trouble) != trouble) changed_(trouble);
 }
 

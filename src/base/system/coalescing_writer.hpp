@@ -43,7 +43,7 @@ class CoalescingWriter {
   void on_written(const std::string& trouble);
   void on_overdue();
   void end();
-  void note(const std::string& trouble);
+  void record_error(const std::string& trouble);
   // Those who wait for what is or was being written.
   void answer(const std::string& trouble);
 

@@ -128,7 +128,7 @@ void DirWatcher::forget(DirWatch& watch) {
   std::erase(path.watches, &watch);
   if (!path.watches.empty()) return;
   owners_.erase(path.owner);
-  note_starved(path, {});
+  record_starved(path, {});
   if (path.under_way) {  // and what it finds is dropped when it comes back
     owners_.erase(path.under_way->owner);
   } else if (!path.placement.interests.empty()) {
@@ -239,7 +239,7 @@ void DirWatcher::pass_over_stuck() {
 }
 
 template <typename Wanted>
-void DirWatcher::tell(const std::vector<DirWatch*>& watches, std::string_view name, Wanted wanted) {
+void DirWatcher::notify(const std::vector<DirWatch*>& watches, std::string_view name, Wanted wanted) {
   for (DirWatch* watch : watches) {
     if (!watches_.contains(watch) || !wanted(*watch)) continue;
     const auto callback = watch->callback_;
@@ -275,14 +275,14 @@ void DirWatcher::on_placed(const std::shared_ptr<Placing>& placing) {
   path.under_way.reset();
   if (path.again) want(path);
   if (std::exchange(path.hangs, false)) troubles_.answers(path.name);
-  note_starved(path, path.placement.starved);
+  record_starved(path, path.placement.starved);
   // What is not watched is polled.
   const bool all = moved || path.placement.starved;
-  tell(std::vector(path.watches), "",
-       [all](DirWatch& watch) { return !std::exchange(watch.told_, true) || all; });
+  notify(std::vector(path.watches), "",
+         [all](DirWatch& watch) { return !std::exchange(watch.told_, true) || all; });
 }
 
-void DirWatcher::note_starved(Path& path, const std::error_code& starved) {
+void DirWatcher::record_starved(Path& path, const std::error_code& starved) {
   if (static_cast<bool>(starved) != path.starved) {
     path.starved = !path.starved;
     if (path.starved)
@@ -303,7 +303,7 @@ void DirWatcher::poll() {
     refresh();
   } else {
     retry_.arm(options_.retry);
-    tell({watches_.begin(), watches_.end()}, "", [](const DirWatch&) { return true; });
+    notify({watches_.begin(), watches_.end()}, "", [](const DirWatch&) { return true; });
   }
 }
 
@@ -324,7 +324,7 @@ void DirWatcher::on_event(const Inotify::Event& event) {
   if (owner == owners_.end()) return;
   Path& path = *owner->second;
   if (event.what == Inotify::What::kMoved) return want_moved(path);
-  tell(std::vector(path.watches), event.name, [&](const DirWatch& watch) {
+  notify(std::vector(path.watches), event.name, [&](const DirWatch& watch) {
     return (event.what == Inotify::What::kEntry || watch.what_ == WatchFor::kContents) &&
            ::fnmatch(watch.pattern_.c_str(), event.name.c_str(), 0) == 0;
   });

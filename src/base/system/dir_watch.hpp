@@ -148,13 +148,13 @@ class DirWatcher {
   void on_placed(const std::shared_ptr<Placing>& placing);
   void release_held();
   void pass_over_stuck();
-  void note_starved(Path& path, const std::error_code& starved);
+  void record_starved(Path& path, const std::error_code& starved);
   void on_readable();
   void on_event(const Inotify::Event& event);
   void poll();
   // A callback may end any watch, and a list of them with it: hand in a copy.
   template <typename Wanted>
-  void tell(const std::vector<DirWatch*>& watches, std::string_view name, Wanted wanted);
+  void notify(const std::vector<DirWatch*>& watches, std::string_view name, Wanted wanted);
 
   EventLoop& loop_;
   Options options_;

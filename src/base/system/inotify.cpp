@@ -69,12 +69,13 @@ std::vector<Inotify::Event> Inotify::read() {
     if ((event->mask & IN_Q_OVERFLOW) != 0)
       events.push_back({.what = What::kLost, .owner = 0, .name = {}});
     else
-      hear(event->wd, event->mask, event->len > 0 ? event->name : "", events);
+      receive(event->wd, event->mask, event->len > 0 ? event->name : "", events);
   }
   return events;
 }
 
-void Inotify::hear(int descriptor, std::uint32_t mask, const std::string& name, std::vector<Event>& events) {
+void Inotify::receive(int descriptor, std::uint32_t mask, const std::string& name,
+                      std::vector<Event>& events) {
   const auto found = directories_.find(descriptor);
   if (found == directories_.end()) return;
   Directory& directory = found->second;

@@ -61,7 +61,7 @@ class Inotify {
   using Owners = std::unordered_set<Owner>;
   using Directory = std::unordered_map<std::string, Owners>;  // by the name that matters
 
-  void hear(int descriptor, std::uint32_t mask, const std::string& name, std::vector<Event>& events);
+  void receive(int descriptor, std::uint32_t mask, const std::string& name, std::vector<Event>& events);
 
   UniqueFd fd_;
   std::mutex mutex_;

@@ -39,7 +39,7 @@ class Readers {
     return readers_.empty();
   }
 
-  void tell() {
+  void notify() {
     std::vector<std::shared_ptr<FeedReader>> readers;
     {
       const std::lock_guard lock(mutex_);

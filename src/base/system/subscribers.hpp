@@ -14,7 +14,7 @@ class Subscribers {
   bool empty() const { return subscribers_.empty(); }
   // Calls each that is there, and still is when its turn comes. Any of them may come and go meanwhile; who
   // comes is not called.
-  void tell() const {
+  void notify() const {
     std::vector<std::uint64_t> numbers;
     for (const auto& [number, changed] : subscribers_) numbers.push_back(number);
     for (const std::uint64_t number : numbers) {

@@ -34,7 +34,7 @@ Workers::Workers(EventLoop& loop, unsigned threads)
     : loop_(loop),
       threads_(threads),
       state_(std::make_shared<State>()),
-      deadline_timer_(loop, [this] { look_for_wedged(); }) {}
+      deadline_timer_(loop, [this] { find_wedged(); }) {}
 
 Workers::~Workers() {
   std::list<Job> dropped;
@@ -96,7 +96,7 @@ void Workers::work(const std::shared_ptr<State>& state, const EventLoop::Poster&
   state->changed.notify_all();
 }
 
-void Workers::look_for_wedged() {
+void Workers::find_wedged() {
   const auto now = EventLoop::Clock::now();
   auto next = EventLoop::Clock::time_point::max();
   std::list<std::function<void()>> overdue;

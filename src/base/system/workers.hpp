@@ -30,7 +30,7 @@ class Workers {
  private:
   struct State;
   static void work(const std::shared_ptr<State>& state, const EventLoop::Poster& poster);
-  void look_for_wedged();
+  void find_wedged();
   void start_thread_if_needed();
 
   EventLoop& loop_;

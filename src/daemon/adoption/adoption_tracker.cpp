@@ -218,7 +218,7 @@ void AdoptionTracker::merge(std::map<std::string, Adoption> found) {
   if (devices_.open() && (!again_.armed() || adopts)) ask();
 }
 
-void AdoptionTracker::tell() {
+void AdoptionTracker::notify() {
   for (const AdoptedDevices::News& news : std::exchange(untold_, {})) tell(news);
 }
 

@@ -105,7 +105,7 @@ class AdoptionTracker {
   // A device has other nodes under its id: what is known of answers has to be as new as this.
   void read_anew() { since_ = Clock::now(); }
   // The lists with that are out: the log may be told.
-  void tell();
+  void notify();
   const AdoptedDevices& devices() const { return devices_; }
 
   // The entry says something else from now on; these were its lists.

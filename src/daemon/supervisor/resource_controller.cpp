@@ -76,7 +76,7 @@ void ResourceController::on_overlay() {
   if (!listings.empty())
     publish(std::move(listings));
   else if (publisher_.idle())
-    adoption_.tell();
+    adoption_.notify();
 }
 
 void ResourceController::publish(std::vector<DeviceTracker::Listing> listings, std::vector<CdiFile> files) {

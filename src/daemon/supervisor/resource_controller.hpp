@@ -57,7 +57,7 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
 
  private:
   void on_incomplete() override { request_scan(); }
-  void all_published() override { adoption_.tell(); }
+  void all_published() override { adoption_.notify(); }
   void dropped(const std::string& resource) override;
   void record_error(const std::string& trouble) override { group_.first().record_error(trouble); }
 

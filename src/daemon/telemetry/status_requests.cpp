@@ -120,7 +120,7 @@ void StatusRequests::publish(const SnapshotPointer& snapshot) {
       const std::lock_guard lock(told->mutex);
       told->newest = newest;
     }
-    told->readers.tell();
+    told->readers.notify();
   });
 }
 

@@ -119,7 +119,7 @@ void UdevMonitor::on_readable() {
 
 void UdevMonitor::tell(const std::set<std::string>* subsystems) {
   for (const auto& [subsystem, watches] : watches_) {
-    if (!subsystems || subsystems->contains(subsystem)) watches.tell();
+    if (!subsystems || subsystems->contains(subsystem)) watches.notify();
   }
 }
 

@@ -179,7 +179,7 @@ class ApiClient::Call final : public ApiCall {
         streams_(streams),
         deadline_(client.loop_,
                   [this] { end({.trouble = "no answer within " + duration_text(request_.deadline)}); }),
-        later_(client.loop_, [this] { tell(); }) {
+        later_(client.loop_, [this] { notify(); }) {
     if (const auto* const fixed = std::get_if<std::string>(&request_.path)) path_ = *fixed;
     if (!alone()) ++client_.requests_;
     deadline_.arm(request_.deadline);
@@ -277,7 +277,7 @@ class ApiClient::Call final : public ApiCall {
     later_.arm(std::chrono::milliseconds(0));
   }
 
-  void tell() {
+  void notify() {
     ApiAnswer answer = std::move(answer_);
     if (!answer.trouble.empty()) {
       std::string server = client_.server();
@@ -333,7 +333,7 @@ void ApiServer::use(std::optional<ApiServerConfig> config) {
   }
   config_ = std::move(config);
   const std::unique_ptr<ApiClient> former = std::exchange(client_, nullptr);
-  users_.tell();
+  users_.notify();
 }
 
 ApiClient* ApiServer::client() {

@@ -31,7 +31,7 @@ NodeWatch::NodeWatch(ApiServer& server)
     : server_(server), user_(server.users(), [this] {
         forget();
         begin();
-        followers_.tell();
+        followers_.notify();
       }) {}
 
 std::unique_ptr<Subscription> NodeWatch::follow(std::function<void()> changed) {
@@ -63,7 +63,7 @@ void NodeWatch::begin() {
                       .gone = [this](const Json&) { take(std::nullopt); },
                       .trouble =
                           [this](const std::string& sentence) {
-                            if (std::exchange(watch_trouble_, sentence) != sentence) tell();
+                            if (std::exchange(watch_trouble_, sentence) != sentence) notify();
                           }});
 }
 
@@ -78,13 +78,13 @@ void NodeWatch::take(std::optional<NodeObject> node) {
   if (node_ == node && missing_ == !node) return;
   missing_ = !node;
   node_ = std::move(node);
-  tell();
+  notify();
 }
 
 // Whoever has followed may have gone meanwhile.
-void NodeWatch::tell() {
+void NodeWatch::notify() {
   if (followers_.empty()) return forget();
-  followers_.tell();
+  followers_.notify();
 }
 
 }  // namespace plughost

@@ -45,7 +45,7 @@ class NodeWatch {
   void begin();
   void forget();
   void take(std::optional<NodeObject> node);
-  void tell();
+  void notify();
 
   ApiServer& server_;
   std::optional<NodeObject> node_;

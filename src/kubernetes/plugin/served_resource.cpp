@@ -25,8 +25,8 @@ InventoryFeed::Newest InventoryFeed::newest() const {
 void tell_list(const std::shared_ptr<InventoryFeed>& feed, Workers& computations) {
   constexpr std::size_t kMostIdsInLoop = 1000;
   constexpr std::chrono::seconds kDeadline{10};
-  if (feed->newest().snapshot->inventory.id_count() <= kMostIdsInLoop) return feed->readers().tell();
-  computations.run([feed] { feed->readers().tell(); }, [] {}, kDeadline, [] {});
+  if (feed->newest().snapshot->inventory.id_count() <= kMostIdsInLoop) return feed->readers().notify();
+  computations.run([feed] { feed->readers().notify(); }, [] {}, kDeadline, [] {});
 }
 
 }  // namespace plughost

@@ -13,10 +13,10 @@ TEST_CASE("who subscribes is told, until the subscription ends") {
   int told = 0;
   auto subscription = std::make_unique<Subscription>(subscribers, [&] { ++told; });
   CHECK_FALSE(subscribers.empty());
-  subscribers.tell();
+  subscribers.notify();
   CHECK(told == 1);
   subscription.reset();
-  subscribers.tell();
+  subscribers.notify();
   CHECK(told == 1);
   CHECK(subscribers.empty());
 }
@@ -33,9 +33,9 @@ TEST_CASE("whoever is told may end its own subscription and others', and begin n
     third = std::make_unique<Subscription>(subscribers, [&] { told += 10; });
   });
   second = std::make_unique<Subscription>(subscribers, [&] { ++told; });
-  subscribers.tell();
+  subscribers.notify();
   CHECK(told == 0);
-  subscribers.tell();
+  subscribers.notify();
   CHECK(told == 10);
 }
 

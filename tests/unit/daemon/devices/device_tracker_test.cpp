@@ -56,7 +56,7 @@ struct Listed {
     take(std::move(seen), now);
     return text_of(tracker.listed(kA));
   }
-  void learn(const Holdings& holdings, Clock::time_point asked) {
+  void record_holders(const Holdings& holdings, Clock::time_point asked) {
     tracker.record_holders(
         {.holdings = std::make_shared<const Holdings>(holdings), .complete = true, .asked = asked}, asked);
   }
@@ -142,7 +142,7 @@ TEST_CASE(
   CHECK_FALSE(entry.tracker.question());
   CHECK(entry.see({"b"}, kStart + 62s) == "a! b");
   CHECK_FALSE(entry.tracker.question());
-  entry.learn({}, kStart + 62s);
+  entry.record_holders({}, kStart + 62s);
   CHECK_FALSE(entry.tracker.question());
   CHECK(entry.see({"b"}, kStart + 63s) == "b");
   CHECK_FALSE(entry.tracker.question());
@@ -157,13 +157,13 @@ TEST_CASE("an answer to a question that was put before a device was due says not
   entry.see({}, kStart + 60s);
   CHECK(*entry.tracker.question() == kStart + 60s);
   entry.tracker.begin_query();
-  entry.learn({}, kStart + 60s);
+  entry.record_holders({}, kStart + 60s);
   CHECK(entry.see({}, kStart + 70s) == "b!");
   CHECK(*entry.tracker.question() == kStart + 70s);
-  entry.learn({}, kStart + 70s - 1ms);
+  entry.record_holders({}, kStart + 70s - 1ms);
   CHECK(entry.see({}, kStart + 71s) == "b!");
   CHECK(*entry.tracker.question() == kStart + 70s);
-  entry.learn({}, kStart + 70s);
+  entry.record_holders({}, kStart + 70s);
   CHECK(entry.see({}, kStart + 72s).empty());
 }
 
@@ -185,7 +185,7 @@ TEST_CASE("a device that a pod holds stays, and the kubelet is asked again after
     CHECK(entry.see({"c"}, now) == (now == kStart + 60s ? "a! b! c" : "a! c"));
     REQUIRE(entry.tracker.question());
     CHECK(*entry.tracker.question() == now);
-    entry.learn(held(kA, {"a", "c"}), now);
+    entry.record_holders(held(kA, {"a", "c"}), now);
     CHECK(entry.see({"c"}, now) == "a! c");
     CHECK(entry.tracker.next_change() == now + pause);
     CHECK(entry.see({"c"}, now + pause - 1ms) == "a! c");
@@ -193,14 +193,14 @@ TEST_CASE("a device that a pod holds stays, and the kubelet is asked again after
     now += pause;
   }
   CHECK(entry.see({"c"}, now) == "a! c");
-  entry.learn(held(kA, {"c"}), now);
+  entry.record_holders(held(kA, {"c"}), now);
   CHECK(entry.see({"c"}, now) == "c");
   CHECK(entry.tracker.next_change() == kNever);
   // The pauses begin anew.
   entry.see({}, now);
   now += 60s;
   entry.see({}, now);
-  entry.learn(held(kA, {"c"}), now);
+  entry.record_holders(held(kA, {"c"}), now);
   entry.see({}, now);
   CHECK(entry.tracker.next_change() == now + 2s);
 }
@@ -210,7 +210,7 @@ TEST_CASE("while the kubelet does not tell, who was held is held, and time alone
   entry.see({"held", "free"}, kStart);
   entry.see({"free"}, kStart);
   entry.see({"free"}, kStart + 60s);
-  entry.learn(held(kA, {"held"}), kStart + 60s);
+  entry.record_holders(held(kA, {"held"}), kStart + 60s);
   CHECK(entry.see({}, kStart + 61s) == "free! held!");
   entry.see({}, kStart + 62s);
   REQUIRE(entry.tracker.question());
@@ -220,7 +220,7 @@ TEST_CASE("while the kubelet does not tell, who was held is held, and time alone
   entry.see({}, kStart + 121s);
   entry.tracker.record_holders({.asked = kStart + 121s}, kStart + 121s);
   CHECK(entry.see({}, kStart + 122s) == "held!");
-  entry.learn({}, kStart + 130s);
+  entry.record_holders({}, kStart + 130s);
   CHECK(entry.see({}, kStart + 130s).empty());
 }
 
@@ -233,7 +233,7 @@ TEST_CASE("a pod that holds one share holds the device, and another resource's p
   entry.take({}, kStart + 60s);
   Holdings holdings = held(kA, {"gpu::3"});
   holdings.merge(held(kB, {"other::0"}));
-  entry.learn(holdings, kStart + 60s);
+  entry.record_holders(holdings, kStart + 60s);
   entry.take({}, kStart + 60s);
   CHECK(text_of(entry.tracker.listed(kA)) == "gpu!");
 }
@@ -297,23 +297,23 @@ TEST_CASE("a resource that is named after its devices and was never held goes wi
   REQUIRE(entry.tracker.question());
   CHECK(*entry.tracker.question() == kStart + 2s);
   SUBCASE("when the kubelet says that nobody holds it") {
-    entry.learn({}, kStart + 2s);
+    entry.record_holders({}, kStart + 2s);
     CHECK(entry.see({}, kStart + 3s).empty());
   }
   SUBCASE("unless a pod holds it: then as ever") {
-    entry.learn(held(kA, {"b"}), kStart + 2s);
+    entry.record_holders(held(kA, {"b"}), kStart + 2s);
     CHECK(entry.see({}, kStart + 3s) == "a! b!");
     entry.see({}, kStart + 61s);
-    entry.learn({}, kStart + 61s);
+    entry.record_holders({}, kStart + 61s);
     CHECK(entry.see({}, kStart + 61s) == "b!");
     entry.see({}, kStart + 62s);
-    entry.learn({}, kStart + 62s);
+    entry.record_holders({}, kStart + 62s);
     CHECK(entry.see({}, kStart + 62s).empty());
   }
   SUBCASE("unless a container has got one before") {
     entry.tracker.record_held(kA);
     entry.see({}, kStart + 3s);
-    entry.learn({}, kStart + 3s);
+    entry.record_holders({}, kStart + 3s);
     CHECK(entry.see({}, kStart + 60s) == "a! b!");
   }
   SUBCASE("and where the kubelet does not tell, when its time is over") {

@@ -28,7 +28,7 @@ struct Rig {
   CheckpointReader reader(std::chrono::milliseconds deadline = 1min) {
     return CheckpointReader(workers, log, files.at("checkpoint"), files.at("pods"), deadline);
   }
-  CheckpointReader::Done tell() {
+  CheckpointReader::Done notify() {
     return [this](const CheckpointReader::Reading& reading) { told.push_back(reading); };
   }
   bool says(std::size_t times) {
@@ -40,7 +40,7 @@ struct Rig {
 TEST_CASE("the checkpoint: a file that is not there says that nobody holds anything") {
   Rig rig;
   CheckpointReader reader = rig.reader();
-  reader.read(Clock::now(), rig.tell());
+  reader.read(Clock::now(), rig.notify());
   REQUIRE(rig.says(1));
   REQUIRE(rig.told[0].checkpoint);
   CHECK(rig.pods(0) == 0);
@@ -51,18 +51,18 @@ TEST_CASE("the checkpoint: one reading will do for all who ask for one as old, a
   rig.files.file("checkpoint", kOnePod);
   CheckpointReader reader = rig.reader();
   const auto before = Clock::now();
-  reader.read(before, rig.tell());
-  reader.read(before, rig.tell());
+  reader.read(before, rig.notify());
+  reader.read(before, rig.notify());
   CHECK(rig.told.empty());
   REQUIRE(rig.says(2));
   CHECK(rig.told[0].checkpoint == rig.told[1].checkpoint);
   CHECK(rig.pods(0) == 1);
   CHECK(rig.told[0].began >= before);
-  reader.read(rig.told[0].began, rig.tell());
+  reader.read(rig.told[0].began, rig.notify());
   REQUIRE(rig.told.size() == 3);
   CHECK(rig.told[2].checkpoint == rig.told[0].checkpoint);
   rig.files.file("checkpoint", R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":0})");
-  reader.read(rig.told[0].began + 1ns, rig.tell());
+  reader.read(rig.told[0].began + 1ns, rig.notify());
   REQUIRE(rig.says(4));
   CHECK(rig.pods(3) == 0);
 }
@@ -70,8 +70,8 @@ TEST_CASE("the checkpoint: one reading will do for all who ask for one as old, a
 TEST_CASE("the checkpoint: who asks for a newer one than is being read gets the next") {
   Rig rig;
   CheckpointReader reader = rig.reader();
-  reader.read(Clock::now(), rig.tell());
-  reader.read(Clock::now() + 1ns, rig.tell());
+  reader.read(Clock::now(), rig.notify());
+  reader.read(Clock::now() + 1ns, rig.notify());
   REQUIRE(rig.says(2));
   CHECK(rig.told[0].checkpoint != rig.told[1].checkpoint);
   CHECK(rig.told[0].began < rig.told[1].began);
@@ -81,9 +81,9 @@ TEST_CASE("the checkpoint: who asks again when told has it at once, or the next"
   Rig rig;
   CheckpointReader reader = rig.reader();
   reader.read(Clock::now(), [&](const CheckpointReader::Reading& reading) {
-    reader.read(reading.began, rig.tell());
+    reader.read(reading.began, rig.notify());
     CHECK(rig.told.size() == 1);
-    reader.read(Clock::now(), rig.tell());
+    reader.read(Clock::now(), rig.notify());
     CHECK(rig.told.size() == 1);
   });
   REQUIRE(rig.says(2));
@@ -94,7 +94,7 @@ TEST_CASE("the checkpoint: one that is none is not known") {
   Rig rig;
   rig.files.file("checkpoint", "{");
   CheckpointReader reader = rig.reader();
-  reader.read(Clock::now(), rig.tell());
+  reader.read(Clock::now(), rig.notify());
   REQUIRE(rig.says(1));
   CHECK_FALSE(rig.told[0].checkpoint);
 }
@@ -104,13 +104,13 @@ TEST_CASE(
   Rig rig;
   REQUIRE(::mkfifo(rig.files.at("checkpoint").c_str(), 0600) == 0);
   CheckpointReader reader = rig.reader(20ms);
-  reader.read(Clock::now(), rig.tell());
-  reader.read(Clock::now() + 1ns, rig.tell());
+  reader.read(Clock::now(), rig.notify());
+  reader.read(Clock::now() + 1ns, rig.notify());
   REQUIRE(rig.says(2));
   CHECK_FALSE(rig.told[0].checkpoint);
   CHECK_FALSE(rig.told[1].checkpoint);
   const auto now = Clock::now();
-  reader.read(now, rig.tell());
+  reader.read(now, rig.notify());
   REQUIRE(rig.told.size() == 3);
   CHECK_FALSE(rig.told[2].checkpoint);
   CHECK(rig.told[2].began >= now);
@@ -119,7 +119,7 @@ TEST_CASE(
     REQUIRE(::write(writer.get(), kOnePod, std::string_view(kOnePod).size()) > 0);
   }
   REQUIRE(test::run_until(rig.loop, [&] {
-    reader.read(Clock::time_point::min(), rig.tell());
+    reader.read(Clock::time_point::min(), rig.notify());
     return rig.told.back().checkpoint != nullptr;
   }));
   CHECK(rig.pods(rig.told.size() - 1) == 1);
@@ -129,12 +129,12 @@ TEST_CASE("the checkpoint: a reading names the pods that have a directory, if th
   Rig rig;
   rig.files.file("checkpoint", kOnePod);
   CheckpointReader reader = rig.reader();
-  reader.read(Clock::now(), rig.tell());
+  reader.read(Clock::now(), rig.notify());
   REQUIRE(rig.says(1));
   CHECK_FALSE(rig.told[0].pods);
   rig.files.directory("pods/u");
   rig.files.directory("pods/v");
-  reader.read(Clock::now(), rig.tell());
+  reader.read(Clock::now(), rig.notify());
   REQUIRE(rig.says(2));
   REQUIRE(rig.told[1].pods);
   CHECK(*rig.told[1].pods == std::set<std::string>{"u", "v"});

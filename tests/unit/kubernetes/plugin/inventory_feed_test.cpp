@@ -29,7 +29,7 @@ TEST_CASE("readers are woken by another list, not by the same one with other fac
   CHECK(reader->lists == 0);
   CHECK(*feed.newest().snapshot->inventory.devices()[0].attribute("path") == "/two");
   REQUIRE(feed.publish(snapshot({"a", "b"})));
-  feed.readers().tell();
+  feed.readers().notify();
   CHECK(reader->lists == 1);
 }
 
@@ -39,7 +39,7 @@ TEST_CASE("a reader that has unsubscribed hears nothing more") {
   feed.readers().subscribe(reader);
   feed.readers().unsubscribe(reader.get());
   REQUIRE(feed.publish(snapshot({})));
-  feed.readers().tell();
+  feed.readers().notify();
   feed.readers().close();
   CHECK(reader->lists == 0);
   CHECK(reader->closed == 0);

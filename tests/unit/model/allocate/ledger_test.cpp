@@ -49,8 +49,8 @@ struct Rig {
     }
     return "not listed";
   }
-  void learn(std::initializer_list<std::pair<const Ledger::Name, std::string>> holds,
-             Clock::time_point asked) {
+  void update_holds(std::initializer_list<std::pair<const Ledger::Name, std::string>> holds,
+                    Clock::time_point asked) {
     ledger.update_holds(holds, asked, asked);
   }
 };
@@ -73,9 +73,9 @@ TEST_CASE("ledger: what two resources list is held in the other while it is held
         "0000:00:02.0: held by a container that has just got it as x.com/nic a");
   CHECK(rig.ledger.open());
 
-  rig.learn({{{kNic, "a"}, "default/train"}}, kStart + 6s);
+  rig.update_holds({{{kNic, "a"}, "default/train"}}, kStart + 6s);
   CHECK(rig.why(kVfio, "0000:00:02.0") == "held by default/train as x.com/nic a");
-  rig.learn({}, kStart + 7s);
+  rig.update_holds({}, kStart + 7s);
   CHECK(rig.why(kVfio, "0000:00:02.0").empty());
   CHECK_FALSE(rig.ledger.held({kNic, "a"}));
   CHECK_FALSE(rig.ledger.open());
@@ -96,9 +96,9 @@ TEST_CASE("ledger: a place has what is below it, and not what is beside it") {
   };
   CHECK(rig.give(kNic, {"tty"}).empty());
   CHECK(blocked() == "x---x");
-  rig.learn({{{kNic, "stick"}, "p"}}, kStart + 1min);
+  rig.update_holds({{{kNic, "stick"}, "p"}}, kStart + 1min);
   CHECK(blocked() == "-x--x");
-  rig.learn({{{kVfio, "host"}, "p"}}, kStart + 2min);
+  rig.update_holds({{{kVfio, "host"}, "p"}}, kStart + 2min);
   CHECK(blocked() == "xxxx-");
 }
 
@@ -112,9 +112,9 @@ TEST_CASE(
   rig.list(kNic, {});
   rig.list(kVfio, {device("v", {kCard})});
   CHECK(rig.why(kVfio, "v") == "held by a container that has just got it as x.com/nic a");
-  rig.learn({{{kNic, "a"}, "p"}}, kStart + 1min);
+  rig.update_holds({{{kNic, "a"}, "p"}}, kStart + 1min);
   CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
-  rig.learn({}, kStart + 2min);
+  rig.update_holds({}, kStart + 2min);
   CHECK(rig.why(kVfio, "v").empty());
 }
 
@@ -139,11 +139,11 @@ TEST_CASE("ledger: what left the machine holds nothing, and what comes back is a
 TEST_CASE("ledger: what a container was given holds, too, though its id means something else now") {
   Rig rig;
   rig.list(kNic, {device("a", {kCard}), device("b", {kOther})});
-  rig.learn({{{kNic, "a"}, "p"}}, kStart);
+  rig.update_holds({{{kNic, "a"}, "p"}}, kStart);
   rig.ledger.lead(kNic, {{"a", {kOther}}, {"b", {kCard}}}, kStart);
   CHECK(rig.why(kNic, "a").empty());
   CHECK(rig.why(kNic, "b") == "held by p as x.com/nic a");
-  rig.learn({{{kNic, "a"}, "p"}}, kStart + 10s);
+  rig.update_holds({{{kNic, "a"}, "p"}}, kStart + 10s);
   CHECK_FALSE(rig.why(kNic, "b").empty());
   rig.ledger.lead(kNic, {}, kStart);
   CHECK(rig.why(kNic, "b").empty());
@@ -159,7 +159,7 @@ TEST_CASE("ledger: a link that leads elsewhere takes no hardware from the contai
   CHECK_FALSE(rig.why(kVfio, "w").empty());
   rig.list(kNic, {device("by-id", {kOther})});
   CHECK(rig.why(kVfio, "v").empty() == false);
-  rig.learn({}, kStart + 10s);
+  rig.update_holds({}, kStart + 10s);
   CHECK(rig.why(kVfio, "v").empty());
   rig.list(kNic, {device("by-id", {kCard})});
   CHECK(rig.why(kVfio, "w").empty());
@@ -171,15 +171,15 @@ TEST_CASE(
   rig.list(kNic, {device("a", {kCard})});
   rig.list(kVfio, {device("v", {kCard})});
   rig.give(kNic, {"a"}, kStart + 1s);
-  rig.learn({}, kStart);
+  rig.update_holds({}, kStart);
   CHECK_FALSE(rig.why(kVfio, "v").empty());
-  rig.learn({}, kStart + 1s + Ledger::kUntold - 1ms);
+  rig.update_holds({}, kStart + 1s + Ledger::kUntold - 1ms);
   CHECK_FALSE(rig.why(kVfio, "v").empty());
-  rig.learn({}, kStart + 1s + Ledger::kUntold);
+  rig.update_holds({}, kStart + 1s + Ledger::kUntold);
   CHECK(rig.why(kVfio, "v").empty());
   // An answer that does not know everything ends nothing.
-  rig.learn({{{kNic, "a"}, "p"}}, kStart + 10s);
-  rig.learn({}, Clock::time_point::min());
+  rig.update_holds({{{kNic, "a"}, "p"}}, kStart + 10s);
+  rig.update_holds({}, Clock::time_point::min());
   CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("ledger: what was given as a share is held alone when the sharing ends
   rig.ledger.keep(kNic);
   rig.list(kNic, {device("a", {kCard})});
   CHECK(rig.why(kVfio, "v") == "held by a container that has just got it as x.com/nic a");
-  rig.learn({{{kNic, "a"}, "p"}}, kStart + 10s);
+  rig.update_holds({{{kNic, "a"}, "p"}}, kStart + 10s);
   CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
 }
 
@@ -206,9 +206,9 @@ TEST_CASE("ledger: who held a device alone before it was shared holds it on when
   rig.list(kNic, {device("a", {})});
   CHECK(rig.give(kNic, {"a"}, kStart + 1s).empty());
   CHECK_FALSE(rig.why(kVfio, "v").empty());
-  rig.learn({}, kStart + 1s + Ledger::kUntold - 1ms);  // the share is young
+  rig.update_holds({}, kStart + 1s + Ledger::kUntold - 1ms);  // the share is young
   CHECK_FALSE(rig.why(kVfio, "v").empty());
-  rig.learn({}, kStart + 1s + Ledger::kUntold);
+  rig.update_holds({}, kStart + 1s + Ledger::kUntold);
   CHECK(rig.why(kVfio, "v").empty());
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("ledger: an IOMMU group is one container's at a time") {
         "use "
         "it at a time");
   CHECK(rig.why(kVfio, "2").empty());
-  rig.learn({}, kStart + 1min);
+  rig.update_holds({}, kStart + 1min);
 
   SUBCASE("which may have all of it at once") {
     CHECK(rig.give(kVfio, {"0", "1"}, kStart + 1min).empty());
@@ -265,16 +265,17 @@ TEST_CASE(
   rig.list(kNic, {device("a", {kCard})});
   rig.list(kVfio, {device("1", {kCard})});
   CHECK(rig.give(kNic, {"a"}).empty());
-  rig.learn({{{kNic, "a"}, "default/nic"}, {{kVfio, "1"}, "default/vm"}}, kStart + 10s);  // two have it
-  CHECK(rig.ledger.open());  // one of them may have gone
-  rig.learn({{{kNic, "a"}, "default/vm"}, {{kVfio, "1"}, "default/vm"}}, kStart + 11s);
+  rig.update_holds({{{kNic, "a"}, "default/nic"}, {{kVfio, "1"}, "default/vm"}},
+                   kStart + 10s);  // two have it
+  CHECK(rig.ledger.open());        // one of them may have gone
+  rig.update_holds({{{kNic, "a"}, "default/vm"}, {{kVfio, "1"}, "default/vm"}}, kStart + 11s);
   CHECK_FALSE(rig.ledger.open());  // one pod has both
-  rig.learn({{{kNic, "a"}, "default/nic"}, {{kVfio, "1"}, "default/vm"}}, kStart + 12s);
+  rig.update_holds({{{kNic, "a"}, "default/nic"}, {{kVfio, "1"}, "default/vm"}}, kStart + 12s);
   CHECK(rig.give(kNic, {"a"}, kStart + 20s) == "a: held by default/vm as x.com/vfio 1");
   CHECK(rig.why(kNic, "a").empty());  // as it was, until the kubelet tells
-  rig.learn({{{kVfio, "1"}, "default/vm"}}, kStart + 30s);
+  rig.update_holds({{{kVfio, "1"}, "default/vm"}}, kStart + 30s);
   CHECK(rig.why(kNic, "a") == "held by default/vm as x.com/vfio 1");
-  rig.learn({}, kStart + 40s);
+  rig.update_holds({}, kStart + 40s);
   CHECK_FALSE(rig.ledger.open());
 }
 
