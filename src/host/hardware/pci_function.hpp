@@ -43,7 +43,7 @@ struct PciSelectors {
   std::vector<std::string> classes;  // the beginning of a class_code
   std::vector<std::string> drivers;
 
-  bool take(const PciFunction& function) const;
+  bool matches(const PciFunction& function) const;
 };
 
 // pci, vendor, device, class, driver, pciPath, physfn, vf, vfs and pfName; what is unknown is left out, so

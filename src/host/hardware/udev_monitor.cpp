@@ -97,7 +97,7 @@ void UdevMonitor::on_udevd() {
   if (!monitor_ || group_to_use() == group_) return;
   close();
   adjust();
-  tell(nullptr);
+  notify(nullptr);
 }
 
 void UdevMonitor::on_readable() {
@@ -109,15 +109,15 @@ void UdevMonitor::on_readable() {
     if (!device) {
       if (errno == EAGAIN || errno == EINTR) break;  // nothing, or of a sender that is not trusted
       ++overflows_;
-      return tell(nullptr);
+      return notify(nullptr);
     }
     ++events_;
     subsystems.emplace(::udev_device_get_subsystem(device.get()));
   }
-  if (!subsystems.empty()) tell(&subsystems);
+  if (!subsystems.empty()) notify(&subsystems);
 }
 
-void UdevMonitor::tell(const std::set<std::string>* subsystems) {
+void UdevMonitor::notify(const std::set<std::string>* subsystems) {
   for (const auto& [subsystem, watches] : watches_) {
     if (!subsystems || subsystems->contains(subsystem)) watches.notify();
   }

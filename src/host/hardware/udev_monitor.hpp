@@ -67,7 +67,7 @@ class UdevMonitor {
   void on_udevd();
   void on_readable();
   // Tells those whose subsystem is among these; all of them, if nullptr.
-  void tell(const std::set<std::string>* subsystems);
+  void notify(const std::set<std::string>* subsystems);
 
   EventLoop& loop_;
   const HostRoot& host_;

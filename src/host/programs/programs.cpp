@@ -50,7 +50,7 @@ Programs::~Programs() {
 }
 
 // From the timer: nobody is called from within.
-void Programs::look_for_turns() {
+void Programs::start_waiting() {
   if (!next_turn_.armed()) next_turn_.arm(EventLoop::Clock::duration::zero());
 }
 

@@ -123,7 +123,7 @@ class Programs {
 
   static constexpr unsigned kThreads = 2;
 
-  void look_for_turns();
+  void start_waiting();
   void give_turns();
   bool hangs(const std::vector<std::string>& command) const;
   Launches::iterator launch(const Program& program, Subprocess& owner);

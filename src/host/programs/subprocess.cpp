@@ -44,7 +44,7 @@ Subprocess::Subprocess(ProgramQueue& queue, Program program, std::function<void(
       timer_(programs_.loop(), [this] { on_timer(); }) {
   ticket_ = programs_.turns_.wait(queue_.line_);
   programs_.waiting_[*ticket_] = this;
-  programs_.look_for_turns();
+  programs_.start_waiting();
   if (program_.timeout_from == Program::TimeoutFrom::kNow) extend(program_.timeout);
 }
 
@@ -62,7 +62,7 @@ void Subprocess::leave_queue() {
   programs_.waiting_.erase(*ticket_);
   programs_.turns_.leave(queue_.line_, *ticket_);
   ticket_.reset();
-  programs_.look_for_turns();
+  programs_.start_waiting();
 }
 
 void Subprocess::begin() {
@@ -130,7 +130,7 @@ void Subprocess::read_output() {
   const bool open = read_some(child_.output.get(), [this](std::string_view text) {
     unpaused_ += text.size();
     if (program_.on_line)
-      take_lines(text);
+      append_lines(text);
     else
       keep(text);
   });
@@ -158,7 +158,7 @@ void Subprocess::keep(std::string_view text) {
 }
 
 // ending_.output is the line that has begun.
-void Subprocess::take_lines(std::string_view text) {
+void Subprocess::append_lines(std::string_view text) {
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
     keep(text.substr(0, end));
     if (ending_.excess) return;

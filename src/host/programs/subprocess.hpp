@@ -51,7 +51,7 @@ class Subprocess {
   bool reap();  // false: it runs
   void read_output();
   void keep(std::string_view text);
-  void take_lines(std::string_view text);
+  void append_lines(std::string_view text);
   void read_errors();
   void stop_reading();
   void on_exit();

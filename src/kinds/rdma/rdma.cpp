@@ -44,7 +44,7 @@ bool any_fits(const std::vector<std::string>& wanted, const std::vector<std::str
 
 // A card's driver is asked only once all else fits: another entry's card may hang.
 bool is_wanted(const RdmaCard& card, const WantedCards& wanted) {
-  if (!wanted.pci.take(card.pci().value_or(PciFunction{}))) return false;
+  if (!wanted.pci.matches(card.pci().value_or(PciFunction{}))) return false;
   if (!wanted.netdevs.empty() && !any_fits(wanted.netdevs, card.netdevs(), matches)) return false;
   return wanted.link_types.empty() || any_fits(wanted.link_types, card.link_types(), std::equal_to<>());
 }
