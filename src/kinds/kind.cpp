@@ -21,14 +21,14 @@ void leave_out_unfinished(const HostRoot& host, Scan& scan) {
 
 }  // namespace
 
-void note_number(const std::string& path, const SysDevice& device, Scan& scan) {
+void record_number(const std::string& path, const SysDevice& device, Scan& scan) {
   std::string number = device.node_number();
   if (!path.empty() && !number.empty()) scan.numbers[path] = std::move(number);
 }
 
 std::optional<std::string> node_of(const SysDevice& device, Scan& scan) {
   std::optional<std::string> node = device.node();
-  note_number(node.value_or(""), device, scan);
+  record_number(node.value_or(""), device, scan);
   return node;
 }
 
@@ -50,7 +50,7 @@ std::string not_named_text(const std::vector<std::string>& devices) {
          joined(devices, ", ") + "; to list it, name it more exactly, as by its product";
 }
 
-Scan DeviceSource::look(const HostRoot& host, const AllocationSpec& spec) const {
+Scan DeviceSource::scan_chosen(const HostRoot& host, const AllocationSpec& spec) const {
   Scan taken = scan(host);
   Chosen chosen = choose(spec.choice, taken.devices);
   taken.unmatched = std::move(chosen.unmatched);

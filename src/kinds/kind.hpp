@@ -46,7 +46,7 @@ struct Scan {
 // Returns the path of the device's node, and notes its number in the scan. nullopt: it has no node.
 std::optional<std::string> node_of(const SysDevice& device, Scan& scan);
 // Notes the device's number for another path of its node, a link. Empty: there is none.
-void note_number(const std::string& path, const SysDevice& device, Scan& scan);
+void record_number(const std::string& path, const SysDevice& device, Scan& scan);
 
 // Whether the device, which the scan has come upon, waits for udev, and the scan for that.
 bool waits_for_udev(const SysDevice& device, Scan& scan);
@@ -88,7 +88,7 @@ class DeviceSource {
   virtual void finish(Scan& /*taken*/, const AllocationSpec& /*spec*/) const {}
   // A scan of which an entry takes what it chooses, of what udev has finished with. Worker thread, throws and
   // never runs twice as they do.
-  Scan look(const HostRoot& host, const AllocationSpec& spec) const;
+  Scan scan_chosen(const HostRoot& host, const AllocationSpec& spec) const;
   // Loop thread, while a scan may be under way. Somebody says that what is wrong with a device is over, which
   // the source would not notice by itself (Device::lasting); the next scan that begins goes by that.
   virtual void forgive(const Device& /*device*/) const {}

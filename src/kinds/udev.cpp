@@ -108,7 +108,7 @@ class Udev final : public DeviceSource {
       device.hardware.edit().ids.by_place = std::exchange(device.id, file_name(*by_id));
     }
     if (node) add_node(link.empty() ? *node : link, *node, device);
-    note_number(link, from, scan);
+    record_number(link, from, scan);
     if (links_) {
       for (const std::string& each : from.links()) add_node(each, each, device);
     }

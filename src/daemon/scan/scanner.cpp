@@ -132,7 +132,7 @@ void Scanner::scan_on_worker(HeldIds held) {
        siblings = hooks_.siblings(), held = std::move(held)] {
         const auto began = Clock::now();
         try {
-          Scan seen = source->look(host, *spec);
+          Scan seen = source->scan_chosen(host, *spec);
           const Paths paths{[&](const std::string& path) { return node_behind(host, path); },
                             [&](const std::string& path) { return unit_of(host, path); }};
           const auto was_given_it = [&](const std::string& resource, const std::string& id,

@@ -205,7 +205,7 @@ class Gpu final : public DeviceSource {
 };
 
 Scan Gpu::scan(const HostRoot& host) const {
-  const NvidiaGpus::Look alone = nvidia_.look();
+  const NvidiaGpus::Look alone = nvidia_.query();
   Scan scan;
   scan.subsystems = {std::begin(kGpuSubsystems), std::end(kGpuSubsystems)};
   const auto add = [&](std::vector<Device> devices) {
@@ -229,7 +229,7 @@ Scan Gpu::scan(const HostRoot& host) const {
 }
 
 void Gpu::finish(Scan& taken, const AllocationSpec& spec) const {
-  const NvidiaGpus::Look alone = nvidia_.look();
+  const NvidiaGpus::Look alone = nvidia_.query();
   nvidia_.check_mig(taken);
   const auto is_nvidia = [](const Device& device) {
     const std::string* const vendor = device.attribute("vendor");

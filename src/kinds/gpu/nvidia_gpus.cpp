@@ -57,7 +57,7 @@ NvidiaGpus::~NvidiaGpus() {
   if (nvml_cards_) releases().add(std::move(nvml_cards_));
 }
 
-NvidiaGpus::Look NvidiaGpus::look() {
+NvidiaGpus::Look NvidiaGpus::query() {
   looking_.lock();
   return {this, [](NvidiaGpus* gpus) {
             gpus->looking_.unlock();
@@ -94,10 +94,10 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
     }
   }
   scan.rescan_after = kInterval;
-  const auto looked = nvml_cards_->look(host, scan);
+  const auto looked = nvml_cards_->query(host, scan);
   if (const auto* const failure = std::get_if<NvmlFailure>(&looked)) {
     nvml_cards_.reset();
-    health_.note_all_reset(now_());
+    health_.record_all_reset(now_());
     return without_nvml(host, {.why = failure->what, .refuses = true}, scan);
   }
   const auto& cards = std::get<std::vector<NvmlCard>>(looked);

@@ -49,7 +49,7 @@ class NvidiaGpus {
   // While one lives, others wait: an entry that comes back may find the look of its former life in a driver
   // that hangs.
   using Look = std::unique_ptr<NvidiaGpus, void (*)(NvidiaGpus* gpus)>;
-  Look look();
+  Look query();
   // At rest NVML is closed, without waiting for it, at the latest when the look that is under way has ended;
   // its cards are those that it told last, and Unhealthy. Thread-safe.
   void rest(bool at_rest) {

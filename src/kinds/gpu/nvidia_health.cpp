@@ -114,22 +114,22 @@ bool xid_lasts(std::uint64_t xid) {
   return !found || found->ends == Ends::kByReset;
 }
 
-void NvidiaHealth::note(const std::string& id, const std::string& why, Clock::time_point now) {
+void NvidiaHealth::record(const std::string& id, const std::string& why, Clock::time_point now) {
   std::erase_if(ailments_, [now](const auto& item) { return item.second.until <= now; });
   Ailment& ailment = ailments_[id];
   if (ailment.until != kForEver) ailment = {.why = why, .until = now + kRecovery};
 }
 
-void NvidiaHealth::note_lasting(const std::string& id, const std::string& why) {
+void NvidiaHealth::record_lasting(const std::string& id, const std::string& why) {
   ailments_[id] = {.why = why, .until = kForEver};
 }
 
-void NvidiaHealth::note_reset(const std::string& id, Clock::time_point now) {
+void NvidiaHealth::record_reset(const std::string& id, Clock::time_point now) {
   if (const auto found = ailments_.find(id); found != ailments_.end())
     found->second.until = std::min(found->second.until, now + kRecovery);
 }
 
-void NvidiaHealth::note_all_reset(Clock::time_point now) {
+void NvidiaHealth::record_all_reset(Clock::time_point now) {
   for (auto& [id, ailment] : ailments_) ailment.until = std::min(ailment.until, now + kRecovery);
 }
 

@@ -45,11 +45,11 @@ class NvidiaHealth {
   };
 
   // id: of a card or a MIG device.
-  void note(const std::string& id, const std::string& why, Clock::time_point now);
-  void note_lasting(const std::string& id, const std::string& why);
+  void record(const std::string& id, const std::string& why, Clock::time_point now);
+  void record_lasting(const std::string& id, const std::string& why);
   // It has been reset: what would last ends as anything else.
-  void note_reset(const std::string& id, Clock::time_point now);
-  void note_all_reset(Clock::time_point now);
+  void record_reset(const std::string& id, Clock::time_point now);
+  void record_all_reset(Clock::time_point now);
   // Somebody says that it is well.
   void forget(const std::string& id) { ailments_.erase(id); }
   Trouble trouble(const std::string& id, Clock::time_point now) const;

@@ -60,33 +60,33 @@ bool NvmlCards::some_card_left(const HostRoot& host) {
     if (device && device->driver() == "nvidia")
       bound_.insert(pci);
     else if (bound_.erase(pci) > 0) {
-      note_reset(card);
+      record_reset(card);
       left = true;
     }
   }
   return left;
 }
 
-void NvmlCards::note_reset(const NvmlCard& card) {
-  health_.note_reset(card.facts.uuid, now_());
-  for (const NvmlCard::Part& part : card.parts) health_.note_reset(part.facts.uuid, now_());
+void NvmlCards::record_reset(const NvmlCard& card) {
+  health_.record_reset(card.facts.uuid, now_());
+  for (const NvmlCard::Part& part : card.parts) health_.record_reset(part.facts.uuid, now_());
 }
 
-NvmlResult<std::vector<NvmlCard>> NvmlCards::look(const HostRoot& host, Scan& scan) {
+NvmlResult<std::vector<NvmlCard>> NvmlCards::query(const HostRoot& host, Scan& scan) {
   unsigned count = 0;
   // The driver was unloaded, or another version of it was loaded.
   if (auto failure = keep(nvml_->count(), count)) return std::move(*failure);
   std::erase_if(known_, [count](const auto& item) { return item.first >= count; });
   std::vector<NvmlCard> cards;
   for (unsigned index = 0; index < std::min(count, kMostCards); ++index)
-    if (auto card = look_at(index, host, scan)) cards.push_back(std::move(*card));
+    if (auto card = query_card(index, host, scan)) cards.push_back(std::move(*card));
   measure(cards);
-  if (terms_.health_checks) take_events(cards);
+  if (terms_.health_checks) read_events(cards);
   some_card_left(host);
   return cards;
 }
 
-std::optional<NvmlCard> NvmlCards::look_at(unsigned index, const HostRoot& host, Scan& scan) {
+std::optional<NvmlCard> NvmlCards::query_card(unsigned index, const HostRoot& host, Scan& scan) {
   NvmlCard card;
   auto failure = keep(nvml_->device(index), card.handle);
   if (!failure) failure = read_card(card);
@@ -109,7 +109,7 @@ std::optional<NvmlCard> NvmlCards::look_at(unsigned index, const HostRoot& host,
     // What it was is known from before: it is listed as Unhealthy, and the others are not concerned.
     card = known->second;
     if (failure->lost()) ask_for_reset_.insert(card.facts.uuid);
-    health_.note(card.facts.uuid, failure->what, now);
+    health_.record(card.facts.uuid, failure->what, now);
     return card;
   }
   known_[index] = card;
@@ -119,16 +119,16 @@ std::optional<NvmlCard> NvmlCards::look_at(unsigned index, const HostRoot& host,
   std::uint64_t action = 0;
   const auto untold = keep(nvml_->recovery_action(card.handle), action);
   const bool lost = untold && untold->lost();
-  if (lost) health_.note(card.facts.uuid, untold->what, now);
+  if (lost) health_.record(card.facts.uuid, untold->what, now);
   if (!untold && action != 0)
-    health_.note(card.facts.uuid,
-                 "the driver asks for a recovery action (" + std::to_string(action) + "), such as a reset",
-                 now);
+    health_.record(card.facts.uuid,
+                   "the driver asks for a recovery action (" + std::to_string(action) + "), such as a reset",
+                   now);
   // A card that was lost, or was to be reset, and is not any more has been reset.
   if (lost || action != 0)
     ask_for_reset_.insert(card.facts.uuid);
   else if (ask_for_reset_.erase(card.facts.uuid) > 0)
-    note_reset(card);
+    record_reset(card);
   return card;
 }
 
@@ -210,23 +210,23 @@ void NvmlCards::follow(const NvmlCard& card) {
   if (!failure || failure->not_supported())
     followed_.insert(card.facts.uuid);
   else
-    health_.note(card.facts.uuid, "its errors cannot be followed: " + failure->what, now_());
+    health_.record(card.facts.uuid, "its errors cannot be followed: " + failure->what, now_());
 }
 
-void NvmlCards::take_events(const std::vector<NvmlCard>& cards) {
+void NvmlCards::read_events(const std::vector<NvmlCard>& cards) {
   for (unsigned i = 0; i < kMostEvents; ++i) {
     NvmlEvent event;
     if (const auto failure = keep(nvml_->next_event(std::chrono::milliseconds(0)), event)) {
       if (failure->timed_out() || failure->not_supported() || failure->lost()) return;
       for (const NvmlCard& card : cards)
-        health_.note(card.facts.uuid, "its errors cannot be followed: " + failure->what, now_());
+        health_.record(card.facts.uuid, "its errors cannot be followed: " + failure->what, now_());
       return;
     }
-    take_event(event, cards);
+    record_event(event, cards);
   }
 }
 
-void NvmlCards::take_event(const NvmlEvent& event, const std::vector<NvmlCard>& cards) {
+void NvmlCards::record_event(const NvmlEvent& event, const std::vector<NvmlCard>& cards) {
   std::string why;
   bool lasts = false;
   if (event.type == NvmlEvent::kXid && !terms_.xids.ignores(event.code)) {
@@ -243,9 +243,9 @@ void NvmlCards::take_event(const NvmlEvent& event, const std::vector<NvmlCard>& 
   if (why.empty() || card == cards.end()) return;
   const auto note = [&](const std::string& uuid) {
     if (lasts)
-      health_.note_lasting(uuid, why + ": until the GPU has been reset");
+      health_.record_lasting(uuid, why + ": until the GPU has been reset");
     else
-      health_.note(uuid, why, now_());
+      health_.record(uuid, why, now_());
   };
   const bool whole = event.gpu_instance == NvmlEvent::kWholeCard;
   if (whole || card->parts.empty()) return note(card->facts.uuid);

@@ -46,20 +46,20 @@ class NvmlCards {
   bool some_card_left(const HostRoot& host);
   // Every card by its index, one that fails now as it was before; its events are taken out and noted. Adds
   // remarks to scan. A failure: NVML does not even tell how many there are, and has to be loaded anew.
-  NvmlResult<std::vector<NvmlCard>> look(const HostRoot& host, Scan& scan);
+  NvmlResult<std::vector<NvmlCard>> query(const HostRoot& host, Scan& scan);
   // See Nvml::file().
   const std::string& library() const { return nvml_->file(); }
 
  private:
-  std::optional<NvmlCard> look_at(unsigned index, const HostRoot& host, Scan& scan);
+  std::optional<NvmlCard> query_card(unsigned index, const HostRoot& host, Scan& scan);
   std::optional<NvmlFailure> read_card(NvmlCard& card) const;
   std::optional<NvmlFailure> read_parts(NvmlCard& card, const HostRoot& host) const;
   void measure(std::vector<NvmlCard>& cards);
   void follow(const NvmlCard& card);
   // The card and its parts were reset.
-  void note_reset(const NvmlCard& card);
-  void take_events(const std::vector<NvmlCard>& cards);
-  void take_event(const NvmlEvent& event, const std::vector<NvmlCard>& cards);
+  void record_reset(const NvmlCard& card);
+  void read_events(const std::vector<NvmlCard>& cards);
+  void record_event(const NvmlEvent& event, const std::vector<NvmlCard>& cards);
 
   std::unique_ptr<Nvml> nvml_;
   Terms terms_;

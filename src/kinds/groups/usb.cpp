@@ -197,7 +197,7 @@ void UsbPart::add_nodes(const HostRoot& host, const Plugged& plugged, bool has_t
       // The kubelet keeps an answer for the container's life: a link outlives a new number of the node.
       std::optional<std::string> link;
       if (subsystem != kBus) link = lasting_link(host, device, has_twin);
-      note_number(link.value_or(""), device, scan);
+      record_number(link.value_or(""), device, scan);
       piece.nodes.push_back({.host_path = link.value_or(*node),
                              .container_path = place(mount_path_, device.name(), *node),
                              .permissions = permissions_});

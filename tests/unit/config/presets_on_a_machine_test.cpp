@@ -146,7 +146,7 @@ void add_others(const MadeSysfs& machine) {
 Texts found_by(const fs::path& preset, const MadeSysfs& machine) {
   Texts found;
   for (const ResourceConfig& entry : load_config(preset).resources) {
-    Scan scan = entry.source->look(machine.host(), *entry.spec);
+    Scan scan = entry.source->scan_chosen(machine.host(), *entry.spec);
     const Assembly assembly = assemble(*entry.spec, std::move(scan.devices));
     CHECK(scan.remarks.empty());
     CHECK(assembly.remarks.empty());

@@ -18,7 +18,7 @@ using Texts = std::vector<std::string>;
 Texts listed(const MadeSysfs& machine, const std::string& keys) {
   const Config config = config_of("resources:\n- {name: x.com/x, " + keys + "}\n");
   const ResourceConfig& entry = config.resources.at(0);
-  Scan scan = entry.source->look(machine.host(), *entry.spec);
+  Scan scan = entry.source->scan_chosen(machine.host(), *entry.spec);
   Texts ids;
   const Assembly assembly = assemble(*entry.spec, std::move(scan.devices));
   for (const Device& device : assembly.resources.at("x.com/x"))

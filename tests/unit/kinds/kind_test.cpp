@@ -23,24 +23,24 @@ TEST_CASE("a node that udev has not finished with is left out, whatever found it
   const Node paths = list({map({{"path", text("/dev/ttyS*")}})});
   const Entry entry = read_entry("groups", list({map({{"paths", paths}})}));
   REQUIRE(entry.problems == Ids{});
-  const auto look = [&] { return entry.source->look(sysfs.host(), AllocationSpec()); };
-  CHECK(look().devices.size() == 3);  // no udevd runs
+  const auto look = [&] { return entry.source->scan_chosen(sysfs.host(), AllocationSpec()); };
+  CHECK(scan_chosen().devices.size() == 3);  // no udevd runs
   sysfs.tree().file("/run/udev/control");
-  const Scan early = look();
+  const Scan early = scan_chosen();
   CHECK(ids_of(early) == Ids{"ttyS2"});
   CHECK(early.unfinished.size() == 2);
   CHECK(early.rescan_after == kUdevPatience);
   const auto another = [&](const std::string& id) {
-    return entry.source->look(sysfs.host(),
-                              taking({.only = {{.attributes = {{"id", {id}}}, .where = "only[0]"}}}));
+    return entry.source->scan_chosen(sysfs.host(),
+                                     taking({.only = {{.attributes = {{"id", {id}}}, .where = "only[0]"}}}));
   };
   CHECK(another("ttyS2").unfinished.empty());  // the others do not concern this entry
   CHECK(another("ttyS2").rescan_after == 0s);
   CHECK(another("ttyS0").unfinished.size() == 1);
   CHECK(another("ttyS0").unmatched.empty());
   sysfs.tree().file("/run/udev/data/c1:3");
-  CHECK(look().devices.size() == 3);
-  CHECK(look().rescan_after == 0s);
+  CHECK(scan_chosen().devices.size() == 3);
+  CHECK(scan_chosen().rescan_after == 0s);
 }
 
 }  // namespace plughost

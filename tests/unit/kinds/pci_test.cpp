@@ -22,7 +22,7 @@ Scan scan_of(const MadeSysfs& machine, std::vector<std::pair<std::string, Node>>
              const Choice& choice = {}) {
   const Entry entry = read_entry("pci", map(std::move(keys)));
   REQUIRE(entry.problems == Texts{});
-  return entry.source->look(machine.host(), taking(choice));
+  return entry.source->scan_chosen(machine.host(), taking(choice));
 }
 
 void add_card(const MadeSysfs& machine, const std::string& path, const std::string& vendor,

@@ -83,7 +83,7 @@ TEST_CASE("a USB hub is not meant by its vendor: others are plugged into it") {
   const auto found = [&](Members keys) {
     keys.emplace_back("subsystem", text("usb"));
     const Entry entry = read_entry("udev", map(std::move(keys)));
-    return ids_of(entry.source->look(sysfs.host(), {}));
+    return ids_of(entry.source->scan_chosen(sysfs.host(), {}));
   };
   const auto with = [](const char* key, const char* name, const char* value) {
     return Members{{key, map({{name, text(value)}})}};

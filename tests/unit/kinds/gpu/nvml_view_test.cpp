@@ -32,7 +32,7 @@ TEST_CASE("by what NVML said a look finds what it finds by NVML itself") {
     CHECK(view.trouble.empty());
     const GpuRig other({{"mig", text(mig)}, {"passDeviceSpecs", text("true")}});
     const HostRoot recorded = with_view(rig.machine.host(), view);
-    const Scan found = other.source->look(recorded, {});
+    const Scan found = other.source->scan_chosen(recorded, {});
     REQUIRE(ids_of(found) == ids_of(expected));
     for (std::size_t i = 0; i < found.devices.size(); ++i) {
       Device device = expected.devices[i];
@@ -48,7 +48,7 @@ TEST_CASE("the library of this machine is not loaded for another one") {
   const GpuRig rig({});
   NvmlView view;
   view.cards.emplace_back().uuid = "GPU-far";
-  CHECK(ids_of(rig.source->look(with_view(rig.machine.host(), view), {})) == Texts{"GPU-far"});
+  CHECK(ids_of(rig.source->scan_chosen(with_view(rig.machine.host(), view), {})) == Texts{"GPU-far"});
   CHECK_FALSE(fake.in_use());
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("where NVML could not be used its trouble is that of the machine that 
   add_pci(rig.machine, "0000:3b:00.0", "10de", "030200", "nouveau");
   NvmlView view;
   view.trouble = "there was none";
-  const Scan scan = rig.source->look(with_view(rig.machine.host(), view), {});
+  const Scan scan = rig.source->scan_chosen(with_view(rig.machine.host(), view), {});
   CHECK(scan.devices.empty());
   REQUIRE(scan.remarks.size() == 1);
   CHECK(scan.remarks[0].find("NVML cannot be used (there was none)") != std::string::npos);
@@ -72,9 +72,9 @@ TEST_CASE("where NVML refused, the cards of the machine that was recorded are Un
                           "GPU UUID: GPU-12345678-1234-1234-1234-1234567890ab\n");
   NvmlView view;
   view.trouble = "versions differ";
-  CHECK(rig.source->look(with_view(rig.machine.host(), view), {}).devices.at(0).healthy());
+  CHECK(rig.source->scan_chosen(with_view(rig.machine.host(), view), {}).devices.at(0).healthy());
   view.refuses = true;
-  CHECK(rig.source->look(with_view(rig.machine.host(), view), {}).devices.at(0).trouble ==
+  CHECK(rig.source->scan_chosen(with_view(rig.machine.host(), view), {}).devices.at(0).trouble ==
         "NVML refuses: versions differ");
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("nvidia-ctk is not run by a look that runs no programs") {
   view.cards.emplace_back().uuid = "GPU-far";
   const HostRoot noted = rig.machine.host().noted([](HostRoot::Look, const std::string&) {},
                                                   std::make_shared<const NvmlView>(view));
-  const Scan quiet = rig.source->look(noted, {});
+  const Scan quiet = rig.source->scan_chosen(noted, {});
   REQUIRE(quiet.devices.size() == 1);
   CHECK(quiet.devices[0].healthy());
   CHECK(quiet.cdi.empty());

@@ -52,7 +52,7 @@ class GpuRig {
   Scan scan(const Choice& choice = {}) const { return scan_for(taking(choice)); }
   Scan scan_for(const AllocationSpec& spec) const {
     REQUIRE(problems == Texts{});
-    return source->look(machine.host(), spec);
+    return source->scan_chosen(machine.host(), spec);
   }
   void wait(std::chrono::milliseconds duration) { now_ += duration; }
 

@@ -40,7 +40,7 @@ class Rig {
     for (const Diagnostic& diagnostic : diagnostics.all()) FAIL(diagnostic.what);
   }
 
-  Scan scan(const Choice& choice = {}) const { return source_->look(machine.host(), taking(choice)); }
+  Scan scan(const Choice& choice = {}) const { return source_->scan_chosen(machine.host(), taking(choice)); }
   // The only device.
   Device card() const {
     const Scan found = scan();
