@@ -72,7 +72,7 @@ class Asker {
 Verdict ask_all(const ResourceConfig& entry, Asker& asker) {
   Verdict verdict;
   for (const auto& condition : entry.when) {
-    Verdict its = asker.ask(*condition);
+    Verdict its = askerquery(*condition);
     if (its.kind == Verdict::Kind::kDoesNot) return its;
     if (its.kind == Verdict::Kind::kUnknown) verdict = std::move(its);
   }

@@ -238,7 +238,7 @@ void AdoptionTracker::ask() {
 }
 
 void AdoptionTracker::on_answer(const PodResources::Answer& answer) {
-  link_.note_answer(answer);
+  link_.record_answer(answer);
   asking_ = false;
   // Queries again soon: the answer is complete once the kubelet has settled.
   if (!answer.complete) pause_.reset();

@@ -46,15 +46,15 @@ EventLoop::Clock::time_point KubeletLink::not_before() const {
                                                             : *found + kForgetting;
 }
 
-void KubeletLink::note_answer(RegistrationClient::Result result, const std::string& why) {
+void KubeletLink::record_answer(RegistrationClient::Result result, const std::string& why) {
   using enum RegistrationClient::Result;
   const bool silent = result == kNobodyListens || result == kWentAway;
   if (silent && !silence_told_) log_.warn("kubelet does not answer: retrying", {{"why", why}});
   silence_told_ = silent;
-  if (result == kNobodyListens) watcher_.look();
+  if (result == kNobodyListens) watcher_check();
 }
 
-void KubeletLink::note_answer(const PodResources::Answer& answer) {
+void KubeletLink::record_answer(const PodResources::Answer& answer) {
   const bool secret = !answer.list_error.empty();
   if (secret && !secrecy_told_)
     log_.warn("cannot read pod resources from the kubelet: its checkpoint alone says which pods hold devices",

@@ -48,9 +48,9 @@ class KubeletLink {
   CheckpointReader& checkpoint() { return checkpoint_; }
   HoldingsReader& holdings() { return holdings_; }
   // Logs once, for all resources, that the kubelet does not answer; looks whether it is another by now.
-  void note_answer(RegistrationClient::Result result, const std::string& why);
+  void record_answer(RegistrationClient::Result result, const std::string& why);
   // Logs once, for all entries, that the kubelet does not say who holds what.
-  void note_answer(const PodResources::Answer& answer);
+  void record_answer(const PodResources::Answer& answer);
 
  private:
   Log& log_;

@@ -19,7 +19,7 @@ void AllocatableCheck::look(KubeletLink& link) {
   link_ = &link;
   again_ = busy();
   if (again_) return;
-  link.allocatable().ask(question_.bound([this](const Allocatable::Count& count) { take(count); }));
+  link.allocatable()() query(question_.bound([this](const Allocatable::Count& count) { take(count); }));
 }
 
 void AllocatableCheck::forget() {

@@ -90,12 +90,12 @@ void Resource::prepare_card(std::shared_ptr<const ResourceSnapshot> snapshot, co
   if (cards_) cards_->prepare_start(std::move(snapshot), ids, logged(std::move(done)));
 }
 
-void Resource::ask_for_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+void Resource::request_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
                             AllocationDone done) {
   if (cards_) cards_->allocate(std::move(snapshot), ids, std::move(done));
 }
 
-void Resource::ask_allocation_program(std::shared_ptr<const ResourceSnapshot> snapshot,
+void Resource::run_allocation_program(std::shared_ptr<const ResourceSnapshot> snapshot,
                                       const std::vector<std::string>& ids, AllocationDone done) {
   allocation_programs_.ask(*snapshot, ids, std::move(done));
 }
@@ -144,7 +144,7 @@ void Resource::on_registered(RegistrationClient::Result result, const std::strin
     ++registrations_.refused;
   else
     ++registrations_.unreachable;
-  link_.note_answer(result, why);
+  link_.record_answer(result, why);
   handle(attachment::Registered{result, why});
 }
 

@@ -67,10 +67,10 @@ class Resource final : private EndpointOwner {
   void on_allocated(const AnsweredAllocate& call) override;
   void prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot, const std::vector<std::string>& ids,
                      StartDone done) override;
-  void ask_allocation_program(std::shared_ptr<const ResourceSnapshot> snapshot,
+  void run_allocation_program(std::shared_ptr<const ResourceSnapshot> snapshot,
                               const std::vector<std::string>& ids, AllocationDone done) override;
 
-  void ask_for_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+  void request_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
                     AllocationDone done) override;
   void prepare_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
                     StartDone done) override;

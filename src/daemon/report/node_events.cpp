@@ -130,7 +130,7 @@ void NodeEvents::record_refusal(const std::vector<std::string>& errors) {
 }
 
 void NodeEvents::note(const HealthNews& news) {
-  queue_.note(news.subject, news.reason, news.text, WallClock::now());
+  queue_.record(news.subject, news.reason, news.text, WallClock::now());
 }
 
 void NodeEvents::finish(std::chrono::milliseconds limit, std::function<void()> done) {

@@ -161,7 +161,7 @@ void ResourceController::query_holders() {
   link_.holdings().read(*since, lifetime_.bound([this](const PodResources::Answer& answer) {
     tracker_.record_holders(answer, Clock::now());
     request_scan();
-    link_.note_answer(answer);
+    link_.record_answer(answer);
   }));
 }
 

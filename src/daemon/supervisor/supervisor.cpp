@@ -313,7 +313,7 @@ void Supervisor::on_safety() {
   safety_.arm(kSafetyInterval);
   controllers_.forget_ended();
   platform_.directories.refresh();
-  link_->watcher().look();
+  link_->watcher()() check();
   allocatable_.look(*link_);
   controllers_.for_each([](const std::string&, ResourceController& entry) {
     entry.on_sockets();

@@ -130,7 +130,7 @@ void ApiClient::name_node() {
 
 std::string ApiClient::server() const { return keeper_.credentials() ? keeper_.credentials()->server : ""; }
 
-void ApiClient::note_request_end() {
+void ApiClient::record_request_end() {
   if (--requests_ == 0) idle_.arm(options_.idle);
 }
 
@@ -144,7 +144,7 @@ std::shared_ptr<CurlTransport> ApiClient::transport(bool alone) {
   return transport_;
 }
 
-void ApiClient::note_answer(const ApiAnswer& answer) {
+void ApiClient::record_answer(const ApiAnswer& answer) {
   const bool answered = answer.code != 0 && answer.code != ApiAnswer::kUnauthorized;
   if (answer.code != 0) heard_ = EventLoop::Clock::now();
   const bool was_well = trouble_.empty();
@@ -186,7 +186,7 @@ class ApiClient::Call final : public ApiCall {
     prepare(false);
   }
   ~Call() override {
-    if (!alone()) client_.note_request_end();
+    if (!alone()) client_.record_request_end();
   }
   Call& operator=(Call&&) = delete;
 
@@ -235,7 +235,7 @@ class ApiClient::Call final : public ApiCall {
     if (!began_) return;
     if (alone()) deadline_.cancel();
     client_.tally_->add(word_of(request_.verb), code);
-    client_.note_answer({.code = code});
+    client_.record_answer({.code = code});
     const auto hook = hooks_.began;
     hook();
   }
@@ -287,7 +287,7 @@ class ApiClient::Call final : public ApiCall {
     }
     if (!began_) {
       client_.tally_->add(word_of(request_.verb), answer.code);
-      client_.note_answer(answer);
+      client_.record_answer(answer);
     }
     const auto hook = hooks_.ended;
     hook(std::move(answer));

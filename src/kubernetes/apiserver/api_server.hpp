@@ -110,8 +110,8 @@ class ApiClient {
   void name_node();
   // Of a request, or of a stream alone. prepare() has called. Throws std::runtime_error.
   std::shared_ptr<CurlTransport> transport(bool alone);
-  void note_request_end();
-  void note_answer(const ApiAnswer& answer);
+  void record_request_end();
+  void record_answer(const ApiAnswer& answer);
   std::string server() const;
 
   EventLoop& loop_;

@@ -51,7 +51,7 @@ ApiWatch::ApiWatch(ApiClient& client, ApiCollection collection, Hooks hooks)
       lived_(client.loop(),
              [this] {
                reflector_.lived(EventLoop::Clock::now());
-               note();
+               publish_state();
              }),
       silence_(client.loop(), [this] {
         fail({.trouble = "the watch of " + collection_.path + " has said nothing for too long"});
@@ -115,7 +115,7 @@ void ApiWatch::on_page(const ApiAnswer& answer, const Json& page) {
   told_list_ = true;
   count_ = objects_.size();
   const auto hook = hooks_.listed;
-  const auto alive = alive_.bound([this] { note(); });
+  const auto alive = alive_.bound([this] { publish_state(); });
   hook(std::exchange(objects_, {}));
   alive();
 }
@@ -130,7 +130,7 @@ void ApiWatch::follow(const Reflector::Watch& watch) {
                               [this] {
                                 reflector_.began(EventLoop::Clock::now());
                                 lived_.arm(Reflector::kLived);
-                                note();
+                                publish_state();
                               },
                           .objects = [this](std::vector<JsonPart> lines) { on_lines(std::move(lines)); },
                           .ended = [this](const ApiAnswer& answer, const Json&) { on_end(answer); }});
@@ -142,7 +142,7 @@ void ApiWatch::on_lines(std::vector<JsonPart> lines) {
   const auto take = in_stream_.bound([this](JsonPart line) { on_line(std::move(line)); });
   const auto finish = in_stream_.bound([this] {
     listen();
-    note();
+    publish_state();
   });
   for (JsonPart& line : lines) take(std::move(line));
   finish();
@@ -201,10 +201,10 @@ void ApiWatch::go_on_anew() {
   stream_.reset();
   silence_.cancel();
   next_.arm(std::chrono::milliseconds(0));
-  note();
+  publish_state();
 }
 
-void ApiWatch::note() {
+void ApiWatch::publish_state() {
   client_.tally().watch(number_, {.collection = collection_.path,
                                   .listed = told_list_,
                                   .objects = count_,

@@ -73,7 +73,7 @@ class ApiWatch {
   // Ends what is under way; the next step follows from the loop.
   void go_on_anew();
   // What others see of it. The hook may end the watch.
-  void note();
+  void publish_state();
 
   ApiClient& client_;
   ApiCollection collection_;

@@ -62,8 +62,8 @@ Json event_json(const EventDraft& draft, const std::string& uid, const std::stri
           {"reportingInstance", node}};
 }
 
-void EventQueue::note(const EventSubject& subject, EventReason reason, std::string_view words,
-                      WallClock::time_point at) {
+void EventQueue::record(const EventSubject& subject, EventReason reason, std::string_view words,
+                        WallClock::time_point at) {
   const std::string text = printable(words);
   const Key key{subject, reason};
   if (!waiting_.contains(key) && waiting_.size() == kMost) {

@@ -52,8 +52,8 @@ class EventQueue {
   static constexpr std::size_t kMost = 256;
   static constexpr Clock::time_point kNever = Clock::time_point::max();
 
-  void note(const EventSubject& subject, EventReason reason, std::string_view text,
-            std::chrono::system_clock::time_point at);
+  void record(const EventSubject& subject, EventReason reason, std::string_view text,
+              std::chrono::system_clock::time_point at);
   // The oldest that may be written now.
   std::optional<EventDraft> take(Clock::time_point now);
   // When take() has something.

@@ -56,11 +56,11 @@ void NodeWatch::begin() {
                     .most_kept = kMostKept},
       ApiWatch::Hooks{.listed =
                           [this](const std::vector<Json>& nodes) {
-                            if (nodes.empty()) return take(std::nullopt);
-                            take(node_object_of(nodes.front()));
+                            if (nodes.empty()) return update(std::nullopt);
+                            update(node_object_of(nodes.front()));
                           },
-                      .changed = [this](const Json& node) { take(node_object_of(node)); },
-                      .gone = [this](const Json&) { take(std::nullopt); },
+                      .changed = [this](const Json& node) { update(node_object_of(node)); },
+                      .gone = [this](const Json&) { update(std::nullopt); },
                       .trouble =
                           [this](const std::string& sentence) {
                             if (std::exchange(watch_trouble_, sentence) != sentence) notify();
@@ -74,7 +74,7 @@ void NodeWatch::forget() {
   watch_trouble_.clear();
 }
 
-void NodeWatch::take(std::optional<NodeObject> node) {
+void NodeWatch::update(std::optional<NodeObject> node) {
   if (node_ == node && missing_ == !node) return;
   missing_ = !node;
   node_ = std::move(node);

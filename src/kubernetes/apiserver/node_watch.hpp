@@ -44,7 +44,7 @@ class NodeWatch {
  private:
   void begin();
   void forget();
-  void take(std::optional<NodeObject> node);
+  void update(std::optional<NodeObject> node);
   void notify();
 
   ApiServer& server_;

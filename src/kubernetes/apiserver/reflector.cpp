@@ -89,13 +89,13 @@ void Reflector::failed(const ApiAnswer& fault, Time now) {
     // Once at once: that is how a list or a watch grows old. Again: something is wrong.
     relist();
     if (std::exchange(expired_, true)) {
-      note_fault(fault, now);
+      record_fault(fault, now);
       pause(fault, now);
     }
     return;
   }
   // A connection that breaks after a while is what connections do.
-  if (!lived) note_fault(fault, now);
+  if (!lived) record_fault(fault, now);
   if (was == Under::kList)
     continue_token_.clear();
   else if (may_be_the_version(fault.code))
@@ -121,7 +121,7 @@ void Reflector::pause(const ApiAnswer& fault, Time now) {
   not_before_ = now + wait;
 }
 
-void Reflector::note_fault(const ApiAnswer& fault, Time now) {
+void Reflector::record_fault(const ApiAnswer& fault, Time now) {
   if (fault.code != ApiAnswer::kForbidden) {
     forbidden_since_.reset();
     trouble_ = fault.trouble;

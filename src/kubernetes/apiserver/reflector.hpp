@@ -83,7 +83,7 @@ class Reflector {
   // What was under way has come to its end. Was it a watch that lived?
   bool end(Time now);
   void pause(const ApiAnswer& fault, Time now);
-  void note_fault(const ApiAnswer& fault, Time now);
+  void record_fault(const ApiAnswer& fault, Time now);
   void well();
 
   std::minstd_rand random_;

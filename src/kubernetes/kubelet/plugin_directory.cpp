@@ -47,12 +47,13 @@ KubeletWatcher::KubeletWatcher(DirWatcher& watcher, std::filesystem::path sign, 
     : sign_(std::move(sign)),
       on_change_(std::move(on_change)),
       // By name: every checkpoint the kubelet writes is two events in the same directory.
-      sign_watch_(watcher.watch(sign_.parent_path(), sign_.filename(), [this](std::string_view) { look(); })),
+      sign_watch_(
+          watcher.watch(sign_.parent_path(), sign_.filename(), [this](std::string_view) { check(); })),
       own_watch_(watcher.watch(own_sockets, std::string(kSocketPrefix) + "*",
                                [callback = std::move(on_own_sockets)](std::string_view) { callback(); })),
       current_(identity_of(sign_)) {}
 
-void KubeletWatcher::look() {
+void KubeletWatcher::check() {
   const std::optional<FileIdentity> now = identity_of(sign_);
   if (now == current_) return;
   current_ = now;

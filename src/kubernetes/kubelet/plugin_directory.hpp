@@ -46,7 +46,7 @@ class KubeletWatcher {
 
   const std::optional<FileIdentity>& current() const { return current_; }
   // Looks now; calls on_change if it is another than before, or none. A late event finds no difference.
-  void look();
+  void check();
 
  private:
   std::filesystem::path sign_;

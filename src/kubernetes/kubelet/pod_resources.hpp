@@ -40,7 +40,7 @@ class PodResources {
 
   // The answer to a question that is put at that time or later: the last one, or the next, whoever asked for
   // it. done runs in the loop, maybe at once; never, if this is gone by then.
-  void ask(EventLoop::Clock::time_point since, Done done);
+  void query(EventLoop::Clock::time_point since, Done done);
 
  private:
   struct Call;
@@ -80,7 +80,7 @@ class Allocatable {
   ~Allocatable();
 
   // done runs in the loop, maybe at once; never, if this is gone by then. One question at a time.
-  void ask(std::function<void(const Count& count)> done);
+  void query(std::function<void(const Count& count)> done);
   bool asking() const { return call_ != nullptr; }
 
  private:

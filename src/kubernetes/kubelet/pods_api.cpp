@@ -152,7 +152,7 @@ PodsApi::PodsApi(EventLoop& loop, std::filesystem::path socket, std::chrono::mil
 
 PodsApi::~PodsApi() = default;
 
-void PodsApi::ask(const std::string& uid, Done done) {
+void PodsApi::request(const std::string& uid, Done done) {
   const auto question = questions_.emplace(questions_.end(), uid, std::move(done));
   question->next = std::make_unique<Timer>(loop_, [this, question] { put(question); });
   question->next->arm({});

@@ -49,15 +49,15 @@ class PodsApi {
   const std::filesystem::path& socket() const { return socket_; }
 
   // All pods that have not ended, and done later in the loop; never, if this is gone by then.
-  void list(Done done) { ask("", std::move(done)); }
+  void list(Done done) { request("", std::move(done)); }
   // The one with that UID; none, if the kubelet has none.
-  void get(const std::string& uid, Done done) { ask(uid, std::move(done)); }
+  void get(const std::string& uid, Done done) { request(uid, std::move(done)); }
 
  private:
   struct Question;
   using Questions = std::list<Question>;
 
-  void ask(const std::string& uid, Done done);
+  void request(const std::string& uid, Done done);
   void put(Questions::iterator question);
   template <typename Call>
   void put(Questions::iterator question, Call& call, typename Call::Method method);

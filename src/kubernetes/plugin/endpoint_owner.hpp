@@ -79,7 +79,7 @@ class EndpointOwner {
   virtual void on_allocated(const AnsweredAllocate& call) = 0;
   // A container is to get these devices, and the snapshot's spec has an assume: the whole answer is the
   // owner's.
-  virtual void ask_for_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+  virtual void request_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
                             AllocationDone done) = 0;
   // A container with these devices is about to start, and the snapshot's spec has an assume.
   virtual void prepare_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
@@ -88,7 +88,7 @@ class EndpointOwner {
   virtual void prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot,
                              const std::vector<std::string>& ids, StartDone done) = 0;
   // A container is to get these devices, and a program of the snapshot's spec has a part in the answer.
-  virtual void ask_allocation_program(std::shared_ptr<const ResourceSnapshot> snapshot,
+  virtual void run_allocation_program(std::shared_ptr<const ResourceSnapshot> snapshot,
                                       const std::vector<std::string>& ids, AllocationDone done) = 0;
 
  protected:
@@ -105,7 +105,7 @@ class OwnerInLoop {
       : post_(std::move(post)), reach_(lifetime.bound([&owner](const Call& call) { call(owner); })) {}
 
   // Calls in the loop, later; never, if nobody wants to hear of it by then.
-  void tell(Call call) const {
+  void post(Call call) const {
     post_([reach = reach_, call = std::move(call)] { reach(call); });
   }
 

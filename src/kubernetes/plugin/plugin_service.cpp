@@ -88,7 +88,7 @@ grpc::ServerUnaryReactor* PluginService::GetDevicePluginOptions(grpc::CallbackSe
                                                                 v1beta1::DevicePluginOptions* response) {
   if (resource_.announcement == Announcement::kRegister) {
     const Caller by = callers_.of(context->peer());
-    owner_.tell([by](EndpointOwner& owner) { owner.on_dialed(by); });
+    owner_.post([by](EndpointOwner& owner) { owner.on_dialed(by); });
   }
   response->set_pre_start_required(resource_.options.pre_start_required);
   response->set_get_preferred_allocation_available(resource_.options.preferred_allocation_available);
@@ -98,9 +98,9 @@ grpc::ServerUnaryReactor* PluginService::GetDevicePluginOptions(grpc::CallbackSe
 grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* PluginService::ListAndWatch(
     grpc::CallbackServerContext* context, const v1beta1::Empty*) {
   const Caller by = callers_.of(context->peer());
-  owner_.tell([by](EndpointOwner& owner) { owner.on_stream_opened(by); });
+  owner_.post([by](EndpointOwner& owner) { owner.on_stream_opened(by); });
   return open_list_stream(resource_.feed, [owner = owner_, by] {
-    owner.tell([by](EndpointOwner& told) { told.on_stream_closed(by); });
+    owner.post([by](EndpointOwner& told) { told.on_stream_closed(by); });
   });
 }
 
@@ -148,7 +148,7 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
             " is being given to another container, whose Allocate has no answer yet: the "
             "kubelet has chosen it twice (kubernetes#137534); delete this pod");
     resource_.calls->allocation_refused.add();
-    tell(answered(*request, status));
+    post_answered(answered(*request, status));
     return finish(context, status);
   }
   auto claim = std::get<std::unique_ptr<UnansweredIds::Claim>>(std::move(claimed));
@@ -171,7 +171,7 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
   AnsweredAllocate told = answered(*request, status);
   claim.reset();
   grpc::ServerUnaryReactor* const reactor = finish(context, status);
-  tell(std::move(told));
+  post_answered(std::move(told));
   return reactor;
 }
 
@@ -203,11 +203,11 @@ void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
     go_on(call);
   };
   if (chosen)
-    owner_.tell([snapshot = call->snapshot, set = IdSet::of(call->snapshot->resource, ids),
-                 done = std::move(done)](EndpointOwner& owner) { owner.ask_for_card(snapshot, set, done); });
+    owner_.post([snapshot = call->snapshot, set = IdSet::of(call->snapshot->resource, ids),
+                 done = std::move(done)](EndpointOwner& owner) { owner.request_card(snapshot, set, done); });
   else
-    owner_.tell([snapshot = call->snapshot, ids, done = std::move(done)](EndpointOwner& owner) {
-      owner.ask_allocation_program(snapshot, ids, done);
+    owner_.post([snapshot = call->snapshot, ids, done = std::move(done)](EndpointOwner& owner) {
+      owner.run_allocation_program(snapshot, ids, done);
     });
 }
 
@@ -217,11 +217,11 @@ void PluginService::end(AllocateCall& call, const grpc::Status& status) const {
   AnsweredAllocate told = answered(*call.request, status);
   call.claim.reset();
   call.pending.answer(status);
-  tell(std::move(told));
+  post_answered(std::move(told));
 }
 
 void PluginService::tell(AnsweredAllocate call) const {
-  owner_.tell([call = std::move(call)](EndpointOwner& owner) { owner.on_allocated(call); });
+  owner_.post([call = std::move(call)](EndpointOwner& owner) { owner.on_allocated(call); });
 }
 
 grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerContext* context,
@@ -239,11 +239,11 @@ grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerC
   };
   const std::vector<std::string> ids(request->devices_ids().begin(), request->devices_ids().end());
   if (snapshot->spec->assume)
-    owner_.tell([snapshot, set = IdSet::of(snapshot->resource, ids), done](EndpointOwner& owner) {
+    owner_.post([snapshot, set = IdSet::of(snapshot->resource, ids), done](EndpointOwner& owner) {
       owner.prepare_card(snapshot, set, done);
     });
   else
-    owner_.tell([snapshot, ids, done](EndpointOwner& owner) { owner.prepare_start(snapshot, ids, done); });
+    owner_.post([snapshot, ids, done](EndpointOwner& owner) { owner.prepare_start(snapshot, ids, done); });
   return reactor;
 }
 

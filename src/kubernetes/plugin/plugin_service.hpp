@@ -103,7 +103,7 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
   struct AllocateCall;
   void go_on(const std::shared_ptr<AllocateCall>& call) const;
   void end(AllocateCall& call, const grpc::Status& status) const;
-  void tell(AnsweredAllocate call) const;
+  void post_answered(AnsweredAllocate call) const;
 
   const ServedResource resource_;
   const OwnerInLoop owner_;

@@ -92,7 +92,7 @@ grpc::ServerUnaryReactor* RegistryService::GetInfo(grpc::CallbackServerContext* 
                                                    const pluginregistration::InfoRequest*,
                                                    pluginregistration::PluginInfo* response) {
   const Caller by = callers_.of(context->peer());
-  owner_.tell([by](EndpointOwner& owner) { owner.on_dialed(by); });
+  owner_.post([by](EndpointOwner& owner) { owner.on_dialed(by); });
   response->set_type("DevicePlugin");
   response->set_name(resource_);
   // No endpoint: the kubelet then dials the socket that it has just asked.
@@ -106,7 +106,7 @@ grpc::ServerUnaryReactor* RegistryService::NotifyRegistrationStatus(
     grpc::CallbackServerContext* context, const pluginregistration::RegistrationStatus* request,
     pluginregistration::RegistrationStatusResponse*) {
   if (!request->plugin_registered())
-    owner_.tell([by = callers_.of(context->peer()), why = request->error()](EndpointOwner& owner) {
+    owner_.post([by = callers_.of(context->peer()), why = request->error()](EndpointOwner& owner) {
       owner.on_registry_refused(by, why);
     });
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();

@@ -100,7 +100,7 @@ AssumedCards::AssumedCards(Assuming& assuming, const ResourceSnapshot& snapshot)
       pods_(assuming.loop(), assuming.pods(), resource_, terms_, [this](bool anew) {
         marks_.keep([this](const std::string& uid) { return pods_.book().find(uid) != nullptr; });
         on_pods();
-        if (anew) look_for_unmarked();
+        if (anew) find_unmarked();
       }) {
   if (terms_.dialect == Dialect::kGpushare) node_ = assuming.node_watch().follow([] {});
 }
@@ -142,7 +142,7 @@ void AssumedCards::mark(const std::vector<HeldUnits>& held) {
   for (const AskingPod* const pod : to_be_marked(pods_.book().all(), containers_of(held))) mark(*pod);
 }
 
-void AssumedCards::look_for_unmarked() {
+void AssumedCards::find_unmarked() {
   bool unmarked = false;
   for (const AskingPod* const pod : pods_.book().all()) unmarked = unmarked || (pod->time && !marked(*pod));
   if (!unmarked) return;

@@ -110,7 +110,7 @@ class AssumedCards {
  private:
   virtual void on_pods() {}
   // A former process may have been killed between its answer and the mark.
-  void look_for_unmarked();
+  void find_unmarked();
 };
 
 // As Identify has it. assuming outlives them.

@@ -84,7 +84,7 @@ void PodSearch::until(const std::string& uid, Attempt attempt, GiveUp give_up,
       waiting_.end(),
       Waiting{
           .uid = uid, .attempt = std::move(attempt), .give_up = std::move(give_up), .until = now + patience});
-  waiting->next = std::make_unique<Timer>(loop_, [this, waiting] { ask(waiting); });
+  waiting->next = std::make_unique<Timer>(loop_, [this, waiting] { query(waiting); });
   waiting->next->arm_at(by_kubelet ? now : waiting->until);
 }
 
@@ -96,9 +96,9 @@ void PodSearch::on_change(bool anew) {
   changed_(anew);
 }
 
-void PodSearch::ask(Waitings::iterator waiting) {
+void PodSearch::query(Waitings::iterator waiting) {
   waiting->question =
-      source_.ask(waiting->uid, [this, waiting](const std::string& trouble) { on_told(waiting, trouble); });
+      source_.query(waiting->uid, [this, waiting](const std::string& trouble) { on_told(waiting, trouble); });
 }
 
 // If it was enough, nobody waits here any more.

@@ -89,7 +89,7 @@ class PodSearch {
   using Waitings = std::list<Waiting>;
 
   void on_change(bool anew);
-  void ask(Waitings::iterator waiting);
+  void query(Waitings::iterator waiting);
   void on_told(Waitings::iterator waiting, const std::string& trouble);
 
   EventLoop& loop_;

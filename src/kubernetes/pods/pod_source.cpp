@@ -73,7 +73,7 @@ class PodList {
 
 // No hook makes a follower or ends one: both come with a resource, whose lists are made elsewhere.
 template <typename Call>
-void PodSource::tell(Call call) {
+void PodSource::notify(Call call) {
   if (followers_.empty()) return watch_.reset();
   for (const auto& [number, hooks] : followers_) call(hooks);
 }
@@ -84,10 +84,10 @@ class PodSource::Asking final : public Question {
   Asking(PodSource& source, const std::string& uid, std::function<void(const std::string& trouble)> done)
       : source_(source), done_(std::move(done)) {
     const auto told = lifetime_.bound([this, one = !uid.empty()](const PodsApi::Answer& answer) {
-      source_.note(answer);
+      source_.record_left_out(answer);
       if (answer.outcome != PodsApi::Outcome::kTold) return ask_server(answer);
       const auto end = ending();
-      source_.tell([&](const Hooks& to) {
+      source_.notify([&](const Hooks& to) {
         if (!one) return to.listed(answer.pods);
         for (const Pod& pod : answer.pods) to.changed(pod);
       });
@@ -114,7 +114,7 @@ class PodSource::Asking final : public Question {
     const auto end = ending();
     PodSource& source = source_;
     for (const Pod& pod : std::get<std::vector<Pod>>(outcome))
-      source.tell([&](const Hooks& to) { to.changed(pod); });
+      source.notify([&](const Hooks& to) { to.changed(pod); });
     end(source.trouble());
   }
   // Who hears of pods may have enough then, and drop the question.
@@ -137,11 +137,11 @@ PodSource::PodSource(EventLoop& loop, ApiServer& server, std::filesystem::path k
     : loop_(loop),
       server_(server),
       kubelet_(std::make_unique<PodsApi>(loop, std::move(kubelet))),
-      again_(loop, [this] { look(); }),
+      again_(loop, [this] { choose_source(); }),
       user_(server.users(), [this] {
         watch_.reset();
         trouble_.clear();
-        look();
+        choose_source();
       }) {}
 
 PodSource::~PodSource() = default;
@@ -149,32 +149,32 @@ PodSource::~PodSource() = default;
 void PodSource::on_kubelet(const std::filesystem::path& socket) {
   // Its questions are never answered: nobody may have any.
   if (kubelet_->socket() != socket) kubelet_ = std::make_unique<PodsApi>(loop_, socket);
-  look();
+  choose_source();
 }
 
 std::unique_ptr<PodSource::Follower> PodSource::follow(Hooks hooks) {
   const std::uint64_t number = next_++;
   followers_.emplace(number, std::move(hooks));
   watch_.reset();
-  look();
+  choose_source();
   return std::unique_ptr<Follower>(new Follower(*this, number));
 }
 
-std::unique_ptr<PodSource::Question> PodSource::ask(const std::string& uid,
-                                                    std::function<void(const std::string& trouble)> done) {
+std::unique_ptr<PodSource::Question> PodSource::query(const std::string& uid,
+                                                      std::function<void(const std::string& trouble)> done) {
   return std::make_unique<Asking>(*this, uid, std::move(done));
 }
 
-void PodSource::look() {
+void PodSource::choose_source() {
   again_.cancel();
   if (followers_.empty()) return watch_.reset();
   kubelet_->list([this](const PodsApi::Answer& answer) {
-    note(answer);
-    if (answer.outcome == PodsApi::Outcome::kTold) tell([&](const Hooks& to) { to.listed(answer.pods); });
+    record_left_out(answer);
+    if (answer.outcome == PodsApi::Outcome::kTold) notify([&](const Hooks& to) { to.listed(answer.pods); });
   });
 }
 
-void PodSource::note(const PodsApi::Answer& answer) {
+void PodSource::record_left_out(const PodsApi::Answer& answer) {
   using enum PodsApi::Outcome;
   by_kubelet_ = answer.outcome == kTold || answer.outcome == kNotYet;
   Log& log = server_.log();
@@ -197,17 +197,17 @@ void PodSource::watch() {
       ApiWatch::Hooks{.listed =
                           [this](const std::vector<Json>& objects) {
                             const std::vector<Pod> pods = pods_of(objects);
-                            tell([&](const Hooks& to) { to.listed(pods); });
+                            notify([&](const Hooks& to) { to.listed(pods); });
                           },
                       .changed =
                           [this](const Json& object) {
                             const Pod pod = pod_of(object);
-                            tell([&](const Hooks& to) { to.changed(pod); });
+                            notify([&](const Hooks& to) { to.changed(pod); });
                           },
                       .gone =
                           [this](const Json& object) {
                             const std::string uid = object["metadata"]["uid"].text();
-                            tell([&](const Hooks& to) { to.gone(uid); });
+                            notify([&](const Hooks& to) { to.gone(uid); });
                           },
                       .trouble = [this](const std::string& sentence) { trouble_ = sentence; }});
 }

@@ -71,17 +71,18 @@ class PodSource {
   // What is known now, of the pod with that UID or, if it is empty, of all that wait: of the kubelet, and
   // where that does not tell it, of the API server. The followers hear it, and then done why it is not told;
   // empty: it is. Not from within.
-  std::unique_ptr<Question> ask(const std::string& uid, std::function<void(const std::string& trouble)> done);
+  std::unique_ptr<Question> query(const std::string& uid,
+                                  std::function<void(const std::string& trouble)> done);
 
  private:
   class Asking;
 
   // Who tells the pods? All of them are told, whoever it is.
-  void look();
-  void note(const PodsApi::Answer& answer);
+  void choose_source();
+  void record_left_out(const PodsApi::Answer& answer);
   void watch();
   template <typename Call>
-  void tell(Call call);
+  void notify(Call call);
 
   EventLoop& loop_;
   ApiServer& server_;

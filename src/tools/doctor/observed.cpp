@@ -87,7 +87,7 @@ std::optional<Allocatable::Ids> counted_by(const fs::path& pod_resources) {
   EventLoop loop;
   Allocatable allocatable(loop, pod_resources);
   std::optional<Allocatable::Count> told;
-  allocatable.ask([&](const Allocatable::Count& count) {
+  allocatablequery([&](const Allocatable::Count& count) {
     told = count;
     loop.stop();
   });

@@ -17,7 +17,7 @@ PodResources::Answer ask(const std::filesystem::path& socket) {
   EventLoop loop;
   PodResources pods(loop, socket);
   std::optional<PodResources::Answer> answer;
-  pods.ask(EventLoop::Clock::now(), [&](const PodResources::Answer& given) { answer = given; });
+  podsquery(EventLoop::Clock::now(), [&](const PodResources::Answer& given) { answer = given; });
   REQUIRE(run_until(loop, [&] { return answer.has_value(); }));
   return *answer;
 }

@@ -22,7 +22,7 @@ std::chrono::system_clock::time_point at(int seconds) {
 
 TEST_CASE("an Event's message is printable, whatever a device says of itself") {
   EventQueue queue;
-  queue.note(kNode, kSick, "worn\x1b[2J\nout", at(0));
+  queue.record(kNode, kSick, "worn\x1b[2J\nout", at(0));
   const auto event = queue.take(kStart);
   REQUIRE(event);
   CHECK(event->message == "worn\\x1B[2J\\x0Aout");
@@ -31,7 +31,7 @@ TEST_CASE("an Event's message is printable, whatever a device says of itself") {
 TEST_CASE("the first Event of a reason is written at once, and what follows is one within a minute") {
   EventQueue queue;
   CHECK(queue.next_due() == EventQueue::kNever);
-  queue.note(kNode, kSick, "a", at(0));
+  queue.record(kNode, kSick, "a", at(0));
   CHECK(queue.next_due() <= kStart);
   const auto first = queue.take(kStart);
   REQUIRE(first);
@@ -40,9 +40,9 @@ TEST_CASE("the first Event of a reason is written at once, and what follows is o
             .subject = kNode, .reason = kSick, .message = "a", .count = 1, .first = at(0), .last = at(0)});
   CHECK(queue.next_due() == EventQueue::kNever);
 
-  queue.note(kNode, kSick, "b", at(10));
-  queue.note(kNode, kSick, "c", at(20));
-  queue.note(kNode, kSick, "b", at(30));
+  queue.record(kNode, kSick, "b", at(10));
+  queue.record(kNode, kSick, "c", at(20));
+  queue.record(kNode, kSick, "b", at(30));
   CHECK(queue.next_due() == kStart + 60s);
   CHECK_FALSE(queue.take(kStart + 60s - 1ns));
   const auto second = queue.take(kStart + 60s);
@@ -56,10 +56,10 @@ TEST_CASE("the first Event of a reason is written at once, and what follows is o
 
 TEST_CASE("another reason and another subject wait for nobody, and the oldest comes first") {
   EventQueue queue;
-  queue.note(kPod, kSick, "b", at(2));
-  queue.note(kNode, kWell, "c", at(3));
-  queue.note(kNode, kSick, "a", at(1));
-  queue.note(kNode, kSick, "a", at(9));
+  queue.record(kPod, kSick, "b", at(2));
+  queue.record(kNode, kWell, "c", at(3));
+  queue.record(kNode, kSick, "a", at(1));
+  queue.record(kNode, kSick, "a", at(9));
   CHECK(queue.take(kStart)->message == "a");
   CHECK(queue.take(kStart)->subject == kPod);
   CHECK(queue.take(kStart)->reason == kWell);
@@ -69,11 +69,12 @@ TEST_CASE("another reason and another subject wait for nobody, and the oldest co
 TEST_CASE("what waits while nobody takes it is bounded: the newest stays, and what was left out is counted") {
   EventQueue queue;
   const auto pod = [](std::size_t n) { return EventSubject{.pod_namespace = "x", .pod = std::to_string(n)}; };
-  for (std::size_t n = 0; n < EventQueue::kMost; ++n) queue.note(pod(n), kSick, "a", at(static_cast<int>(n)));
+  for (std::size_t n = 0; n < EventQueue::kMost; ++n)
+    queue.record(pod(n), kSick, "a", at(static_cast<int>(n)));
   CHECK(queue.take_dropped() == 0);
-  queue.note(pod(0), kSick, "again", at(1000));  // is the newest now
-  queue.note(pod(1), kSick, "a", at(1));
-  queue.note(kNode, kSick, "a", at(2000));
+  queue.record(pod(0), kSick, "again", at(1000));  // is the newest now
+  queue.record(pod(1), kSick, "a", at(1));
+  queue.record(kNode, kSick, "a", at(2000));
   CHECK(queue.take_dropped() == 2);  // of pod 1
   CHECK(queue.take_dropped() == 0);
   std::set<EventSubject> left;
@@ -88,14 +89,14 @@ TEST_CASE("a message has at most 1024 bytes, whole characters, and says how much
   EventQueue queue;
   std::string umlauts;
   while (umlauts.size() < 2000) umlauts += "ä";
-  queue.note(kNode, kSick, "x" + umlauts, at(0));
-  queue.note(kNode, kSick, "y", at(0));
+  queue.record(kNode, kSick, "x" + umlauts, at(0));
+  queue.record(kNode, kSick, "y", at(0));
   const auto first = queue.take(kStart);
   CHECK(first->message.size() <= EventDraft::kLongestMessage);
   CHECK(first->message.size() > EventDraft::kLongestMessage - 40);
   CHECK(first->message.ends_with("ä; and 1 more"));
 
-  for (int n = 0; n < 500; ++n) queue.note(kNode, kWell, "device " + std::to_string(1000 + n), at(n));
+  for (int n = 0; n < 500; ++n) queue.record(kNode, kWell, "device " + std::to_string(1000 + n), at(n));
   const auto second = queue.take(kStart);
   CHECK(second->count == 500);
   CHECK(second->message.size() <= EventDraft::kLongestMessage);

@@ -22,7 +22,7 @@ struct Client {
   std::optional<PodResources> pods{std::in_place, loop, dir.at("kubelet.sock")};
 
   void ask(Clock::time_point since = Clock::now()) {
-    pods->ask(since, [this](const PodResources::Answer& answer) { answers.push_back(answer); });
+    podsquery(since, [this](const PodResources::Answer& answer) { answers.push_back(answer); });
   }
   bool answered(std::size_t times) {
     return test::run_until(loop, [&] { return answers.size() == times; });

@@ -53,7 +53,7 @@ struct Owner final : EndpointOwner {
     started = ids;
     if (!drops) done("it is not ready");
   }
-  void ask_allocation_program(std::shared_ptr<const ResourceSnapshot>, const std::vector<std::string>& ids,
+  void run_allocation_program(std::shared_ptr<const ResourceSnapshot>, const std::vector<std::string>& ids,
                               AllocationDone done) override {
     allocated = ids;
     if (refuses) return done("not\rtoday");
@@ -64,7 +64,7 @@ struct Owner final : EndpointOwner {
     card_started = ids;
     done("its card is not known");
   }
-  void ask_for_card(std::shared_ptr<const ResourceSnapshot>, const IdSet& ids, AllocationDone done) override {
+  void request_card(std::shared_ptr<const ResourceSnapshot>, const IdSet& ids, AllocationDone done) override {
     carded = ids;
     if (!drops) done(Allocation{.env = {{"CARD", "1"}}});
   }

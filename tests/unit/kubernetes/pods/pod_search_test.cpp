@@ -94,12 +94,12 @@ TEST_CASE("who waits is served at once, by the next news, or by one more list of
   Rig rig;
   int asked = 0;
   rig.pods.until(
-      "", [&] { return ++asked == 1; }, rig.note());
+      "", [&] { return ++asked == 1; }, rig.record());
   CHECK(asked == 1);
   rig.cluster.put_pod(rig.pod("a", "0"));
   REQUIRE(rig.sees("a", "0"));
   bool served = false;
-  rig.pods.until("", rig.seen("b", served), rig.note(), 1h);
+  rig.pods.until("", rig.seen("b", served), rig.record(), 1h);
   CHECK_FALSE(served);
   rig.cluster.put_pod(rig.pod("b", "1"));
   CHECK(rig.until([&] { return served; }));
@@ -107,7 +107,7 @@ TEST_CASE("who waits is served at once, by the next news, or by one more list of
   rig.cluster.hold_watches(true);
   rig.cluster.put_pod(rig.pod("c", "1"));
   served = false;
-  rig.pods.until("", rig.seen("c", served), rig.note(), 1ms);
+  rig.pods.until("", rig.seen("c", served), rig.record(), 1ms);
   CHECK(rig.until([&] { return served; }));
   CHECK(rig.cluster.asked(kPendingList) == 1);
   CHECK(rig.given_up.empty());
@@ -119,15 +119,15 @@ TEST_CASE("who waits in vain is told once, and why the API server did not answer
   rig.cluster.put_pod(rig.pod("a", "0"));
   REQUIRE(rig.sees("a", "0"));
   const auto never = [] { return false; };
-  rig.pods.until("", never, rig.note(), 1ms);
+  rig.pods.until("", never, rig.record(), 1ms);
   REQUIRE(rig.until([&] { return rig.given_up.size() == 1; }));
   CHECK(rig.given_up[0].empty());
   rig.cluster.refuse("GET /api/v1/pods", 403);
-  rig.pods.until("", never, rig.note(), 1ms);
+  rig.pods.until("", never, rig.record(), 1ms);
   REQUIRE(rig.until([&] { return rig.given_up.size() == 2; }));
   CHECK(rig.given_up[1].find("refused by the test") != std::string::npos);
   rig.server.use(std::nullopt);
-  rig.pods.until("", never, rig.note(), 1ms);
+  rig.pods.until("", never, rig.record(), 1ms);
   REQUIRE(rig.until([&] { return rig.given_up.size() == 3; }));
   CHECK(rig.given_up[2] == "the configuration names no API server any more");
   // They are forgotten.
@@ -150,7 +150,7 @@ TEST_CASE("a kubelet that tells its pods is asked each time, and the API server 
   kubelet.put(rig.pod("b", "1"));
   bool served = false;
   rig.pods.until(
-      "", [&] { return served = !rig.pods.book().all().empty(); }, rig.note(), 0ms);
+      "", [&] { return served = !rig.pods.book().all().empty(); }, rig.record(), 0ms);
   CHECK_FALSE(served);
   REQUIRE(rig.until([&] { return served; }));
   CHECK_FALSE(rig.find("a"));
@@ -185,14 +185,14 @@ TEST_CASE("a kubelet that tells its pods is asked for one of them again and agai
   kubelet.put(rig.pod("other", "0"));
   REQUIRE(rig.sees("other", "0"));
   bool served = false;
-  rig.pods.until("a", rig.seen("a", served), rig.note(), 1h);
+  rig.pods.until("a", rig.seen("a", served), rig.record(), 1h);
   REQUIRE(rig.until([&] { return kubelet.calls() > 2; }));
   CHECK_FALSE(served);
   kubelet.put(rig.pod("a", "1"));
   REQUIRE(rig.until([&] { return served; }));
   CHECK(rig.find("other"));  // nobody has asked for all of them
   const auto asked = EventLoop::Clock::now();
-  rig.pods.until("b", rig.seen("b", served), rig.note(), 600ms);
+  rig.pods.until("b", rig.seen("b", served), rig.record(), 600ms);
   REQUIRE(rig.until([&] { return rig.given_up.size() == 1; }));
   CHECK(EventLoop::Clock::now() - asked >= 600ms);
   CHECK(rig.given_up[0].empty());
@@ -208,7 +208,7 @@ TEST_CASE(
   rig.cluster.put_pod(rig.pod("a", "0"));
   kubelet.put(rig.pod("b", "0"));
   bool served = false;
-  rig.pods.until("", rig.seen("a", served), rig.note(), 0ms);
+  rig.pods.until("", rig.seen("a", served), rig.record(), 0ms);
   REQUIRE(rig.until([&] { return served; }));
   CHECK(rig.cluster.asked(kPendingList) == 1);
   CHECK(rig.cluster.asked(kWatch) == 0);
@@ -229,7 +229,7 @@ TEST_CASE("a kubelet that cannot tell its pods has them watched, and who asks he
   kubelet.refuse(grpc::StatusCode::OK, 0);
   kubelet.put(rig.pod("b", "1"));
   bool served = false;
-  rig.pods.until("", rig.seen("b", served), rig.note(), 0ms);
+  rig.pods.until("", rig.seen("b", served), rig.record(), 0ms);
   REQUIRE(rig.until([&] { return served; }));
   CHECK(rig.source.by_kubelet());
 }
@@ -241,7 +241,7 @@ TEST_CASE("a question that is put while another kubelet comes is answered") {
     former.put(rig.pod("a", "0"));
     REQUIRE(rig.sees("a", "0"));
     rig.pods.until(
-        "", [] { return false; }, rig.note(), 0ms);
+        "", [] { return false; }, rig.record(), 0ms);
     test::run_once(rig.loop);
   }
   FakePodsApi kubelet(rig.socket);
@@ -257,7 +257,7 @@ TEST_CASE("who waits in vain is told why neither of them says anything") {
   kubelet.refuse(grpc::StatusCode::FAILED_PRECONDITION);
   rig.cluster.refuse("GET /api/v1/pods", 500);
   rig.pods.until(
-      "", [] { return false; }, rig.note(), 0ms);
+      "", [] { return false; }, rig.record(), 0ms);
   REQUIRE(rig.until([&] { return rig.given_up.size() == 1; }));
   CHECK(rig.given_up[0].starts_with("the kubelet: as the test wants it; "));
   CHECK(rig.given_up[0].find("refused by the test") != std::string::npos);
@@ -279,7 +279,7 @@ TEST_CASE("an older kubelet after a newer one has its pods from the API server, 
   kubelet.put(rig.pod("c", "0"));
   // Somebody asks, and it is seen.
   bool served = false;
-  rig.pods.until("", rig.seen("c", served), rig.note(), 0ms);
+  rig.pods.until("", rig.seen("c", served), rig.record(), 0ms);
   REQUIRE(rig.until([&] { return served; }));
   CHECK(rig.source.by_kubelet());
   rig.cluster.put_pod(rig.pod("d", "0"));
@@ -295,15 +295,15 @@ TEST_CASE("who has what it wants, or is gone, is not asked again") {
   {
     PodSearch gone(rig.loop, rig.source, kGpuMemory, terms_of(Dialect::kGpushare), [](bool) {});
     gone.until(
-        "", [] { return false; }, rig.note(), 1h);
+        "", [] { return false; }, rig.record(), 1h);
     gone.until(
-        "a", [] { return false; }, rig.note(), 0ms);
+        "a", [] { return false; }, rig.record(), 0ms);
     test::run_once(rig.loop);
   }
   REQUIRE(rig.sees("a", "0"));
   int attempts = 0;
   rig.pods.until(
-      "", [&] { return ++attempts == 2; }, rig.note(), 1h);
+      "", [&] { return ++attempts == 2; }, rig.record(), 1h);
   REQUIRE(rig.until([&] { return attempts == 2; }));
   rig.source.on_kubelet(rig.socket);
   REQUIRE(rig.until([&] { return rig.lists >= 4; }));
