@@ -117,7 +117,7 @@ Verdict Condition::Term::ask(const NodeView& node) const {
 Verdict Condition::Case::ask(const NodeView& node) const {
   Verdict unknown;
   for (const Term& term : terms) {
-    Verdict verdict = term.ask(node);
+    Verdict verdict = term.evaluate(node);
     if (verdict.kind == Verdict::Kind::kDoesNot) return verdict;
     if (verdict.kind == Verdict::Kind::kUnknown) unknown = std::move(verdict);
   }

@@ -31,7 +31,7 @@ class Condition {
   // Reports what is wrong with it; the result then means nothing.
   static Condition read(const Node& node, const std::string& path, Diagnostics& diagnostics);
 
-  Verdict ask(const NodeView& node) const;
+  Verdict evaluate(const NodeView& node) const;
   // In a few words: "hostname gpu-* or big-*, arch amd64".
   std::string text() const;
   // The patterns of `exists`, those below `not` included.
@@ -50,7 +50,7 @@ class Condition {
     std::string label;
     std::vector<std::string> patterns;  // fnmatch(3); one has to match, of kExists all
 
-    Verdict ask(const NodeView& node) const;
+    Verdict evaluate(const NodeView& node) const;
     std::string text() const;
   };
   // All terms, and none of the others.
@@ -58,7 +58,7 @@ class Condition {
     std::vector<Term> terms;
     std::vector<Case> excluded;
 
-    Verdict ask(const NodeView& node) const;
+    Verdict evaluate(const NodeView& node) const;
     std::string text() const;
   };
 

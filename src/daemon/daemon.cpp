@@ -29,13 +29,13 @@ Daemon::Daemon(ConfigController::Source source, const std::string& state, Config
       status_(loop_,
               [this] {
                 send_status();
-                configuration_->look_at_trial();
+                configuration_->check_provisional();
               }),
       watchdog_(loop_, [this] { feed_watchdog(); }),
       requests_(
           loop_, log_.history(),
           {.status = [this](WithHolders with,
-                            std::function<void(DaemonStatus)> done) { tell_status(with, std::move(done)); },
+                            std::function<void(DaemonStatus)> done) { post_status(with, std::move(done)); },
            .reload = [this](ReloadOrder order,
                             ReloadDone done) { configuration_->reload(order, std::move(done)); },
            .keep = [this](const ConfirmDone& done) { configuration_->keep(done); },
@@ -94,7 +94,7 @@ Daemon::Move Daemon::prepare(const TelemetryConfig& config) {
   const auto opened = std::make_shared<Servers::Opened>(servers_.prepare(config));
   return [this, opened] {
     metrics_file_.use(supervisor_->config().telemetry.metrics.textfile);
-    return servers_.take(std::move(*opened));
+    return servers_.use(std::move(*opened));
   };
 }
 
@@ -119,7 +119,7 @@ void Daemon::feed_watchdog() {
   watchdog_.arm(*interval);
 }
 
-void Daemon::tell_status(WithHolders with, std::function<void(DaemonStatus)> done) {
+void Daemon::post_status(WithHolders with, std::function<void(DaemonStatus)> done) {
   supervisor_->query_status(with, [this, done = std::move(done)](DaemonStatus status) {
     status.version = PLUGHOST_VERSION;
     status.started_at = started_at_;

@@ -39,7 +39,7 @@ class Daemon final : private Running {
   void send_status();
   void feed_watchdog();
 
-  void tell_status(WithHolders with, std::function<void(DaemonStatus)> done);
+  void post_status(WithHolders with, std::function<void(DaemonStatus)> done);
 
   const Config& config() const override { return supervisor_->config(); }
   Changes apply(Config config) override { return supervisor_->apply(std::move(config)); }

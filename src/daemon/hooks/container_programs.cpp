@@ -104,7 +104,7 @@ AllocationPrograms::Outcome together(std::vector<Allocation> said) {
 
 }  // namespace
 
-void AllocationPrograms::ask(const ResourceSnapshot& snapshot, std::span<const std::string> ids,
+void AllocationPrograms::run(const ResourceSnapshot& snapshot, std::span<const std::string> ids,
                              Answer answer) {
   const auto groups = by_program(snapshot, ids);
   if (groups.empty()) return answer(Allocation());

@@ -68,7 +68,7 @@ class AllocationPrograms {
 
   // Asks the programs of the devices' entries what a container with these ids gets, each for its own; nothing
   // more where there is none.
-  void ask(const ResourceSnapshot& snapshot, std::span<const std::string> ids, Answer answer);
+  void run(const ResourceSnapshot& snapshot, std::span<const std::string> ids, Answer answer);
 
  private:
   struct Call {

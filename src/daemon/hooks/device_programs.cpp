@@ -99,7 +99,7 @@ void UnhealthyPrograms::start(const Due& due, const PodResources::Answer& holder
   CommandLine line = command_line(wants->program.command, due.resource, *device);
   Run run{.resource = due.resource, .device = due.device, .program = nullptr};
   if (!line.missing.empty())
-    return tell(run, "the device has no {" + line.missing + "}, which whenUnhealthy needs");
+    return log_result(run, "the device has no {" + line.missing + "}, which whenUnhealthy needs");
   const auto begun = runs_.insert(runs_.end(), std::move(run));
   begun->program = std::make_unique<Subprocess>(
       queue_,
@@ -110,7 +110,7 @@ void UnhealthyPrograms::start(const Due& due, const PodResources::Answer& holder
 }
 
 void UnhealthyPrograms::on_end(Runs::iterator run, const std::string& trouble) {
-  tell(*run, trouble);
+  log_result(*run, trouble);
   runs_.erase(run);
 }
 
@@ -140,7 +140,7 @@ void RemovalPrograms::run(const ResourceSnapshot& snapshot) {
     CommandLine line = command_line(spec->command, snapshot.resource, device);
     Removal removal{.resource = snapshot.resource, .device = device.id, .program = nullptr};
     if (!line.missing.empty()) {
-      tell(removal, "it has no {" + line.missing + "}, which onRemove needs");
+      log_result(removal, "it has no {" + line.missing + "}, which onRemove needs");
       continue;
     }
     const auto begun = removals_.insert(removals_.end(), std::move(removal));
@@ -156,14 +156,15 @@ void RemovalPrograms::finish(std::chrono::milliseconds limit, std::function<void
 }
 
 void RemovalPrograms::on_end(Removals::iterator removal, const std::string& trouble) {
-  if (!trouble.empty()) tell(*removal, trouble);
+  if (!trouble.empty()) log_result(*removal, trouble);
   removals_.erase(removal);
   if (removals_.empty() && done_) limit_.arm(EventLoop::Clock::duration::zero());
 }
 
 void RemovalPrograms::on_limit() {
   for (const Removal& removal : removals_)
-    tell(removal, std::string("there was no time for it to ") + (removal.program->begun() ? "end" : "begin"));
+    log_result(removal,
+               std::string("there was no time for it to ") + (removal.program->begun() ? "end" : "begin"));
   removals_.clear();
   std::exchange(done_, nullptr)();
 }

@@ -60,7 +60,7 @@ class UnhealthyPrograms {
   // If its spell has not ended meanwhile.
   void start(const Due& due, const PodResources::Answer& holders);
   void on_end(Runs::iterator run, const std::string& trouble);
-  void tell(const Run& run, const std::string& trouble);
+  void log_result(const Run& run, const std::string& trouble);
 
   Log& log_;
   QueryHolders query_holders_;
@@ -102,7 +102,7 @@ class RemovalPrograms {
 
   void on_end(Removals::iterator removal, const std::string& trouble);
   void on_limit();
-  void tell(const Removal& removal, const std::string& trouble);
+  void log_result(const Removal& removal, const std::string& trouble);
 
   Log& log_;
   ProgramQueue queue_;

@@ -130,7 +130,7 @@ void HealthChecks::on_end(Check& check, const Ending& ending) {
   if (ending.how != Ending::How::kOverdue) on_gone(check);
   const std::string why = why_failed(kCheckSpoken, ending);
   const bool lacks = ending.how == Ending::How::kNoMeans;
-  note_means(check, lacks ? why : "");
+  record_means(check, lacks ? why : "");
   if (!lacks) return judge(check, why);
   // Its own time counts from its own start: its turn may have come after that of all others.
   if (check.why_none.empty())
@@ -152,7 +152,7 @@ void HealthChecks::judge(Check& check, std::string verdict) {
 }
 
 // Once, however many checks there are.
-void HealthChecks::note_means(const Check& check, const std::string& why) {
+void HealthChecks::record_means(const Check& check, const std::string& why) {
   if (means_ == why.empty()) return;
   means_ = why.empty();
   if (means_)

@@ -66,7 +66,7 @@ class HealthChecks {
   void on_end(Check& check, const Ending& ending);
   void on_gone(Check& check);
   void judge(Check& check, std::string verdict);
-  void note_means(const Check& check, const std::string& why);
+  void record_means(const Check& check, const std::string& why);
 
   Log& log_;
   std::function<void()> on_verdict_;

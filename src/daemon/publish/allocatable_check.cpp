@@ -11,15 +11,15 @@
 namespace plughost {
 
 AllocatableCheck::AllocatableCheck(Platform& platform, Hooks hooks)
-    : platform_(platform), hooks_(std::move(hooks)), timer_(platform.loop, [this] { look(*link_); }) {}
+    : platform_(platform), hooks_(std::move(hooks)), timer_(platform.loop, [this] { check(*link_); }) {}
 
-void AllocatableCheck::look(KubeletLink& link) {
+void AllocatableCheck::check(KubeletLink& link) {
   const auto attached = [](const Subject& subject) { return subject.attached_since.has_value(); };
   if (std::ranges::none_of(hooks_.subjects(), attached)) return;
   link_ = &link;
   again_ = busy();
   if (again_) return;
-  link.allocatable()() query(question_.bound([this](const Allocatable::Count& count) { take(count); }));
+  link.allocatable()() query(question_.bound([this](const Allocatable::Count& count) { update(count); }));
 }
 
 void AllocatableCheck::forget() {
@@ -69,7 +69,7 @@ void AllocatableCheck::take(const Allocatable::Count& count) {
 
 void AllocatableCheck::end() {
   comparing_ = false;
-  if (again_) look(*link_);
+  if (again_) check(*link_);
 }
 
 void AllocatableCheck::judge_all(const std::vector<Subject>& subjects, std::vector<Disagreement>& found) {
@@ -88,7 +88,7 @@ void AllocatableCheck::judge(const Subject& subject, Disagreement found) {
   Agreement& agreement = agreements_[subject.resource];
   if (!found.none()) timer_.arm(kAgain);
   const bool anew =
-      agreement.take(subject.sent, *subject.attached_since, std::move(found), EventLoop::Clock::now());
+      agreement.update(subject.sent, *subject.attached_since, std::move(found), EventLoop::Clock::now());
   if (!agreement.disagrees()) {
     if (told_.erase(subject.resource) > 0)
       platform_.log.info("kubelet counts the devices it was sent", {{"resource", subject.resource}});
@@ -135,7 +135,7 @@ Disagreement compare(const Inventory& sent, const std::vector<std::string>& coun
   return found;
 }
 
-bool Agreement::take(const Inventory& sent, Time attached_since, Disagreement disagreement, Time now) {
+bool Agreement::update(const Inventory& sent, Time attached_since, Disagreement disagreement, Time now) {
   // Between two answers a kubelet may have gone and another come, whose list is just on its way again.
   if (!sent.lists_same_as(sent_) || since_ < attached_since) since_.reset();
   sent_ = sent;

@@ -46,7 +46,7 @@ class Agreement {
   // The kubelet was asked, and there is a stream to it, which was opened at attached_since. True: what it
   // counts has been wrong for so long that it is to be registered anew. While there is no stream, what the
   // kubelet counts is nobody's fault.
-  bool take(const Inventory& sent, Time attached_since, Disagreement disagreement, Time now);
+  bool update(const Inventory& sent, Time attached_since, Disagreement disagreement, Time now);
 
   // What was found last.
   const Disagreement& disagreement() const { return found_; }
@@ -86,7 +86,7 @@ class AllocatableCheck {
 
   // Asks that kubelet, at once unless it is being asked, if it has a stream. link outlives the answer, or
   // forget() is called.
-  void look(KubeletLink& link);
+  void check(KubeletLink& link);
   // True while the kubelet is asked, or its answer is compared.
   bool busy() const { return comparing_ || (link_ && link_->allocatable().asking()); }
   // Another kubelet is meant from now on.
@@ -98,7 +98,7 @@ class AllocatableCheck {
   const std::string& unknown() const { return unknown_; }
 
  private:
-  void take(const Allocatable::Count& count);
+  void update(const Allocatable::Count& count);
   // found: for each of the subjects.
   void judge_all(const std::vector<Subject>& subjects, std::vector<Disagreement>& found);
   void judge(const Subject& subject, Disagreement found);

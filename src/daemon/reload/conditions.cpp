@@ -18,8 +18,8 @@ Conditions::Conditions(Platform& platform, std::function<void(Config part)> chan
       directories_(platform.directories, platform.host, [this] { request_check(); }),
       timer_(platform.loop, [this] { check(); }) {}
 
-void Conditions::ask(const std::shared_ptr<const Config>& config, const std::vector<ResourceConfig>& running,
-                     std::function<void(Selection)> done) {
+void Conditions::evaluate(const std::shared_ptr<const Config>& config,
+                          const std::vector<ResourceConfig>& running, std::function<void(Selection)> done) {
   struct Asking {
     Selection selection;
     std::function<void(Selection)> done;
@@ -45,7 +45,7 @@ void Conditions::follow(std::shared_ptr<const Config> config, Selection selectio
   following_.renew();
   selection_ = std::move(selection);
   config_ = has_conditions(*config) ? std::move(config) : nullptr;
-  tell_troubles(selection_.troubles);
+  log_errors(selection_.troubles);
   schedule_.replace(Clock::now());
   if (!config_ || !asks_for_node(*config_))
     node_.reset();
@@ -78,7 +78,7 @@ void Conditions::check() {
                         following_.bound([this, found] { on_checked(std::move(*found)); }), deadline_,
                         following_.bound([this] {
                           schedule_.overdue();
-                          tell_troubles({"looking takes too long: a file system hangs"});
+                          log_errors({"looking takes too long: a file system hangs"});
                         }));
 }
 
@@ -86,7 +86,7 @@ void Conditions::on_checked(Selection found) {
   schedule_.succeed(Clock::now(), found.recheck ? Selection::kLookAgain : kSafetyInterval);
   directories_.follow(found.watch);
   arm();
-  tell_troubles(found.troubles);
+  log_errors(found.troubles);
   std::swap(selection_, found);
   if (selection_.applies != found.applies) changed_(applying(*config_, selection_));
 }
@@ -98,7 +98,7 @@ NodeLabels Conditions::labels_told() const {
   return trouble.empty() ? kAwaited : NodeLabels{.trouble = trouble};
 }
 
-void Conditions::tell_troubles(const std::vector<std::string>& troubles) {
+void Conditions::log_errors(const std::vector<std::string>& troubles) {
   for (const std::string& trouble : troubles) {
     if (std::ranges::find(told_, trouble) == told_.end())
       platform_.log.error("cannot evaluate a when condition: its entries stay as they are",

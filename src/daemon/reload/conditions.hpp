@@ -32,8 +32,8 @@ class Conditions {
 
   // done is called once, in the loop: with what the conditions say, or after the deadline with
   // not_asked_yet(*config, running).
-  void ask(const std::shared_ptr<const Config>& config, const std::vector<ResourceConfig>& running,
-           std::function<void(Selection)> done);
+  void evaluate(const std::shared_ptr<const Config>& config, const std::vector<ResourceConfig>& running,
+                std::function<void(Selection)> done);
   // From now on this configuration, of which those entries apply.
   void follow(std::shared_ptr<const Config> config, Selection selection);
 
@@ -47,7 +47,7 @@ class Conditions {
   void on_checked(Selection found);
   // What the API server says of our labels, if somebody wants to know it.
   NodeLabels labels_told() const;
-  void tell_troubles(const std::vector<std::string>& troubles);
+  void log_errors(const std::vector<std::string>& troubles);
   void arm();
 
   Platform& platform_;

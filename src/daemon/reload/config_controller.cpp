@@ -85,7 +85,7 @@ void ConfigController::configure_log(const Config& config) {
 }
 
 void ConfigController::reload(ReloadOrder order, ReloadDone done) {
-  queue_.ask(order, std::move(done));
+  queue_.add(order, std::move(done));
   if (queue_.begin()) load();
 }
 
@@ -110,7 +110,7 @@ void ConfigController::load() {
 }
 
 void ConfigController::on_files_changed() {
-  queue_.ask_if_changed();
+  queue_.add_if_changed();
   if (queue_.begin()) load();
 }
 
@@ -118,17 +118,17 @@ void ConfigController::on_loaded(Loaded& loaded) {
   if (auto* const errors = std::get_if<std::vector<std::string>>(&loaded.result))
     return finish(std::move(loaded.files), [&](Confirm) { return refuse(std::move(*errors)); });
   const auto config = std::make_shared<const Config>(std::move(std::get<Config>(loaded.result)));
-  ask_conditions(config, [this, config](Selection selection) {
+  evaluate_conditions(config, [this, config](Selection selection) {
     finish(config->files, [&](Confirm confirm) { return apply(config, std::move(selection), confirm); });
   });
 }
 
 // Those of a configuration that is to be in force.
-void ConfigController::ask_conditions(const std::shared_ptr<const Config>& config,
-                                      std::function<void(Selection)> done) {
+void ConfigController::evaluate_conditions(const std::shared_ptr<const Config>& config,
+                                           std::function<void(Selection)> done) {
   const std::vector<ResourceConfig>& running = running_.config().resources;
   if (!has_conditions(*config)) return done(not_asked_yet(*config, running));
-  conditions_.ask(config, running, std::move(done));
+  conditions_.evaluate(config, running, std::move(done));
 }
 
 void ConfigController::finish(ConfigFiles files,
@@ -235,7 +235,7 @@ void ConfigController::set_trial(std::optional<ProvisionalConfig> trial) {
 
 void ConfigController::on_trial_time() {
   if (!provisional_ || stopping_) return;
-  const std::string why = provisional_->look(running_.attachments(), EventLoop::Clock::now());
+  const std::string why = provisional_->check(running_.attachments(), EventLoop::Clock::now());
   if (!why.empty()) return give_up(why);
   giving_up_ = false;
   provisional_timer_.arm_at(provisional_->due());
@@ -246,7 +246,7 @@ void ConfigController::give_up(const std::string& why) {
   giving_up_ = true;
   provisional_timer_.cancel();
   const std::shared_ptr<const Config> config = provisional_->before().config;
-  ask_conditions(config, provisional_life_.bound([this, config, why](Selection selection) {
+  evaluate_conditions(config, provisional_life_.bound([this, config, why](Selection selection) {
     go_back(config, std::move(selection), why);
   }));
 }
@@ -266,7 +266,7 @@ void ConfigController::go_back(const std::shared_ptr<const Config>& config, Sele
   changed_();
 }
 
-void ConfigController::keep(const ConfirmDone& done) {
+void ConfigController::confirm(const ConfirmDone& done) {
   if (giving_up_) return done("the configuration is being given up");
   if (!provisional_ && given_up_at_)
     return done("no configuration is on trial: the last one was given up: " + given_up_why_);

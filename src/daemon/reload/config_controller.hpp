@@ -57,14 +57,14 @@ class ReloadQueue {
     std::vector<ReloadDone> waiting;  // nobody: it is for what has changed
   };
 
-  void ask(ReloadOrder order, ReloadDone done) {
+  void add(ReloadOrder order, ReloadDone done) {
     // The one that is under way may have read the file before it was written.
     const bool joins = batches_.size() > (under_way_ ? 1u : 0u) && batches_.back().order == order;
     if (!joins) batches_.push_back({order, {}});
     batches_.back().waiting.push_back(std::move(done));
   }
   // For nobody who waits: if the files say the same as before, nothing is to be done.
-  void ask_if_changed() {
+  void add_if_changed() {
     if (batches_.size() == (under_way_ ? 1u : 0u)) batches_.push_back({});
   }
   // True: a reload is to begin now; end() follows.
@@ -131,7 +131,7 @@ class ConfigController {
   // What is on trial stays for good.
   void keep(const ConfirmDone& done);
   // The kubelet may have lost a resource: a trial ends by that.
-  void look_at_trial() {
+  void check_provisional() {
     if (!giving_up_) on_trial_time();
   }
   // From now on everything is refused.
@@ -147,7 +147,7 @@ class ConfigController {
   void on_loaded(Loaded& loaded);
   void on_files_changed();
   void follow_files();
-  void ask_conditions(const std::shared_ptr<const Config>& config, std::function<void(Selection)> done);
+  void evaluate_conditions(const std::shared_ptr<const Config>& config, std::function<void(Selection)> done);
   void finish(ConfigFiles files, const std::function<ReloadAnswer(Confirm confirm)>& apply_or_refuse);
   Confirm confirm_of(const ReloadQueue::Batch& reload) const;
   ReloadAnswer apply(const std::shared_ptr<const Config>& config, Selection selection, Confirm confirm);

@@ -40,7 +40,7 @@ class ProvisionalConfig {
   std::chrono::seconds duration() const { return duration_; }
 
   // Why it is given up; empty: it goes on, and is to be asked again when something changes, or at due().
-  std::string look(const Attachments& seen, Time now);
+  std::string check(const Attachments& seen, Time now);
   Time due() const;
 
  private:

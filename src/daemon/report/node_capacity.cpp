@@ -21,7 +21,7 @@ NodeCapacity::NodeCapacity(EventLoop& loop, Log& log, ApiServer& server, NodeWat
       server_(server),
       node_(node),
       counts_(again),
-      again_(loop, [this] { look(); }),
+      again_(loop, [this] { update(); }),
       limit_(loop,
              [this] {
                if (const auto done = std::exchange(done_, nullptr)) done();
@@ -38,39 +38,39 @@ void NodeCapacity::follow(const std::vector<Subject>& subjects) {
       for (const NodeResourceSpec& each : subject.counts) unknown.insert(each.key);
   }
   counts_.want(counted, unknown);
-  look();
+  update();
 }
 
 void NodeCapacity::settle(std::chrono::milliseconds limit, std::function<void()> done) {
   counts_.hurry();
   done_ = std::move(done);
   limit_.arm(limit);
-  look();
+  update();
 }
 
-void NodeCapacity::look() {
+void NodeCapacity::update() {
   if (counts_.empty()) {
     following_.reset();
-    return tell_settled();
+    return end_settling();
   }
   if (!following_)
     following_ = node_.follow([this] {
       counts_.on_node();
       if (node_.trouble().empty()) counts_.on_server();
-      look();
+      update();
     });
   const NodeObject* const node = node_.node();
   if (!node) {
     const std::string trouble = node_.trouble();
-    tell(trouble);
-    if (!trouble.empty() || !server_.client()) tell_settled();
+    log_error(trouble);
+    if (!trouble.empty() || !server_.client()) end_settling();
     return;
   }
   if (call_) return;
   NodeCounts::Patch patch = counts_.next(node->capacity);
   if (patch.resources.empty()) {
-    tell("");
-    return counts_.empty() ? look() : tell_settled();
+    log_error("");
+    return counts_.empty() ? update() : end_settling();
   }
   if (patch.at > NodeCounts::Clock::now())
     again_.arm_at(patch.at);
@@ -96,32 +96,32 @@ void NodeCapacity::on_answer(const NodeResources& resources, const ApiAnswer& an
   if (answer.ok()) {
     counts_.written(resources, now);
     if (done_) counts_.hurry();
-    tell("");
-    tell_written(resources);
+    log_error("");
+    log_written(resources);
   } else {
     counts_.failed(answer, now);
-    tell(answer.trouble);
+    log_error(answer.trouble);
   }
-  look();
+  update();
 }
 
 void NodeCapacity::on_other_server() {
   call_.reset();
   counts_.forget();
-  look();
+  update();
 }
 
 // Later, because whoever is told may take this away.
-void NodeCapacity::tell_settled() {
+void NodeCapacity::end_settling() {
   if (done_ && !call_) limit_.arm(std::chrono::milliseconds(0));
 }
 
-void NodeCapacity::tell(const std::string& trouble) {
+void NodeCapacity::log_error(const std::string& trouble) {
   if (std::exchange(trouble_, trouble) == trouble || trouble.empty()) return;
   log_.warn("cannot write node counts: the old ones stay", {{"why", trouble}});
 }
 
-void NodeCapacity::tell_written(const NodeResources& resources) {
+void NodeCapacity::log_written(const NodeResources& resources) {
   const auto now = NodeCounts::Clock::now();
   if (resources == told_ && now < told_at_ + kTellAgain) return;
   told_ = resources;

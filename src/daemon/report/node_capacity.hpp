@@ -101,13 +101,13 @@ class NodeCapacity {
   bool idle() const { return counts_.empty(); }
 
  private:
-  void look();
+  void update();
   void write(const NodeObject& node, NodeResources resources);
   void on_answer(const NodeResources& resources, const ApiAnswer& answer);
   void on_other_server();
-  void tell_settled();
-  void tell(const std::string& trouble);
-  void tell_written(const NodeResources& resources);
+  void end_settling();
+  void log_error(const std::string& trouble);
+  void log_written(const NodeResources& resources);
 
   Log& log_;
   ApiServer& server_;

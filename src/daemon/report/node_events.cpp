@@ -111,11 +111,11 @@ void NodeEvents::follow(const ResourceSnapshot& snapshot) {
   };
   const std::vector<HealthNews> of_node = news(nullptr);
   if (of_node.empty()) return;
-  for (const HealthNews& each : of_node) note(each);
+  for (const HealthNews& each : of_node) record(each);
   go_on();
   query_holders_(lifetime_.bound([this, news](const PodResources::Answer& answer) {
     for (const HealthNews& each : news(answer.holdings.get())) {
-      if (!each.subject.pod.empty()) note(each);
+      if (!each.subject.pod.empty()) record(each);
     }
     go_on();
   }));
@@ -125,11 +125,11 @@ void NodeEvents::record_refusal(const std::vector<std::string>& errors) {
   if (!on_ || errors.empty()) return;
   std::string text = "the configuration was not reloaded: " + errors.front();
   if (errors.size() > 1) text += " (and " + std::to_string(errors.size() - 1) + " more errors)";
-  note({.subject = {}, .reason = EventReason::kReloadRefused, .text = std::move(text)});
+  record({.subject = {}, .reason = EventReason::kReloadRefused, .text = std::move(text)});
   go_on();
 }
 
-void NodeEvents::note(const HealthNews& news) {
+void NodeEvents::record(const HealthNews& news) {
   queue_.record(news.subject, news.reason, news.text, WallClock::now());
 }
 
@@ -152,11 +152,11 @@ void NodeEvents::go_on() {
   if (draft_->subject.pod.empty())
     create("");
   else
-    ask_for_pod();
+    query_pods();
 }
 
 // kubectl looks for a pod's Events by its uid. A node's own account may list its pods, and no others.
-void NodeEvents::ask_for_pod() {
+void NodeEvents::query_pods() {
   call_ = server_.client()->send(
       {.verb = ApiVerb::kList,
        .path =

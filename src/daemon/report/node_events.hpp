@@ -54,9 +54,9 @@ class NodeEvents {
   void finish(std::chrono::milliseconds limit, std::function<void()> done);
 
  private:
-  void note(const HealthNews& news);
+  void record(const HealthNews& news);
   void go_on();
-  void ask_for_pod();
+  void query_pods();
   void on_pod(const ApiAnswer& answer);
   void create(const std::string& uid);
   void on_created(const ApiAnswer& answer);

@@ -314,7 +314,7 @@ void Supervisor::on_safety() {
   controllers_.forget_ended();
   platform_.directories.refresh();
   link_->watcher()() check();
-  allocatable_.look(*link_);
+  allocatable_.check(*link_);
   controllers_.for_each([](const std::string&, ResourceController& entry) {
     entry.on_sockets();
     entry.request_scan();
@@ -322,7 +322,7 @@ void Supervisor::on_safety() {
 }
 
 void Supervisor::after_burst() {
-  allocatable_.look(*link_);
+  allocatable_.check(*link_);
   affinity_.update();
   controllers_.forget_specifications();
   reporter_.follow(controllers_.subjects());

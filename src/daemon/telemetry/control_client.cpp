@@ -140,7 +140,7 @@ std::optional<std::string_view> data_of(std::string_view message, std::string_vi
 
 }  // namespace
 
-Json ControlClient::ask(const HttpRequest& request, std::chrono::seconds deadline) const {
+Json ControlClient::request(const HttpRequest& request, std::chrono::seconds deadline) const {
   Call call(socket_, request, deadline);
   const std::string text = call.all();
   if (!call.is_json()) call.fail(without_end(text));
@@ -166,16 +166,18 @@ void ControlClient::follow(const std::string& path, std::string_view event, cons
   throw NoAnswer("plughost has stopped");
 }
 
-Json ControlClient::status(std::chrono::seconds deadline) const { return ask(get("/status.json"), deadline); }
+Json ControlClient::status(std::chrono::seconds deadline) const {
+  return request(get("/status.json"), deadline);
+}
 
-Json ControlClient::carry_out(const Order& order) const { return ask(request_of(order), kDeadline); }
+Json ControlClient::carry_out(const Order& order) const { return request(request_of(order), kDeadline); }
 
 void ControlClient::watch_status(const Tell& tell) const { follow("/stream", kStatus, tell); }
 
 void ControlClient::events(unsigned limit, Follow follows, const Tell& tell) const {
   const std::string query = "?limit=" + std::to_string(limit == 0 ? LogHistory::kMost : limit);
   if (follows == Follow::kYes) return follow("/events" + query, kChange, tell);
-  const Json told = ask(get("/events.json" + query), kDeadline);
+  const Json told = request(get("/events.json" + query), kDeadline);
   for (const Json& event : told.array()) {
     if (!tell(event)) return;
   }

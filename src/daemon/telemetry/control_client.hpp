@@ -43,7 +43,7 @@ class ControlClient {
   void events(unsigned limit, Follow follow, const Tell& tell) const;
 
  private:
-  Json ask(const HttpRequest& request, std::chrono::seconds deadline) const;
+  Json request(const HttpRequest& request, std::chrono::seconds deadline) const;
   void follow(const std::string& path, std::string_view event, const Tell& tell) const;
 
   std::filesystem::path socket_;

@@ -50,7 +50,7 @@ void HttpConnection::read() {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (got <= 0) return end();
-    if (!take({bytes.data(), static_cast<std::size_t>(got)})) return;
+    if (!receive({bytes.data(), static_cast<std::size_t>(got)})) return;
   }
 }
 
@@ -86,11 +86,11 @@ void HttpConnection::reply(HttpReply reply) {
 
 bool HttpConnection::stream(std::string_view type) {
   state_ = head_only_ ? State::kReplying : State::kStreaming;
-  tell(head_of(200, type, std::nullopt));
+  send(head_of(200, type, std::nullopt));
   return !head_only_;
 }
 
-void HttpConnection::tell(std::string_view text) {
+void HttpConnection::send(std::string_view text) {
   out_ += text;
   flush();
 }

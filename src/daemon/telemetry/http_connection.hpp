@@ -42,7 +42,7 @@ class HttpConnection {
   // Begins an answer that goes on until one of both ends. False: the head was all that was asked for.
   bool stream(std::string_view type);
   // More of a stream's answer.
-  void tell(std::string_view text);
+  void send(std::string_view text);
   // Something that was told has not gone out yet.
   bool behind() const { return !out_.empty(); }
   // It is of no use any more: gone follows.
@@ -55,7 +55,7 @@ class HttpConnection {
   void on_deadline();
   void read();
   // False: nothing more is wanted.
-  bool take(std::string_view bytes);
+  bool receive(std::string_view bytes);
   void flush();
   void linger();
 

@@ -82,7 +82,7 @@ HttpStream::HttpStream(EventLoop& loop, StatusRequests& requests, HttpConnection
       event_told_(terms.after),
       watcher_(std::make_shared<Watcher>(loop.poster(), lifetime_.bound([this] { advance(); }),
                                          lifetime_.bound([this] { connection_.end(); }))) {
-  connection_.tell("retry: 2000\n\n");
+  connection_.send("retry: 2000\n\n");
   keep_alive();
   requests_.history().readers().subscribe(watcher_);
   if (statuses_) {
@@ -99,7 +99,7 @@ HttpStream::~HttpStream() {
 
 void HttpStream::keep_alive() {
   connection_.expect(kAlive, [this] {
-    if (!connection_.behind()) connection_.tell(event_text("alive", "1"));
+    if (!connection_.behind()) connection_.send(event_text("alive", "1"));
     keep_alive();
   });
 }
@@ -109,10 +109,10 @@ void HttpStream::advance() {
   while (!connection_.behind()) {
     if (const auto record = requests_.history().after(event_told_)) {
       event_told_ = record->number;
-      connection_.tell(event_text("change", record->json().dump()));
+      connection_.send(event_text("change", record->json().dump()));
     } else if (const auto newest = requests_.newest(); statuses_ && newest.number != status_told_) {
       status_told_ = newest.number;
-      connection_.tell(event_text("status", newest.snapshot->json()));
+      connection_.send(event_text("status", newest.snapshot->json()));
     } else {
       return;
     }
@@ -280,20 +280,20 @@ void HttpServer::Core::query_status(Number number, const std::string& path) {
 
 void HttpServer::Core::carry_out(Number number, Order order) {
   if (const auto* const reload = std::get_if<ReloadOrder>(&order))
-    return requests.ask_reload(*reload, later(number, [](const ReloadAnswer& answer) {
+    return requests.request_reload(*reload, later(number, [](const ReloadAnswer& answer) {
       return done_reply(answer.json(), !answer.errors.empty());
     }));
   if (std::holds_alternative<KeepOrder>(order))
-    return requests.ask_keep(later(number, [](const std::string& error) {
+    return requests.request_confirm(later(number, [](const std::string& error) {
       return done_reply(Json{{"error", error}}, !error.empty());
     }));
   if (!is_administrator(clients.at(number).user)) {
     const DrainAnswer refused{.error = "only root may take a device out of service, and back into it"};
     return reply(number, {403, kJsonType, HttpBody::of(refused.json().dump() + '\n')});
   }
-  requests.ask_drain(std::get<DrainOrder>(std::move(order)), later(number, [](const DrainAnswer& answer) {
-                       return done_reply(answer.json(), !answer.error.empty());
-                     }));
+  requests.request_drain(std::get<DrainOrder>(std::move(order)), later(number, [](const DrainAnswer& answer) {
+                           return done_reply(answer.json(), !answer.error.empty());
+                         }));
 }
 
 // The loop, and nothing behind it: a kubelet that does not answer is no reason to kill us.

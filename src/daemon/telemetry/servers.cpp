@@ -86,7 +86,7 @@ Servers::Opened Servers::prepare(const TelemetryConfig& config) {
   return opened;
 }
 
-std::vector<std::string> Servers::take(Opened opened) {
+std::vector<std::string> Servers::use(Opened opened) {
   const bool other_address = opened.config.listen != config_.listen;
   config_ = std::move(opened.config);
   if (opened.control) replace_control(std::move(opened.control));

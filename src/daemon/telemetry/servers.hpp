@@ -62,7 +62,7 @@ class Servers {
   Opened prepare(const TelemetryConfig& config);
   // From now on these are asked; the former ones, which go on until end_former(), by whom they have already.
   // What could not be opened before is tried again; the sentences are open()'s.
-  std::vector<std::string> take(Opened opened);
+  std::vector<std::string> use(Opened opened);
   // Nobody waits for their end.
   void end_former();
 

@@ -55,15 +55,15 @@ void StatusRequests::query_status(WithHolders with, StatusDone done) {
   });
 }
 
-void StatusRequests::ask_reload(ReloadOrder order, ReloadDone done) {
+void StatusRequests::request_reload(ReloadOrder order, ReloadDone done) {
   post([this, order, done = std::move(done)] { daemon_.reload(order, done); });
 }
 
-void StatusRequests::ask_keep(ConfirmDone done) {
+void StatusRequests::request_confirm(ConfirmDone done) {
   post([this, done = std::move(done)] { daemon_.keep(done); });
 }
 
-void StatusRequests::ask_drain(DrainOrder order, DrainDone done) {
+void StatusRequests::request_drain(DrainOrder order, DrainDone done) {
   post([this, order = std::move(order), done = std::move(done)] {
     daemon_.drain(order, open_.bound([this, done](const DrainAnswer& answer) {
       make_text([done, answer] { done(answer); });

@@ -118,11 +118,11 @@ class StatusRequests {
   // snapshot is being made share it.
   void query_status(WithHolders with, StatusDone done);
   // done runs in the loop; never, if the daemon stops.
-  void ask_reload(ReloadOrder order, ReloadDone done);
+  void request_reload(ReloadOrder order, ReloadDone done);
   // The configuration that is on trial is to stay. done as above.
-  void ask_keep(ConfirmDone done);
+  void request_confirm(ConfirmDone done);
   // The answer names the holders, who may be many: done runs where ask_status() runs it.
-  void ask_drain(DrainOrder order, DrainDone done);
+  void request_drain(DrainOrder order, DrainDone done);
 
   // Who subscribes hears of each new snapshot, whose JSON is there by then, and calls watch() to get a first
   // one.

@@ -33,7 +33,7 @@ NodeView view() {
       .exists = [](const std::string& pattern) { return pattern == "/dev/kvm" || pattern == "/dev/tun"; }};
 }
 
-Verdict ask(const std::string& text) { return condition(text).ask(view()); }
+Verdict ask(const std::string& text) { return condition(text).evaluate(view()); }
 
 bool applies(const std::string& text) { return ask(text).kind == Kind::kApplies; }
 

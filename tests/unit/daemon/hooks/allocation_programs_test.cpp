@@ -43,7 +43,7 @@ struct Asked {
   }
   void begin(const std::vector<std::string>& ids) {
     const std::shared_ptr<void> call(nullptr, [this](void*) { dropped = !outcome; });
-    programs->ask(snapshot, ids,
+    programs->run(snapshot, ids,
                   [this, call](AllocationPrograms::Outcome said) { outcome = std::move(said); });
   }
   AllocationPrograms::Outcome answer(const std::vector<std::string>& ids) {

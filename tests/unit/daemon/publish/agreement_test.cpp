@@ -24,11 +24,11 @@ const Inventory kTwo = list({"a", "b"});
 // The kubelet counts only a.
 bool take_wrong(Agreement& agreement, Agreement::Time now, const Inventory& sent = kTwo,
                 Agreement::Time attached_since = kStart) {
-  return agreement.take(sent, attached_since, compare(sent, {"a"}), now);
+  return agreement.update(sent, attached_since, compare(sent, {"a"}), now);
 }
 
 bool take_right(Agreement& agreement, Agreement::Time now) {
-  return agreement.take(kTwo, kStart, compare(kTwo, {"a", "b"}), now);
+  return agreement.update(kTwo, kStart, compare(kTwo, {"a", "b"}), now);
 }
 
 TEST_CASE("what is counted is held against the Healthy ids, replicas and all") {

@@ -38,7 +38,7 @@ struct Rig {
   // The answer to that question has been taken in.
   bool look() {
     const std::size_t before = kubelet.counted();
-    check.look(*link);
+    check.check(*link);
     return asked(before + 1) && test::run_until(process.loop, [&] { return !check.busy(); });
   }
 };
@@ -82,7 +82,7 @@ TEST_CASE(
 TEST_CASE("where no resource has a stream nobody is asked, and one that has none disagrees with nobody") {
   Rig rig;
   rig.subjects[0].attached_since.reset();
-  rig.check.look(*rig.link);
+  rig.check.check(*rig.link);
   CHECK_FALSE(rig.link->allocatable().asking());
   rig.subjects.push_back({.resource = "x.com/b", .sent = {}, .attached_since = EventLoop::Clock::now()});
   REQUIRE(rig.look());

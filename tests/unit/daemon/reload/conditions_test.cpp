@@ -100,7 +100,8 @@ TEST_CASE("a configuration is asked before it is in force, and nothing is called
   Rig rig;
   rig.tree.file("/dev/one");
   std::optional<Selection> told;
-  rig.conditions.ask(Rig::config(kWithFile), {}, [&](Selection selection) { told = std::move(selection); });
+  rig.conditions.evaluate(Rig::config(kWithFile), {},
+                          [&](Selection selection) { told = std::move(selection); });
   CHECK_FALSE(told);
   REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
   CHECK(told->applies == std::vector{true, true});
@@ -178,7 +179,7 @@ TEST_CASE("as long as the first answer is on its way, nobody is told of an error
                   ", node: worker-1}\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}]");
   rig.api_server.use(config->api_server);
   std::optional<Selection> told;
-  rig.conditions.ask(config, {}, [&](Selection selection) { told = std::move(selection); });
+  rig.conditions.evaluate(config, {}, [&](Selection selection) { told = std::move(selection); });
   REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
   CHECK(told->applies == std::vector{false});
   CHECK(told->others[0].why == "the node's labels are not known: the API server has not answered yet");
@@ -187,7 +188,7 @@ TEST_CASE("as long as the first answer is on its way, nobody is told of an error
   CHECK(rig.log.errors().count() == 0);
   // A reload finds them known.
   told.reset();
-  rig.conditions.ask(config, {}, [&](Selection selection) { told = std::move(selection); });
+  rig.conditions.evaluate(config, {}, [&](Selection selection) { told = std::move(selection); });
   REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
   CHECK(told->applies == std::vector{true});
   // What another API server would say nobody knows.
@@ -195,7 +196,7 @@ TEST_CASE("as long as the first answer is on its way, nobody is told of an error
       "apiServer: {kubeconfig: /nowhere, node: worker-1}\nresources: [{name: b, count: 1, when: {label: "
       "{rack: a*}}}]");
   told.reset();
-  rig.conditions.ask(other, {}, [&](Selection selection) { told = std::move(selection); });
+  rig.conditions.evaluate(other, {}, [&](Selection selection) { told = std::move(selection); });
   REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
   CHECK(told->others.at(0).unknown);
   rig.follow(Rig::config("resources: [{name: a, count: 1}]"));
@@ -213,7 +214,7 @@ TEST_CASE("a file system that hangs leaves all as it is, and is an error") {
       "nodeLabels: /etc/labels\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}, {name: b, count: "
       "1}]");
   std::optional<Selection> told;
-  rig.conditions.ask(config, config->resources, [&](Selection selection) {
+  rig.conditions.evaluate(config, config->resources, [&](Selection selection) {
     CHECK_FALSE(told);
     told = std::move(selection);
   });

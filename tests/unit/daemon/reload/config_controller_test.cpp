@@ -172,7 +172,7 @@ TEST_CASE("a configuration on trial is in force, and what was before is again, u
   SUBCASE("the kubelet loses what it had") {
     rig.running->attached.resources = {{"x.com/b", "x.com/b"}};
     rig.running->attached.kubelet = false;
-    rig.in_force->look_at_trial();
+    rig.in_force->check_provisional();
     test::pass(rig.process.loop, ProvisionalConfig::kLost);
     test::pass(rig.process.loop, 1min);
     CHECK(rig.gives_up());

@@ -33,86 +33,86 @@ TEST_CASE("a trial is over when its time is, and not a moment earlier") {
   ProvisionalConfig of_minutes = trial(5min);
   CHECK(of_minutes.due() == kStart + 5min);
   CHECK(of_minutes.duration() == 5min);
-  CHECK(of_minutes.look(kBoth, kStart) == "");
-  CHECK(of_minutes.look(kBoth, kStart + 5min - 1ns) == "");
+  CHECK(of_minutes.check(kBoth, kStart) == "");
+  CHECK(of_minutes.check(kBoth, kStart + 5min - 1ns) == "");
   CHECK(of_minutes.due() == kStart + 5min);
-  CHECK(of_minutes.look(kBoth, kStart + 5min) == "nobody has kept it within 300 s");
+  CHECK(of_minutes.check(kBoth, kStart + 5min) == "nobody has kept it within 300 s");
 }
 
 TEST_CASE("a resource that the kubelet had and has not for 5 s ends the trial") {
   ProvisionalConfig of_hours = trial(1h);
-  CHECK(of_hours.look(kBoth, kStart) == "");
-  CHECK(of_hours.look(kLostA, kStart + 10s) == "");
+  CHECK(of_hours.check(kBoth, kStart) == "");
+  CHECK(of_hours.check(kLostA, kStart + 10s) == "");
   CHECK(of_hours.due() == kStart + 15s);
-  CHECK(of_hours.look(kLostA, kStart + 12s) == "");
+  CHECK(of_hours.check(kLostA, kStart + 12s) == "");
   CHECK(of_hours.due() == kStart + 15s);
-  CHECK(of_hours.look(kLostA, kStart + 15s - 1ns) == "");
-  CHECK(of_hours.look(kLostA, kStart + 15s) == kWhy);
+  CHECK(of_hours.check(kLostA, kStart + 15s - 1ns) == "");
+  CHECK(of_hours.check(kLostA, kStart + 15s) == kWhy);
 }
 
 TEST_CASE("the only resource's loss is one, too") {
   ProvisionalConfig of_hours = trial(1h);
-  CHECK(of_hours.look(attached({}), kStart) == "");
-  CHECK(of_hours.look(attached({}), kStart + 5s) == kWhy);
+  CHECK(of_hours.check(attached({}), kStart) == "");
+  CHECK(of_hours.check(attached({}), kStart + 5s) == kWhy);
 }
 
 TEST_CASE("a resource that is registered anew in time is not lost, and has all its time the next time") {
   ProvisionalConfig of_hours = trial(1h);
-  of_hours.look(kLostA, kStart);
-  CHECK(of_hours.look(kBoth, kStart + 4s) == "");
+  of_hours.check(kLostA, kStart);
+  CHECK(of_hours.check(kBoth, kStart + 4s) == "");
   CHECK(of_hours.due() == kStart + 1h);
-  CHECK(of_hours.look(kLostA, kStart + 6s) == "");
+  CHECK(of_hours.check(kLostA, kStart + 6s) == "");
   CHECK(of_hours.due() == kStart + 11s);
-  CHECK(of_hours.look(kLostA, kStart + 11s - 1ns) == "");
-  CHECK(of_hours.look(kLostA, kStart + 11s) == kWhy);
+  CHECK(of_hours.check(kLostA, kStart + 11s - 1ns) == "");
+  CHECK(of_hours.check(kLostA, kStart + 11s) == kWhy);
 }
 
 TEST_CASE("of several that are missing the first one's time counts") {
   ProvisionalConfig of_hours = trial(1h);
-  of_hours.look(attached({{kA, kA}}), kStart);
-  of_hours.look(attached({}), kStart + 2s);
+  of_hours.check(attached({{kA, kA}}), kStart);
+  of_hours.check(attached({}), kStart + 2s);
   CHECK(of_hours.due() == kStart + 5s);
-  CHECK(of_hours.look(attached({}), kStart + 5s) == "the kubelet has lost x.com/b");
+  CHECK(of_hours.check(attached({}), kStart + 5s) == "the kubelet has lost x.com/b");
 }
 
 TEST_CASE("an entry that is not in force any more loses nothing") {
   ProvisionalConfig of_hours = trial(1h);
   Attachments without = kLostA;
   without.entries = {kB};
-  CHECK(of_hours.look(without, kStart) == "");
-  CHECK(of_hours.look(without, kStart + 30min) == "");
+  CHECK(of_hours.check(without, kStart) == "");
+  CHECK(of_hours.check(without, kStart + 30min) == "");
   CHECK(of_hours.due() == kStart + 1h);
 }
 
 TEST_CASE("a resource that another entry serves now is not lost") {
   ProvisionalConfig of_hours = trial(1h);
   const Attachments moved = attached({{kA, kB}, {kB, kB}});
-  of_hours.look(moved, kStart);
-  CHECK(of_hours.look(moved, kStart + 30min) == "");
+  of_hours.check(moved, kStart);
+  CHECK(of_hours.check(moved, kStart + 30min) == "");
 }
 
 TEST_CASE("a kubelet that is not there has lost nothing, and when it is back, the time begins anew") {
   ProvisionalConfig of_hours = trial(1h);
-  of_hours.look(kLostA, kStart);
+  of_hours.check(kLostA, kStart);
   const Attachments gone = attached({}, false);
-  CHECK(of_hours.look(gone, kStart + 5s) == "");
+  CHECK(of_hours.check(gone, kStart + 5s) == "");
   CHECK(of_hours.due() == kStart + 1h);
-  CHECK(of_hours.look(attached({}), kStart + 1min) == "");
+  CHECK(of_hours.check(attached({}), kStart + 1min) == "");
   CHECK(of_hours.due() == kStart + 65s);
-  CHECK(of_hours.look(kBoth, kStart + 61s) == "");
+  CHECK(of_hours.check(kBoth, kStart + 61s) == "");
 }
 
 TEST_CASE("where another kubelet is meant than before, its absence is a loss") {
   ProvisionalConfig elsewhere = trial(1h, {.directory = "/nowhere"});
   const Attachments gone = attached({}, false);
-  CHECK(elsewhere.look(gone, kStart) == "");
-  CHECK(elsewhere.look(gone, kStart + 5s - 1ns) == "");
-  CHECK(elsewhere.look(gone, kStart + 5s) == kWhy);
+  CHECK(elsewhere.check(gone, kStart) == "");
+  CHECK(elsewhere.check(gone, kStart + 5s - 1ns) == "");
+  CHECK(elsewhere.check(gone, kStart + 5s) == kWhy);
 }
 
 TEST_CASE("a resource that the kubelet did not have before cannot be lost") {
   ProvisionalConfig of_hours({.config = std::make_shared<const Config>(), .loaded_at = {}, .resources = {}},
                              {}, 1h, kStart);
-  of_hours.look(kLostA, kStart);
-  CHECK(of_hours.look(kLostA, kStart + 30min) == "");
+  of_hours.check(kLostA, kStart);
+  CHECK(of_hours.check(kLostA, kStart + 30min) == "");
 }

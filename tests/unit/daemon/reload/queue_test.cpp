@@ -21,7 +21,7 @@ TEST_CASE("nothing begins while nobody has asked") {
 
 TEST_CASE("while one waits or is under way the queue is not idle") {
   ReloadQueue queue;
-  queue.ask_if_changed();
+  queue.add_if_changed();
   CHECK_FALSE(queue.idle());
   REQUIRE(queue.begin());
   CHECK_FALSE(queue.idle());
@@ -31,10 +31,10 @@ TEST_CASE("while one waits or is under way the queue is not idle") {
 
 TEST_CASE("one reload is under way at a time") {
   ReloadQueue queue;
-  queue.ask(kPlain, kNobody);
+  queue.add(kPlain, kNobody);
   CHECK(queue.begin());
   CHECK_FALSE(queue.begin());
-  queue.ask(kPlain, kNobody);
+  queue.add(kPlain, kNobody);
   CHECK_FALSE(queue.begin());
   CHECK(queue.end().waiting.size() == 1);
   CHECK(queue.begin());
@@ -43,9 +43,9 @@ TEST_CASE("one reload is under way at a time") {
 TEST_CASE(
     "2,000 who ask at once take two reloads: the one that began, and one that began after they had asked") {
   ReloadQueue queue;
-  queue.ask(kPlain, kNobody);
+  queue.add(kPlain, kNobody);
   REQUIRE(queue.begin());
-  for (int i = 0; i < 1999; ++i) queue.ask(kPlain, kNobody);
+  for (int i = 0; i < 1999; ++i) queue.add(kPlain, kNobody);
   CHECK(queue.end().waiting.size() == 1);
   REQUIRE(queue.begin());
   CHECK(queue.end().waiting.size() == 1999);
@@ -54,15 +54,15 @@ TEST_CASE(
 
 TEST_CASE("those who ask before it begins share it") {
   ReloadQueue queue;
-  queue.ask(kPlain, kNobody);
-  queue.ask(kPlain, kNobody);
+  queue.add(kPlain, kNobody);
+  queue.add(kPlain, kNobody);
   REQUIRE(queue.begin());
   CHECK(queue.end().waiting.size() == 2);
 }
 
 TEST_CASE("who asks for another level of the log gets a reload of its own, in turn") {
   ReloadQueue queue;
-  for (const ReloadOrder& order : {kDebug, kDebug, kPlain, kDebug}) queue.ask(order, kNobody);
+  for (const ReloadOrder& order : {kDebug, kDebug, kPlain, kDebug}) queue.add(order, kNobody);
   std::vector<std::pair<std::optional<LogLevel>, std::size_t>> batches;
   while (queue.begin()) {
     const ReloadQueue::Batch batch = queue.end();
@@ -79,7 +79,7 @@ TEST_CASE("who wants a trial, or one of another length, gets a reload of its own
   using namespace std::chrono_literals;
   const ReloadOrder kMinute{.level = {}, .confirm = 60s};
   const ReloadOrder kHour{.level = {}, .confirm = 3600s};
-  for (const ReloadOrder& order : {kPlain, kMinute, kMinute, kHour}) queue.ask(order, kNobody);
+  for (const ReloadOrder& order : {kPlain, kMinute, kMinute, kHour}) queue.add(order, kNobody);
   std::vector<std::pair<std::optional<std::chrono::seconds>, std::size_t>> batches;
   while (queue.begin()) {
     const ReloadQueue::Batch batch = queue.end();
@@ -94,9 +94,9 @@ TEST_CASE("who wants a trial, or one of another length, gets a reload of its own
 TEST_CASE("who asks alike while one is under way waits for the next all the same") {
   ReloadQueue queue;
   std::string order;
-  queue.ask(kWarn, [&](const ReloadAnswer&) { order += "first "; });
+  queue.add(kWarn, [&](const ReloadAnswer&) { order += "first "; });
   REQUIRE(queue.begin());
-  queue.ask(kWarn, [&](const ReloadAnswer&) { order += "second "; });
+  queue.add(kWarn, [&](const ReloadAnswer&) { order += "second "; });
   const ReloadQueue::Batch first = queue.end();
   for (const auto& done : first.waiting) done({});
   CHECK(order == "first ");
@@ -108,14 +108,14 @@ TEST_CASE("who asks alike while one is under way waits for the next all the same
 
 TEST_CASE("a change of the files is a reload for nobody, unless somebody waits for one that has not begun") {
   ReloadQueue queue;
-  queue.ask_if_changed();
+  queue.add_if_changed();
   REQUIRE(queue.begin());
-  queue.ask_if_changed();  // after that one may have read the file
-  queue.ask_if_changed();
+  queue.add_if_changed();  // after that one may have read the file
+  queue.add_if_changed();
   CHECK(queue.end().waiting.empty());
   REQUIRE(queue.begin());
-  queue.ask(kPlain, kNobody);
-  queue.ask_if_changed();
+  queue.add(kPlain, kNobody);
+  queue.add_if_changed();
   CHECK(queue.end().waiting.empty());
   REQUIRE(queue.begin());
   CHECK(queue.end().waiting.size() == 1);
@@ -124,8 +124,8 @@ TEST_CASE("a change of the files is a reload for nobody, unless somebody waits f
 
 TEST_CASE("who asks while a change waits for its turn is answered by the same reload") {
   ReloadQueue queue;
-  queue.ask_if_changed();
-  queue.ask(kPlain, kNobody);
+  queue.add_if_changed();
+  queue.add(kPlain, kNobody);
   REQUIRE(queue.begin());
   CHECK(queue.end().waiting.size() == 1);
   CHECK_FALSE(queue.begin());

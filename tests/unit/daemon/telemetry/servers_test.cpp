@@ -47,7 +47,7 @@ struct Running {
     daemon.in_loop([&] {
       try {
         Servers::Opened opened = servers->prepare(to);
-        troubles = servers->take(std::move(opened));
+        troubles = servers->use(std::move(opened));
       } catch (const std::runtime_error& error) {
         why = error.what();
       }
@@ -208,9 +208,9 @@ TEST_CASE("what could not be opened costs no reload that does not name another, 
       .listen = "", .control = dir.path() / "precious", .listen_where = {}, .control_where = {}};
   Servers servers(daemon.loop, daemon.log, daemon.requests);
   CHECK(servers.open(config).size() == 1);
-  CHECK(servers.take(servers.prepare(config)).size() == 1);
+  CHECK(servers.use(servers.prepare(config)).size() == 1);
   dir.remove("precious");
-  CHECK(servers.take(servers.prepare(config)).empty());
+  CHECK(servers.use(servers.prepare(config)).empty());
   CHECK_NOTHROW(connect_unix(config.control));
   daemon.requests.close();
 }

@@ -168,8 +168,8 @@ TEST_CASE("a reload is asked for in the loop, with its order, and answered") {
   Asked asked;
   std::size_t unchanged = 0;
   const ReloadOrder order{.level = LogLevel::kDebug, .confirm = std::chrono::seconds(7)};
-  asked.requests->ask_reload(order,
-                             [&](const ReloadAnswer& answer) { unchanged = answer.changes.unchanged; });
+  asked.requests->request_reload(order,
+                                 [&](const ReloadAnswer& answer) { unchanged = answer.changes.unchanged; });
   CHECK(asked.reloads.empty());
   test::run_once(asked.loop);
   REQUIRE(asked.reloads.size() == 1);
@@ -181,7 +181,7 @@ TEST_CASE("a reload is asked for in the loop, with its order, and answered") {
 TEST_CASE("to keep what is on trial is asked for in the loop, and answered") {
   Asked asked;
   std::string told;
-  asked.requests->ask_keep([&](const std::string& error) { told = error; });
+  asked.requests->request_confirm([&](const std::string& error) { told = error; });
   CHECK(asked.keeps.empty());
   test::run_once(asked.loop);
   REQUIRE(asked.keeps.size() == 1);
@@ -227,7 +227,7 @@ TEST_CASE("once it is closed, watchers end, and nobody is answered") {
   CHECK(of_events->closed);
   asked.answer(0);
   asked.requests->query_status(WithHolders::kYes, [&](const auto&) { ++answers; });
-  asked.requests->ask_reload({}, [&](const auto&) { ++answers; });
+  asked.requests->request_reload({}, [&](const auto&) { ++answers; });
   test::run_once(asked.loop);
   CHECK(answers == 0);
   CHECK(asked.status.size() == 1);

@@ -38,7 +38,7 @@ TEST_CASE("the ids that pods hold arrive by resource, each once") {
   kubelet.add("x.com/b", "other");
   kubelet.add("x.com/a", "gpu::0");
   kubelet.add("x.com/a", "gpu::3");
-  client.ask();
+  client.request();
   CHECK(client.answers.empty());
   REQUIRE(client.answered(1));
   REQUIRE(client.answers[0].holdings);
@@ -55,7 +55,7 @@ TEST_CASE("a node whose pods hold more than 4 MiB of ids is understood") {
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   // Few long ids: an answer has its deadline, and a sanitizer takes its time for each.
   for (int i = 0; i < 10'000; ++i) kubelet.add("x.com/a", std::string(500, 'x') + std::to_string(i));
-  client.ask();
+  client.request();
   REQUIRE(client.answered(1));
   REQUIRE(client.answers[0].holdings);
   CHECK(client.answers[0].holdings->at("x.com/a").all().size() == 10'000);
@@ -73,7 +73,7 @@ TEST_CASE("where no kubelet answers, it is not known, with a reason") {
     client.dir.file("kubelet.sock");
     reason = "Connection refused";
   }
-  client.ask();
+  client.request();
   CHECK(client.answers.empty());
   REQUIRE(client.answered(1));
   CHECK_FALSE(client.answers[0].holdings);
@@ -84,7 +84,7 @@ TEST_CASE("a kubelet that refuses is not known to hold anything, with its own wo
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.refuse_next({grpc::StatusCode::UNIMPLEMENTED, "no pods here"});
-  client.ask();
+  client.request();
   REQUIRE(client.answered(1));
   CHECK_FALSE(client.answers[0].holdings);
   CHECK(client.answers[0].why == "no pods here");
@@ -94,14 +94,14 @@ TEST_CASE("those who ask at once share a question, and the next one comes after 
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.hold(true);
-  client.ask();
-  client.ask();
+  client.request();
+  client.request();
   REQUIRE(test::run_until(client.loop, [&] { return kubelet.calls().size() == 1; }));
-  client.ask();  // too late: what it asks about may have changed since
+  client.request();  // too late: what it asks about may have changed since
   kubelet.hold(false);
   REQUIRE(client.answered(2));
   CHECK(kubelet.calls().size() == 1);
-  client.ask();
+  client.request();
   REQUIRE(client.answered(4));
   CHECK(kubelet.calls().size() == 2);
   CHECK(client.answers[3].asked - client.answers[0].asked >= PodResources::kPause);
@@ -114,19 +114,19 @@ TEST_CASE("an answer to a question that was put late enough is told again, and o
   kubelet.add("x.com/a", "one");
   kubelet.hold(true);
   const auto before = Clock::now();
-  client.ask();
+  client.request();
   REQUIRE(test::run_until(client.loop, [&] { return kubelet.calls().size() == 1; }));
-  client.ask(before);
+  client.request(before);
   kubelet.hold(false);
   REQUIRE(client.answered(2));
   const auto asked = client.answers[0].asked;
   CHECK(asked >= before);
   CHECK(asked <= kubelet.calls()[0]);
-  client.ask(asked);
+  client.request(asked);
   REQUIRE(client.answers.size() == 3);
   CHECK(client.answers[2].holdings == client.answers[0].holdings);
   CHECK(client.answers[2].asked == asked);
-  client.ask(asked + 1ns);
+  client.request(asked + 1ns);
   CHECK(client.answers.size() == 3);
   REQUIRE(client.answered(4));
   CHECK(client.answers[3].asked > asked);
@@ -139,7 +139,7 @@ TEST_CASE("a kubelet that is asked too much is asked again a second later") {
   kubelet.add("x.com/a", "one");
   kubelet.refuse_next({grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit"});
   const auto begun = Clock::now();
-  client.ask();
+  client.request();
   REQUIRE(client.answered(1));
   CHECK(client.answers[0].holdings);
   CHECK(kubelet.calls().size() == 2);
@@ -151,11 +151,11 @@ TEST_CASE("a kubelet that goes on to refuse is asked no sooner for the next who 
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   for (unsigned i = 0; i < PodResources::kMostTries; ++i)
     kubelet.refuse_next({grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit"});
-  client.ask();
+  client.request();
   REQUIRE(client.answered(1));
   CHECK_FALSE(client.answers[0].holdings);
   CHECK(client.answers[0].why == "rejected by rate limit");
-  client.ask();
+  client.request();
   REQUIRE(client.answered(2));
   CHECK(client.answers[1].holdings);
   CHECK(client.answers[1].asked - client.answers[0].asked >= PodResources::kPauseIfRefused);
@@ -167,7 +167,7 @@ TEST_CASE("a kubelet that hangs is given up after the deadline") {
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.hold(true);
   const auto start = Clock::now();
-  client.ask();
+  client.request();
   REQUIRE(client.answered(1));
   CHECK_FALSE(client.answers[0].holdings);
   CHECK(Clock::now() - start > PodResources::kDeadline - 100ms);
@@ -177,12 +177,12 @@ TEST_CASE("nobody is called who asked something that is gone by then") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.hold(true);
-  client.ask();
+  client.request();
   REQUIRE(test::run_until(client.loop, [&] { return kubelet.calls().size() == 1; }));
   client.pods.reset();
   kubelet.hold(false);
   client.pods.emplace(client.loop, client.dir.at("kubelet.sock"));
-  client.ask();
+  client.request();
   REQUIRE(client.answered(1));
   CHECK(kubelet.calls().size() == 2);
 }
