@@ -50,7 +50,7 @@ void UnhealthyPrograms::follow(const ResourceSnapshot& snapshot) {
   Watched& watched = watched_[snapshot.resource];
   watched.inventory = snapshot.inventory;
   watched.spec = snapshot.spec;
-  watched.spells.note(snapshot.inventory.devices(), Clock::now());
+  watched.spells.record(snapshot.inventory.devices(), Clock::now());
   arm();
 }
 

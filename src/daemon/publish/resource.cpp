@@ -30,7 +30,7 @@ Resource::Resource(Platform& platform, KubeletLink& link, Assuming& assuming, Re
       pre_starts_(platform.programs),
       allocation_programs_(platform.programs) {
   follow_pods();
-  health_times_.note({}, snapshot()->inventory.devices(), std::chrono::system_clock::now());
+  health_times_.record({}, snapshot()->inventory.devices(), std::chrono::system_clock::now());
   on_kubelet();
 }
 
@@ -40,8 +40,8 @@ void Resource::publish(ResourceSnapshot snapshot) {
   const std::shared_ptr<const ResourceSnapshot> before = this->snapshot();
   if (feed_->publish(std::move(snapshot))) tell_list(feed_, platform_.computations);
   follow_pods();
-  health_times_.note(before->inventory.devices(), this->snapshot()->inventory.devices(),
-                     std::chrono::system_clock::now());
+  health_times_.record(before->inventory.devices(), this->snapshot()->inventory.devices(),
+                       std::chrono::system_clock::now());
 }
 
 void Resource::follow_pods() {

@@ -104,7 +104,7 @@ grpc::Status answer_container(const ResourceSnapshot& snapshot, std::span<const 
     return {grpc::StatusCode::FAILED_PRECONDITION, "resource " + snapshot.resource + ": " + other};
   if (const std::string held = held_elsewhere(snapshot, ids); !held.empty())
     return {grpc::StatusCode::UNAVAILABLE, "resource " + snapshot.resource + ": device " + held};
-  if (snapshot.given) snapshot.given->note(pci_paths(snapshot.inventory, ids), LastGiven::Clock::now());
+  if (snapshot.given) snapshot.given->record(pci_paths(snapshot.inventory, ids), LastGiven::Clock::now());
   return grpc::Status::OK;
 }
 

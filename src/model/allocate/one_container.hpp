@@ -72,7 +72,7 @@ class JustNow {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kSameContainer{1000};
 
-  void note(Value value, Clock::time_point now) {
+  void record(Value value, Clock::time_point now) {
     const std::lock_guard lock(mutex_);
     value_ = std::move(value);
     when_ = now;

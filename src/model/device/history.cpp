@@ -75,7 +75,7 @@ void Damping::apply(std::span<const Device> before, std::vector<Device>& devices
   for_each_pair(before, devices, [&](const Device* old, const Device* device) {
     const bool healthy = device && device->healthy();
     // A device that nobody has seen before has not changed.
-    note((device ? device : old)->id, old ? old->healthy() : healthy, healthy, now, held);
+    record((device ? device : old)->id, old ? old->healthy() : healthy, healthy, now, held);
   });
   std::erase_if(tracks_, [](const auto& item) { return item.second.calm(); });
 

@@ -68,8 +68,8 @@ class Damping {
     bool calm() const { return changes.back() == kNever; }
     bool over(Clock::time_point now) const { return changes.back() + (flaps ? kCalm : kWindow) <= now; }
   };
-  void note(const std::string& id, bool was_healthy, bool is_healthy, Clock::time_point now,
-            const Held& held);
+  void record(const std::string& id, bool was_healthy, bool is_healthy, Clock::time_point now,
+              const Held& held);
 
   std::map<std::string, Track> tracks_;  // by id; of the devices that have changed lately
   Clock::time_point next_ = Clock::time_point::max();
@@ -81,7 +81,7 @@ class HealthTimes {
   using Clock = std::chrono::system_clock;
 
   // The list was before and is after, since now. Both are sorted by id.
-  void note(std::span<const Device> before, std::span<const Device> after, Clock::time_point now);
+  void record(std::span<const Device> before, std::span<const Device> after, Clock::time_point now);
   Clock::time_point since(std::string_view id) const;
 
  private:
@@ -100,7 +100,7 @@ class BadSpells {
   static constexpr Clock::time_point kNever = Clock::time_point::max();
 
   // These are the devices now.
-  void note(std::span<const Device> devices, Clock::time_point now);
+  void record(std::span<const Device> devices, Clock::time_point now);
   // How long a spell is to last before it is due; nullopt: nobody wants to hear of that device.
   using Patience = std::function<std::optional<Clock::duration>(const std::string& id)>;
 

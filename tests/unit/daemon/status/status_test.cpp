@@ -13,7 +13,7 @@ const std::string kThenText = "2025-11-21T18:00:00.000001Z";
 // A resource with amy, who is well, and token, who is not and has three shares.
 ResourceStatus resource_with(std::vector<Device> devices) {
   ResourceStatus resource{.name = "x.example/a", .entry = "x.example/{name}"};
-  resource.health_times.note({}, devices, kThen);
+  resource.health_times.record({}, devices, kThen);
   resource.snapshot = std::make_shared<const ResourceSnapshot>(ResourceSnapshot{
       .resource = resource.name, .inventory = Inventory(std::move(devices)), .spec = nullptr});
   return resource;

@@ -100,10 +100,10 @@ TEST_CASE("what the same container has got just now counts, and then all that ar
   const auto given = std::make_shared<LastGiven>();
   const Neighbours neighbours{.healthy = {"pci0000:00/a", "pci0000:00/b"}, .given = given};
   CHECK(neighbours.paths(now) == neighbours.healthy);
-  given->note({"pci0000:00/b"}, now);
+  given->record({"pci0000:00/b"}, now);
   CHECK(neighbours.paths(now + LastGiven::kSameContainer) == Texts{"pci0000:00/b"});
   CHECK(neighbours.paths(now + LastGiven::kSameContainer + 1ms) == neighbours.healthy);
-  given->note({}, now);
+  given->record({}, now);
   CHECK(neighbours.paths(now) == neighbours.healthy);
 }
 

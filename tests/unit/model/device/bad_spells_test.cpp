@@ -26,7 +26,7 @@ std::vector<Device> device(const std::string& trouble, bool drained = false) {
 
 TEST_CASE("a device is due once, when its bad spell has lasted so long and no moment before") {
   BadSpells spells;
-  spells.note(device("sick"), kStart);
+  spells.record(device("sick"), kStart);
   CHECK(spells.since("a") == kStart);
   CHECK(spells.next_due(after(30s)) == kStart + 30s);
   CHECK(spells.take_due(kStart + 30s - 1ns, after(30s)).empty());
@@ -38,11 +38,11 @@ TEST_CASE("a device is due once, when its bad spell has lasted so long and no mo
 
 TEST_CASE("another reason, or that the device has vanished, is the same spell") {
   BadSpells spells;
-  spells.note(device("sick"), kStart);
-  spells.note(Devices{{.id = "a", .trouble = "it is gone", .gone = true}}, kStart + 10s);
+  spells.record(device("sick"), kStart);
+  spells.record(Devices{{.id = "a", .trouble = "it is gone", .gone = true}}, kStart + 10s);
   CHECK(spells.since("a") == kStart);
   CHECK(spells.take_due(kStart + 30s, after(30s)) == Ids{"a"});
-  spells.note(device("sicker"), kStart + 40s);
+  spells.record(device("sicker"), kStart + 40s);
   CHECK(spells.take_due(kStart + 100s, after(30s)).empty());
 }
 
@@ -54,13 +54,13 @@ TEST_CASE("a spell ends when the device is Healthy, forgotten or drained, and th
   for (const bool told : {false, true}) {
     CAPTURE(told);
     BadSpells spells;
-    spells.note(device("sick"), kStart);
+    spells.record(device("sick"), kStart);
     if (told) CHECK(spells.take_due(kStart + 30s, after(30s)).size() == 1);
-    spells.note(between, kStart + 30s);
+    spells.record(between, kStart + 30s);
     CHECK_FALSE(spells.since("a"));
     CHECK(spells.next_due(after(30s)) == BadSpells::kNever);
     CHECK(spells.take_due(kStart + 100s, after(30s)).empty());
-    spells.note(device("sick"), kStart + 200s);
+    spells.record(device("sick"), kStart + 200s);
     CHECK(spells.take_due(kStart + 229s, after(30s)).empty());
     CHECK(spells.take_due(kStart + 230s, after(30s)) == Ids{"a"});
   }
@@ -68,15 +68,15 @@ TEST_CASE("a spell ends when the device is Healthy, forgotten or drained, and th
 
 TEST_CASE("a drained device is out of service on purpose: it has no bad spell") {
   BadSpells spells;
-  spells.note(device("drained", true), kStart);
+  spells.record(device("drained", true), kStart);
   CHECK(spells.next_due(after(0s)) == BadSpells::kNever);
   CHECK(spells.take_due(kStart + 24h, after(0s)).empty());
 }
 
 TEST_CASE("each device has a spell of its own, and the first to be due is waited for") {
   BadSpells spells;
-  spells.note(Devices{{.id = "a"}, {.id = "b", .trouble = "sick"}}, kStart);
-  spells.note(
+  spells.record(Devices{{.id = "a"}, {.id = "b", .trouble = "sick"}}, kStart);
+  spells.record(
       Devices{{.id = "a", .trouble = "sick"}, {.id = "b", .trouble = "sick"}, {.id = "c", .trouble = "sick"}},
       kStart + 5s);
   CHECK(spells.next_due(after(30s)) == kStart + 30s);
@@ -89,9 +89,9 @@ TEST_CASE("each device has a spell of its own, and the first to be due is waited
 TEST_CASE("a device that somebody holds has no bad spell, unless it is sick") {
   BadSpells spells;
   Device held{.id = "a", .reasons = {Reason::holder("held", {0})}};
-  spells.note(std::vector<Device>{held}, kStart);
+  spells.record(std::vector<Device>{held}, kStart);
   CHECK_FALSE(spells.since("a"));
   held.trouble = "sick";
-  spells.note(std::vector<Device>{held}, kStart + 1s);
+  spells.record(std::vector<Device>{held}, kStart + 1s);
   CHECK(spells.since("a") == kStart + 1s);
 }

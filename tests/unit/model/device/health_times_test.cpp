@@ -22,14 +22,14 @@ TEST_CASE("a device is as it is since the resource came, until its health change
   const auto first = devices({{"a", ""}, {"b", ""}});
   const auto second = devices({{"a", ""}, {"b", "sick"}});
   const auto third = devices({{"a", ""}, {"b", "sicker"}});
-  times.note({}, first, kStart);
+  times.record({}, first, kStart);
   CHECK(times.since("b") == kStart);
-  times.note(first, second, kStart + 5s);
+  times.record(first, second, kStart + 5s);
   CHECK(times.since("a") == kStart);
   CHECK(times.since("b") == kStart + 5s);
-  times.note(second, third, kStart + 6s);
+  times.record(second, third, kStart + 6s);
   CHECK(times.since("b") == kStart + 5s);
-  times.note(third, first, kStart + 9s);
+  times.record(third, first, kStart + 9s);
   CHECK(times.since("b") == kStart + 9s);
 }
 
@@ -37,13 +37,13 @@ TEST_CASE("a device that comes later, or comes back, is new") {
   HealthTimes times;
   const auto one = devices({{"b", ""}});
   const auto three = devices({{"a", ""}, {"b", ""}, {"c", ""}});
-  times.note({}, one, kStart);
-  times.note(one, three, kStart + 1s);
+  times.record({}, one, kStart);
+  times.record(one, three, kStart + 1s);
   CHECK(times.since("a") == kStart + 1s);
   CHECK(times.since("b") == kStart);
   CHECK(times.since("c") == kStart + 1s);
-  times.note(three, one, kStart + 2s);
-  times.note(one, three, kStart + 3s);
+  times.record(three, one, kStart + 2s);
+  times.record(one, three, kStart + 3s);
   CHECK(times.since("a") == kStart + 3s);
   CHECK(times.since("c") == kStart + 3s);
 }
