@@ -56,8 +56,7 @@ Condition::Case Condition::read_case(const Node& node, const std::string& path, 
   read(fields, "exists", Subject::kExists);
   if (fields.has("exists")) {
     for (const std::string& pattern : all.terms.back().patterns) {
-      if (const std::string trouble = path_trouble(pattern); !trouble.empty())
-        fields.error("exists", trouble);
+      if (const std::string error = path_error(pattern); !error.empty()) fields.error("exists", error);
     }
   }
   {
@@ -96,11 +95,11 @@ Verdict Condition::Term::ask(const NodeView& node) const {
       return compare(node.machine.product);
     case Subject::kNode:
       if (node.labels.node.empty())
-        return {Verdict::Kind::kUnknown, "the node's name is not known: " + node.labels.trouble};
+        return {Verdict::Kind::kUnknown, "the node's name is not known: " + node.labels.error};
       return compare(node.labels.node);
     case Subject::kLabel: {
-      if (!node.labels.trouble.empty())
-        return {Verdict::Kind::kUnknown, "the node's labels are not known: " + node.labels.trouble};
+      if (!node.labels.error.empty())
+        return {Verdict::Kind::kUnknown, "the node's labels are not known: " + node.labels.error};
       const auto found = node.labels.labels.find(label);
       return found == node.labels.labels.end() ? Verdict{Verdict::Kind::kDoesNot, "the node has no " + name}
                                                : compare(found->second);

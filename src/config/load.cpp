@@ -141,11 +141,11 @@ class Loader {
     config_.files.paths.push_back(file);
     follow(file);
     auto text = read_text_file(file);
-    if (const auto* trouble = std::get_if<FileTrouble>(&text)) {
+    if (const auto* error = std::get_if<FileError>(&text)) {
       if (included_at)
-        diagnostics_.error(included_at->mark, included_at->path, quote(file.string()) + ' ' + trouble->what);
+        diagnostics_.error(included_at->mark, included_at->path, quote(file.string()) + ' ' + error->what);
       else
-        diagnostics_.error({.file = file.string()}, "", "the file " + trouble->what);
+        diagnostics_.error({.file = file.string()}, "", "the file " + error->what);
       return std::nullopt;
     }
     std::uint64_t& hash = config_.files.hash;
@@ -203,9 +203,9 @@ class Loader {
   std::string read_domain(Fields& top, std::string_view fallback) {
     if (!top.has("domain")) return std::string(fallback);
     const std::string domain = top.text("domain", "");
-    const std::string trouble = resource_name_trouble(domain + "/x");
-    if (trouble.empty()) return domain;
-    top.error("domain", quote(domain) + " is no valid domain. " + trouble);
+    const std::string error = resource_name_error(domain + "/x");
+    if (error.empty()) return domain;
+    top.error("domain", quote(domain) + " is no valid domain. " + error);
     // With a valid one in its place, the names that need it are not reported as well.
     return "vendor.example";
   }
@@ -263,8 +263,8 @@ class Loader {
     try {
       const std::string whole = pattern_below(base_, pattern);
       for (const fs::path& path : suppose(whole, expand(whole))) include(path, place, when);
-    } catch (const std::system_error& error) {
-      where.error(key, "the files of " + quote(pattern) + " cannot be listed: " + error.code().message());
+    } catch (const std::system_error& exception) {
+      where.error(key, "the files of " + quote(pattern) + " cannot be listed: " + exception.code().message());
     }
   }
 

@@ -61,8 +61,8 @@ Template read_path(Fields& fields, std::string_view key, const Template* fallbac
   const bool attribute_first =
       text.starts_with('{') && !text.starts_with("{{") &&
       std::ranges::find(kCommonNames, path.placeholders()[0]) == std::end(kCommonNames);
-  if (const std::string trouble = path_trouble(attribute_first ? '/' + text : text); !trouble.empty())
-    fields.error(key, trouble);
+  if (const std::string error = path_error(attribute_first ? '/' + text : text); !error.empty())
+    fields.error(key, error);
   return path;
 }
 
@@ -101,11 +101,11 @@ std::vector<Template> read_command(Fields& fields, const Words& known) {
     return {};
   }
   const std::vector<std::string> words = fields.texts("exec");
-  const std::string trouble = path_trouble(words.empty() ? "" : words[0]);
+  const std::string error = path_error(words.empty() ? "" : words[0]);
   if (words.empty()) {
     fields.error("exec", "a list of a program and its arguments is expected here");
-  } else if (!trouble.empty()) {
-    fields.error("exec", "the program: " + trouble);
+  } else if (!error.empty()) {
+    fields.error("exec", "the program: " + error);
   }
   std::vector<Template> command;
   for (const std::string& word : words_as(read_user(fields))) command.emplace_back(Template::escape(word));

@@ -82,9 +82,9 @@ Template read_name(Fields& entry, std::string_view domain, const Words& known) {
     return {};
   }
   Template name = has_domain ? std::move(written) : Template(Template::escape(domain) + '/' + written.text());
-  const std::string trouble = resource_name_trouble(sample(name));
-  if (trouble.empty()) return name;
-  entry.error("name", quote(name.text()) + " is no valid name. " + trouble);
+  const std::string error = resource_name_error(sample(name));
+  if (error.empty()) return name;
+  entry.error("name", quote(name.text()) + " is no valid name. " + error);
   return {};
 }
 
@@ -162,8 +162,8 @@ void read_sharing(Fields& entry, const Words& attributes, AllocationSpec& spec) 
   spec.one_share_only = entry.flag("failRequestsGreaterThanOne", false);
   spec.rename_shared = entry.flag("renameByDefault", false);
   if (!spec.rename_shared || spec.name.empty()) return;
-  if (const std::string trouble = resource_name_trouble(sample(spec.name) + ".shared"); !trouble.empty())
-    entry.error("renameByDefault", quote(spec.name.text() + ".shared") + " is no valid name. " + trouble);
+  if (const std::string error = resource_name_error(sample(spec.name) + ".shared"); !error.empty())
+    entry.error("renameByDefault", quote(spec.name.text() + ".shared") + " is no valid name. " + error);
 }
 
 bool names_position(const std::string& text) {
@@ -195,8 +195,8 @@ CdiNames read_cdi(Fields& entry, const Node& node, const std::string& path, cons
   const CdiNames names = entry.choice("cdi", kCdiNames, CdiNames::kNone);
   if (names == CdiNames::kNone) return names;
   refuse_positions(node, path, entry.diagnostics());
-  const std::string trouble = name.empty() ? "" : cdi_kind_trouble(sample(name));
-  if (!trouble.empty()) entry.error("cdi", trouble);
+  const std::string error = name.empty() ? "" : cdi_kind_error(sample(name));
+  if (!error.empty()) entry.error("cdi", error);
   return names;
 }
 
@@ -250,14 +250,14 @@ std::vector<LabelSpec> read_labels(Fields& entry, const Words& known) {
   std::vector<LabelSpec> labels;
   for (const auto& [key, value] : members) {
     const std::string path = entry.path_of("labels") + '.' + key.scalar;
-    if (std::string trouble = label_key_trouble(key.scalar); !trouble.empty())
-      diagnostics.error(key.mark, path, quote(key.scalar) + " is no valid label. " + trouble);
+    if (std::string error = label_key_error(key.scalar); !error.empty())
+      diagnostics.error(key.mark, path, quote(key.scalar) + " is no valid label. " + error);
     LabelSpec& label = labels.emplace_back(LabelSpec{.key = key.scalar});
     refuse_what_is_no_text(value, path, diagnostics);
     if (value.kind != Node::Kind::kScalar) continue;
     label.value = read_template(value.scalar, known, value.mark, path, diagnostics);
-    if (std::string trouble = label_value_trouble(sample(label.value)); !trouble.empty())
-      diagnostics.error(value.mark, path, quote(value.scalar) + " is no valid value. " + trouble);
+    if (std::string error = label_value_error(sample(label.value)); !error.empty())
+      diagnostics.error(value.mark, path, quote(value.scalar) + " is no valid value. " + error);
   }
   return labels;
 }
@@ -275,9 +275,8 @@ std::vector<NodeResourceSpec> read_node_resources(Fields& entry) {
   std::vector<NodeResourceSpec> specs;
   for (const auto& [key, value] : members) {
     const std::string path = entry.path_of("nodeResources") + '.' + key.scalar;
-    if (const std::string trouble = node_resource_trouble(key.scalar); !trouble.empty())
-      diagnostics.error(key.mark, path,
-                        quote(key.scalar) + " cannot be a resource of the node's. " + trouble);
+    if (const std::string error = node_resource_error(key.scalar); !error.empty())
+      diagnostics.error(key.mark, path, quote(key.scalar) + " cannot be a resource of the node's. " + error);
     const auto count = value.kind == Node::Kind::kScalar ? value_of(kCounts, value.scalar) : std::nullopt;
     if (!count)
       diagnostics.error(value.mark, path,

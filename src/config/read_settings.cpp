@@ -162,8 +162,8 @@ void SettingsReader::read_telemetry(Fields& top, const Overrides& overrides) {
   telemetry.listen = top.text("listen", "");
   if (top.has("listen")) {
     const auto address = listen_address(telemetry.listen);
-    if (const auto* const trouble = std::get_if<std::string>(&address))
-      top.error("listen", quote(telemetry.listen) + " is no address to listen on; " + *trouble);
+    if (const auto* const error = std::get_if<std::string>(&address))
+      top.error("listen", quote(telemetry.listen) + " is no address to listen on; " + *error);
     else if (!std::get<SocketAddress>(address).loopback)
       top.warning("listen", "whoever reaches this machine may read the status page and the metrics there");
   }

@@ -20,8 +20,7 @@ class Asker {
         const std::optional<NodeLabels>& of_server)
       : host_(host), selection_(selection), labels_file_(config.node_labels) {
     if (!asks_for_node(config)) return;
-    of_server_ =
-        of_server ? *of_server : NodeLabels{.trouble = "only the daemon asks the API server for them"};
+    of_server_ = of_server ? *of_server : NodeLabels{.error = "only the daemon asks the API server for them"};
   }
 
   Verdict ask(const Condition& condition) {
@@ -86,7 +85,7 @@ Selection select(const Config& config, const HostRoot& host, const std::vector<b
   Selection selection;
   Asker asker(config, host, selection, of_server);
   std::map<std::string_view, const ResourceConfig*> firsts;
-  std::set<std::string> troubles;
+  std::set<std::string> errors;
   for (std::size_t i = 0; i < config.resources.size(); ++i) {
     const ResourceConfig& entry = config.resources[i];
     const std::string& name = entry.spec->name.text();
@@ -94,7 +93,7 @@ Selection select(const Config& config, const HostRoot& host, const std::vector<b
     bool applies = verdict.kind == Verdict::Kind::kApplies;
     const bool unknown = verdict.kind == Verdict::Kind::kUnknown;
     if (unknown) {
-      if (!asker.awaits_labels()) troubles.insert(verdict.why);
+      if (!asker.awaits_labels()) errors.insert(verdict.why);
       applies = i < applied.size() && applied[i];
     }
     if (applies) {
@@ -112,7 +111,7 @@ Selection select(const Config& config, const HostRoot& host, const std::vector<b
       selection.others.push_back(
           {.name = name, .where = entry.where, .why = verdict.why, .unknown = unknown});
   }
-  selection.troubles.assign(troubles.begin(), troubles.end());
+  selection.errors.assign(errors.begin(), errors.end());
   std::ranges::sort(selection.watch);
   selection.watch.erase(std::unique(selection.watch.begin(), selection.watch.end()), selection.watch.end());
   return selection;

@@ -30,7 +30,7 @@ struct Selection {
   std::vector<bool> applies;    // by position in Config::resources
   std::vector<NotHere> others;  // in their order
   std::vector<std::string>
-      troubles;  // why a condition could not be asked: for these entries it stays as it was
+      errors;  // why a condition could not be asked: for these entries it stays as it was
   std::vector<WatchedDirectory> watch;  // a change here is a reason to ask again
   bool recheck = false;                 // and time is one
 

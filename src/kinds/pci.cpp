@@ -54,7 +54,7 @@ struct Card {
   std::vector<Found> nodes;
   std::optional<int> numa_node;
   std::string group;  // empty: it is not given to virtual machines
-  std::string trouble;
+  std::string error;
 };
 
 // The group's node goes before those that the driver made.
@@ -66,16 +66,16 @@ void add_group(const HostRoot& host, const SysDevice& device, Card& card, Scan& 
     card.nodes.push_back({.name = group->name(), .path = *node});
     card.nodes.push_back({.name = "vfio", .path = std::string(kVfioContainer)});
   } else if (card.group.empty()) {
-    card.trouble = "it is in no IOMMU group; is the IOMMU on in the firmware and for the kernel?";
+    card.error = "it is in no IOMMU group; is the IOMMU on in the firmware and for the kernel?";
   } else {
-    card.trouble = "its IOMMU group " + card.group + " has no node in /dev/vfio";
+    card.error = "its IOMMU group " + card.group + " has no node in /dev/vfio";
   }
 }
 
 Device device_of(const Card& card, const std::string& permissions) {
   Device device;
   device.id = card.function.address;
-  device.trouble = card.trouble;
+  device.error = card.error;
   device.attributes = attributes_of(card.function);
   device.add_numa_node(card.numa_node);
   if (!card.nodes.empty()) {
@@ -137,10 +137,10 @@ Card Pci::look_at(const HostRoot& host, const SysDevice& device, PciFunction fun
   if (is_vfio_driver(driver) && takes_nodes_of("vfio")) add_group(host, device, card, scan);
   add_nodes_below(device, card, scan);
   if (driver.empty())
-    card.trouble = "no driver is bound to it";
-  else if (card.nodes.empty() && card.trouble.empty())
-    card.trouble = "its driver " + driver + " has made no device node" +
-                   (nodes_.empty() ? "" : " of the subsystems in `nodes`");
+    card.error = "no driver is bound to it";
+  else if (card.nodes.empty() && card.error.empty())
+    card.error = "its driver " + driver + " has made no device node" +
+                 (nodes_.empty() ? "" : " of the subsystems in `nodes`");
   return card;
 }
 

@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (piece.text.empty() || piece.text.size() > kMostPiece) std::abort();
       if (form == JsonSplitter::Form::kLines && piece.text.find('\n') != std::string::npos) std::abort();
       const auto event = watch_event_of(parse_api_part(piece.text, kept, kMostPiece));
-      if (const auto* const trouble = std::get_if<std::string>(&event)) check_line(*trouble);
+      if (const auto* const error = std::get_if<std::string>(&event)) check_line(*error);
     };
     for (std::size_t at = 0; at < text.size(); at += part) splitter.feed(text.substr(at, part), take);
     if (splitter.held() > kMostPiece || splitter.rest().text.size() > JsonSplitter::kBeginning) std::abort();
@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_line(refusal_text(data[0], text));
   const auto credential =
       read_exec_credential(text, {.api_version = "client.authentication.k8s.io/v1", .command = {"/x"}});
-  if (const auto* const trouble = std::get_if<std::string>(&credential)) check_line(*trouble);
+  if (const auto* const error = std::get_if<std::string>(&credential)) check_line(*error);
   node_in_certificate("-----BEGIN CERTIFICATE-----" + std::string(text));
   return 0;
 }

@@ -168,18 +168,18 @@ TEST_CASE(
   Node node;
   node.set_top("apiServer: {kubeconfig: " + node.path("nowhere") + "}\nevents: true\n");
   node.configure(counted("example.com/a", 2));
-  const std::string trouble = ": apiServer: the kubeconfig " + node.path("nowhere") +
-                              " cannot be opened: No such file or directory; `events` needs it";
+  const std::string error = ": apiServer: the kubeconfig " + node.path("nowhere") +
+                            " cannot be opened: No such file or directory; `events` needs it";
   Finished checked = check(node);
   CHECK(checked.exit_code == 0);
   CHECK(has(checked, "warning: " + node.configuration() + ":"));
-  CHECK(has(checked, trouble));
+  CHECK(has(checked, error));
   CHECK(check(node, true).exit_code == 1);
 
   node.files().file("plugins/kubelet.sock");
   checked = check(node);
   CHECK(checked.exit_code == 1);
-  CHECK(has(checked, trouble));
+  CHECK(has(checked, error));
   CHECK_FALSE(has(checked, "warning"));
 
   node.files().file("nowhere",

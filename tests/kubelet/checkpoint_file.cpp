@@ -67,8 +67,8 @@ DeviceBook read_checkpoint(const std::filesystem::path& directory) {
   return {std::move(holdings), resources, DeviceBook::Clock::now()};
 }
 
-CheckpointFile::CheckpointFile(const std::filesystem::path& directory, OnTrouble on_trouble)
-    : directory_(directory), on_trouble_(std::move(on_trouble)), thread_([this] { run(); }) {}
+CheckpointFile::CheckpointFile(const std::filesystem::path& directory, OnError on_error)
+    : directory_(directory), on_error_(std::move(on_error)), thread_([this] { run(); }) {}
 
 CheckpointFile::~CheckpointFile() {
   {
@@ -101,8 +101,8 @@ void CheckpointFile::run() {
     lock.unlock();
     try {
       replace_file(text);
-    } catch (const std::system_error& error) {
-      on_trouble_(error.what());
+    } catch (const std::system_error& exception) {
+      on_error_(exception.what());
     }
     lock.lock();
     written_ = number;

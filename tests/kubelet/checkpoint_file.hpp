@@ -19,10 +19,10 @@ namespace plughost {
 class CheckpointFile {
  public:
   static constexpr const char* kName = "kubelet_internal_checkpoint";
-  using OnTrouble = std::function<void(std::string)>;
+  using OnError = std::function<void(std::string)>;
 
-  // on_trouble comes from that thread.
-  CheckpointFile(const std::filesystem::path& directory, OnTrouble on_trouble);
+  // on_error comes from that thread.
+  CheckpointFile(const std::filesystem::path& directory, OnError on_error);
   // What was given to write() is written first.
   ~CheckpointFile();
   CheckpointFile& operator=(CheckpointFile&&) = delete;
@@ -37,7 +37,7 @@ class CheckpointFile {
   void replace_file(const std::string& text) const;
 
   std::filesystem::path directory_;
-  OnTrouble on_trouble_;
+  OnError on_error_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string text_;

@@ -40,7 +40,7 @@ std::string text_of(const KubeletEvent& event) {
       return subject + "stream ended (" + event.text + "), " + devices;
     case kForgotten:
       return subject + "gone for too long: capacity is 0";
-    case kTrouble:
+    case kError:
       return subject + event.text;
   }
   return {};
@@ -74,7 +74,7 @@ Json json_of(const KubeletEvent& event) {
               {"healthy", event.healthy}};
     case kForgotten:
       return {{"event", "forgotten"}, {"resource", event.resource}};
-    case kTrouble:
+    case kError:
       return {{"event", "trouble"}, {"resource", event.resource}, {"error", event.text}};
   }
   return {};
@@ -140,8 +140,8 @@ void Commands::run(const std::string& line) {
     } else {
       reply = (this->*command->run)(words);
     }
-  } catch (const std::exception& error) {
-    reply = Reply::failed(error.what());
+  } catch (const std::exception& exception) {
+    reply = Reply::failed(exception.what());
   }
   Json json{{"answer", name}, {"ok", reply.error.empty()}};
   if (!reply.error.empty()) json["error"] = reply.error;

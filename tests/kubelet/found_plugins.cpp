@@ -20,9 +20,9 @@ std::string objection_to(const PluginInfo& info) {
   if (std::ranges::find(info.versions, kDevicePluginVersion) == info.versions.end())
     return std::string("manager version, ") + kDevicePluginVersion +
            ", is not among plugin supported versions";
-  if (const std::string trouble = resource_name_trouble(info.name); !trouble.empty())
+  if (const std::string error = resource_name_error(info.name); !error.empty())
     return "invalid name of device plugin socket: the ResourceName \"" + info.name +
-           "\" is invalid: " + trouble;
+           "\" is invalid: " + error;
   return {};
 }
 
@@ -48,7 +48,7 @@ FoundPlugins::FoundPlugins(EventLoop& loop, const std::filesystem::path& directo
                     forget(*node.mapped());
                     if (!node.mapped()->resource.empty()) actions_.remove(node.mapped()->resource);
                   },
-              .trouble = [this](std::string what) { actions_.trouble(std::move(what)); }}) {}
+              .error = [this](std::string what) { actions_.error(std::move(what)); }}) {}
 
 FoundPlugins::~FoundPlugins() {
   for (const auto& [path, found] : found_) forget(*found);
@@ -94,7 +94,7 @@ void FoundPlugins::finish(const FoundPointer& found, const std::string& resource
 }
 
 void FoundPlugins::retry_later(const FoundPointer& found, const std::string& why) {
-  actions_.trouble("RegisterPlugin error -- " + found->path.string() + ": " + why);
+  actions_.error("RegisterPlugin error -- " + found->path.string() + ": " + why);
   found->retry = std::make_unique<Timer>(loop_, [this, weak = std::weak_ptr<Found>(found)] {
     if (const FoundPointer again = weak.lock(); again && !again->gone) ask(again);
   });

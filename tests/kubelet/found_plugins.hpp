@@ -21,7 +21,7 @@ class FoundPlugins {
     // endpoint is absolute. done: an error, or the empty one.
     std::function<void(const std::string& resource, const std::filesystem::path& endpoint, Done done)> add;
     std::function<void(const std::string& resource)> remove;
-    std::function<void(std::string)> trouble;
+    std::function<void(std::string)> error;
   };
 
   // The loop outlives it. Throws std::system_error.

@@ -93,7 +93,7 @@ struct KubeletEvent {
     kList,         // every list, the same again too
     kStreamEnded,  // text: why
     kForgotten,    // the grace period is over: capacity 0
-    kTrouble,      // with the machine; text: what
+    kError,        // with the machine; text: what
   };
   Type type = Type::kListening;
   std::string resource;

@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 PluginsRegistryWatch::PluginsRegistryWatch(EventLoop& loop, fs::path directory, Events events)
     : directory_(std::move(directory)),
       events_(std::move(events)),
-      watcher_(loop, [this](std::string what) { events_.trouble(std::move(what)); }),
+      watcher_(loop, [this](std::string what) { events_.error(std::move(what)); }),
       first_look_(loop, [this] { look(); }) {
   fs::create_directories(directory_);
   watch_ = watcher_.watch(directory_, "*", [this](std::string_view) { look(); });

@@ -19,7 +19,7 @@ class PluginsRegistryWatch {
   struct Events {
     std::function<void(const std::filesystem::path& socket)> came;
     std::function<void(const std::filesystem::path& socket)> went;
-    std::function<void(std::string)> trouble;
+    std::function<void(std::string)> error;
   };
 
   // Sockets that are there already come at once, in the loop. The directory is made if it is missing. The

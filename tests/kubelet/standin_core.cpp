@@ -34,15 +34,15 @@ void StandInCore::start() {
   make_clear_directory(options_.directory, options_.clearing);
   try {
     book_ = read_checkpoint(options_.directory);
-  } catch (const std::exception& error) {
-    tell(Type::kTrouble, "", std::string("the checkpoint cannot be read: ") + error.what());
+  } catch (const std::exception& exception) {
+    tell(Type::kError, "", std::string("the checkpoint cannot be read: ") + exception.what());
   }
   // Which pods have ended the kubelet knows from the API server, and not from its checkpoint.
   for (const std::string& pod : book_.pods())
     if (!options_.pods.empty() && !fs::exists(options_.pods / pod)) book_.end(pod);
   checkpoint_ = std::make_shared<CheckpointFile>(
       options_.directory, [this, post = loop_.poster()](const std::string& what) {
-        post([this, what] { tell(Type::kTrouble, "", "checkpoint: " + what); });
+        post([this, what] { tell(Type::kError, "", "checkpoint: " + what); });
       });
   server_ = std::make_unique<RegistrationServer>(
       loop_, [this](const auto& request, auto answer_to) { on_register(request, std::move(answer_to)); });
@@ -60,7 +60,7 @@ void StandInCore::start() {
             .add = [this](const std::string& resource, const fs::path& endpoint,
                           const Done& done) { register_found(resource, endpoint, done); },
             .remove = [this](const std::string& resource) { disconnect_client(resource); },
-            .trouble = [this](std::string what) { tell(Type::kTrouble, "", std::move(what)); }});
+            .error = [this](std::string what) { tell(Type::kError, "", std::move(what)); }});
   }
   if (!options_.pod_resources.empty()) {
     pod_resources_ = std::make_unique<PodResourcesServer>(loop_, options_.pod_resources);
@@ -137,15 +137,15 @@ void StandInCore::on_register(const RegisterRequest& request, RegistrationServer
     return done("requested API version \"" + request.version +
                 "\" is not supported by kubelet. Supported version is [\"" + kDevicePluginVersion + "\"]");
   }
-  if (const std::string trouble = resource_name_trouble(resource); !trouble.empty())
-    return done("the ResourceName \"" + resource + "\" is invalid: " + trouble);
+  if (const std::string error = resource_name_error(resource); !error.empty())
+    return done("the ResourceName \"" + resource + "\" is invalid: " + error);
   if (const auto refused = options_.faults.refused.find(resource); refused != options_.faults.refused.end())
     return done(refused->second);
   const fs::path socket = options_.directory / fs::path(request.endpoint).relative_path();
   if (!answers_first()) return connect_client(resource, socket, options, done);
   done("");
   connect_client(resource, socket, options, [this, resource](const std::string& error) {
-    if (!error.empty()) tell(Type::kTrouble, resource, error);
+    if (!error.empty()) tell(Type::kError, resource, error);
   });
 }
 

@@ -200,8 +200,8 @@ Template Fields::pattern(std::string_view key, std::string_view fallback,
 std::string Fields::absolute_path(std::string_view key, std::string_view fallback) {
   const Node* const value = scalar(key);
   if (!value) return std::string(fallback);
-  if (std::string trouble = path_trouble(value->scalar); !trouble.empty()) {
-    refuse(key, std::move(trouble));
+  if (std::string error = path_error(value->scalar); !error.empty()) {
+    refuse(key, std::move(error));
     return std::string(fallback);
   }
   std::string path = value->scalar;
@@ -322,7 +322,7 @@ std::vector<std::string> read_hex_ids(Fields& fields, std::string_view key) {
   return ids;
 }
 
-std::string path_trouble(std::string_view path) {
+std::string path_error(std::string_view path) {
   if (!path.starts_with('/')) return "an absolute path is expected here, and this is " + quote(path);
   for (std::string_view rest = path.substr(1); !rest.empty();) {
     const std::string_view part = rest.substr(0, rest.find('/'));

@@ -115,6 +115,6 @@ std::vector<std::string> read_hex_ids(Fields& fields, std::string_view key);
 std::string not_a_scalar(const Node& node);
 
 // Why the text is no absolute path in normal form, as a sentence; empty: it is one. A final '/' is allowed.
-std::string path_trouble(std::string_view path);
+std::string path_error(std::string_view path);
 
 }  // namespace plughost

@@ -36,17 +36,17 @@ std::string describe_byte(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-std::variant<std::string, FileTrouble> read_text_file(const std::filesystem::path& file) {
+std::variant<std::string, FileError> read_text_file(const std::filesystem::path& file) {
   const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd) return FileTrouble{"cannot be opened: " + reason(errno)};
+  if (!fd) return FileError{"cannot be opened: " + reason(errno)};
   struct stat status {};
-  if (::fstat(fd.get(), &status) < 0) return FileTrouble{"cannot be looked at: " + reason(errno)};
-  if (S_ISDIR(status.st_mode)) return FileTrouble{"is a directory, not a file"};
-  if (!S_ISREG(status.st_mode)) return FileTrouble{"is not a regular file"};
+  if (::fstat(fd.get(), &status) < 0) return FileError{"cannot be looked at: " + reason(errno)};
+  if (S_ISDIR(status.st_mode)) return FileError{"is a directory, not a file"};
+  if (!S_ISREG(status.st_mode)) return FileError{"is not a regular file"};
   return read_text(fd.get());
 }
 
-std::variant<std::string, FileTrouble> read_text(int fd) {
+std::variant<std::string, FileError> read_text(int fd) {
   std::string text;
   for (ssize_t got = 1; got != 0;) {
     constexpr std::size_t kChunk = 64u << 10;
@@ -57,13 +57,13 @@ std::variant<std::string, FileTrouble> read_text(int fd) {
       text.resize(size);
       continue;
     }
-    if (got < 0) return FileTrouble{"cannot be read: " + reason(errno)};
+    if (got < 0) return FileError{"cannot be read: " + reason(errno)};
     text.resize(size + static_cast<std::size_t>(got));
-    if (text.size() > kLargestFile) return FileTrouble{"is larger than 1 MiB, which no configuration is"};
+    if (text.size() > kLargestFile) return FileError{"is larger than 1 MiB, which no configuration is"};
   }
 
   if (const std::size_t at = first_bad_byte(text); at < text.size())
-    return FileTrouble{"is not a text file (" + describe_byte(text, at) + ")"};
+    return FileError{"is not a text file (" + describe_byte(text, at) + ")"};
   return text;
 }
 

@@ -20,9 +20,9 @@ void set_option(int fd, int level, int option, int value, const char* what) {
 
 }  // namespace
 
-Acceptor::Acceptor(EventLoop& loop, UniqueFd socket, Accept accept, Trouble trouble)
+Acceptor::Acceptor(EventLoop& loop, UniqueFd socket, Accept accept, Error error)
     : accept_(std::move(accept)),
-      trouble_(std::move(trouble)),
+      error_(std::move(error)),
       socket_(std::move(socket)),
       // Edge-triggered: a backlog that cannot be accepted now must not make the loop spin.
       watch_(loop, socket_.get(), EPOLLIN | EPOLLET, [this](std::uint32_t) { on_readable(); }),
@@ -35,11 +35,11 @@ void Acceptor::on_readable() {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       retry_.arm(kNoDescriptors);
-      if (!std::exchange(in_trouble_, true))
-        trouble_(std::string("connections cannot be accepted, and wait: ") + std::strerror(errno));
+      if (!std::exchange(failing_, true))
+        error_(std::string("connections cannot be accepted, and wait: ") + std::strerror(errno));
       return;
     }
-    in_trouble_ = false;
+    failing_ = false;
     ucred peer{};
     socklen_t size = sizeof peer;
     if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)

@@ -18,10 +18,10 @@ class Acceptor {
   // pid namespace).
   using Accept = std::function<void(UniqueFd connection, const ucred& peer)>;
   // Called when connections cannot be accepted, once until one can; they wait meanwhile.
-  using Trouble = std::function<void(const std::string& what)>;
+  using Error = std::function<void(const std::string& what)>;
 
   // socket listens, and is non-blocking. Throws std::system_error. The loop outlives it.
-  Acceptor(EventLoop& loop, UniqueFd socket, Accept accept, Trouble trouble);
+  Acceptor(EventLoop& loop, UniqueFd socket, Accept accept, Error error);
   Acceptor& operator=(Acceptor&&) = delete;
 
   int socket() const { return socket_.get(); }
@@ -30,8 +30,8 @@ class Acceptor {
   void on_readable();
 
   Accept accept_;
-  Trouble trouble_;
-  bool in_trouble_ = false;
+  Error error_;
+  bool failing_ = false;
   UniqueFd socket_;
   IoWatch watch_;
   Timer retry_;

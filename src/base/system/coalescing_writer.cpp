@@ -16,7 +16,7 @@ CoalescingWriter::CoalescingWriter(EventLoop& loop, Workers& workers, Told chang
 void CoalescingWriter::write(Write write, Told told) {
   newest_ = std::move(write);
   newer_ = true;
-  if (told && hung_) return told(trouble_);
+  if (told && hung_) return told(error_);
   if (told) waiting_.push_back(std::move(told));
   if (!busy_) start();
 }
@@ -26,19 +26,19 @@ void CoalescingWriter::start() {
   busy_ = true;
   newer_ = false;
   answered_ = std::exchange(waiting_, {});
-  const auto trouble = std::make_shared<std::string>();
-  workers_.run([trouble, write = newest_] { *trouble = write(); },
-               lifetime_.bound([this, trouble] { on_written(*trouble); }), deadline_,
+  const auto error = std::make_shared<std::string>();
+  workers_.run([error, write = newest_] { *error = write(); },
+               lifetime_.bound([this, error] { on_written(*error); }), deadline_,
                lifetime_.bound([this] { on_overdue(); }));
 }
 
-void CoalescingWriter::on_written(const std::string& trouble) {
+void CoalescingWriter::on_written(const std::string& error) {
   busy_ = hung_ = false;
-  record_error(trouble);
-  answer(trouble);
+  record_error(error);
+  answer(error);
   if (busy_) return;  // who was answered wants something else
   if (newer_) return start();
-  if (trouble.empty())
+  if (error.empty())
     pause_.reset();
   else if (!finishing_)
     retry_.arm(pause_.next());
@@ -65,12 +65,12 @@ void CoalescingWriter::end() {
   if (const auto done = std::exchange(done_, nullptr)) done();
 }
 
-void CoalescingWriter::record_error(const std::string& trouble) {
-  if (std::exchange(trouble_, trouble) != trouble) changed_(trouble);
+void CoalescingWriter::record_error(const std::string& error) {
+  if (std::exchange(error_, error) != error) changed_(error);
 }
 
-void CoalescingWriter::answer(const std::string& trouble) {
-  for (const Told& told : std::exchange(answered_, {})) told(trouble);
+void CoalescingWriter::answer(const std::string& error) {
+  for (const Told& told : std::exchange(answered_, {})) told(error);
 }
 
 }  // namespace plughost

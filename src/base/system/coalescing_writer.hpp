@@ -23,9 +23,9 @@ class CoalescingWriter {
   // Runs on a worker, owns what it uses, and does not throw; says why it could not be done, or nothing.
   using Write = std::function<std::string()>;
   // In the loop: why it is not done yet; empty: it is.
-  using Told = std::function<void(const std::string& trouble)>;
+  using Told = std::function<void(const std::string& error)>;
 
-  // changed is called once for each change. hangs: the trouble of a file system that does. workers outlives
+  // changed is called once for each change. hangs: the error of a file system that does. workers outlives
   // it.
   CoalescingWriter(EventLoop& loop, Workers& workers, Told changed,
                    std::string hangs = "the file system hangs",
@@ -40,12 +40,12 @@ class CoalescingWriter {
 
  private:
   void start();
-  void on_written(const std::string& trouble);
+  void on_written(const std::string& error);
   void on_overdue();
   void end();
-  void record_error(const std::string& trouble);
+  void record_error(const std::string& error);
   // Those who wait for what is or was being written.
-  void answer(const std::string& trouble);
+  void answer(const std::string& error);
 
   Workers& workers_;
   const Told changed_;
@@ -57,7 +57,7 @@ class CoalescingWriter {
   bool newer_ = false;          // than what is being written
   bool busy_ = false;
   bool hung_ = false;  // for longer than the deadline
-  std::string trouble_;
+  std::string error_;
   std::function<void()> done_;  // of finish
   bool finishing_ = false;
   Backoff pause_{kFirstRetry, kLongestRetry};

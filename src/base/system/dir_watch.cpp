@@ -79,7 +79,7 @@ DirWatch::~DirWatch() { watcher_.forget(*this); }
 DirWatcher::DirWatcher(EventLoop& loop, Options options)
     : loop_(loop),
       options_(std::move(options)),
-      troubles_(options_.trouble, options_.relief),
+      errors_(options_.error, options_.relief),
       work_(loop, [this] { work(); }),
       retry_(loop, [this] { poll(); }),
       mounts_(loop,
@@ -99,8 +99,8 @@ bool DirWatcher::open() {
     io_ = std::make_unique<IoWatch>(loop_, inotify->fd(), EPOLLIN, [this](std::uint32_t) { on_readable(); });
     inotify_ = std::move(inotify);
     return true;
-  } catch (const std::system_error& error) {
-    troubles_.no_instance(error);
+  } catch (const std::system_error& exception) {
+    errors_.no_instance(exception);
     return false;
   }
 }
@@ -209,7 +209,7 @@ void DirWatcher::on_stuck(const std::shared_ptr<Placing>& placing) {
   soon();
   const auto owner = owners_.find(placing->owner);
   if (owner == owners_.end() || std::exchange(owner->second->hangs, true)) return;
-  troubles_.hangs(placing->path, placing->where());
+  errors_.hangs(placing->path, placing->where());
 }
 
 void DirWatcher::release_held() {
@@ -274,7 +274,7 @@ void DirWatcher::on_placed(const std::shared_ptr<Placing>& placing) {
   path.placement = std::move(*placing->found);
   path.under_way.reset();
   if (path.again) want(path);
-  if (std::exchange(path.hangs, false)) troubles_.answers(path.name);
+  if (std::exchange(path.hangs, false)) errors_.answers(path.name);
   record_starved(path, path.placement.starved);
   // What is not watched is polled.
   const bool all = moved || path.placement.starved;
@@ -286,11 +286,11 @@ void DirWatcher::record_starved(Path& path, const std::error_code& starved) {
   if (static_cast<bool>(starved) != path.starved) {
     path.starved = !path.starved;
     if (path.starved)
-      troubles_.starved(path.name, starved);
+      errors_.starved(path.name, starved);
     else
-      troubles_.fed();
+      errors_.fed();
   }
-  if (troubles_.any_starved() && !retry_.armed()) retry_.arm(options_.retry);
+  if (errors_.any_starved() && !retry_.armed()) retry_.arm(options_.retry);
 }
 
 // For what is not watched.
@@ -299,7 +299,7 @@ void DirWatcher::poll() {
     for (const auto& [name, path] : paths_)
       if (path->starved) want(*path);
   } else if (open()) {
-    troubles_.instance();
+    errors_.instance();
     refresh();
   } else {
     retry_.arm(options_.retry);
@@ -330,40 +330,40 @@ void DirWatcher::on_event(const Inotify::Event& event) {
   });
 }
 
-void WatchTroubles::no_instance(const std::system_error& error) {
+void WatchErrors::no_instance(const std::system_error& error) {
   if (std::exchange(told_no_instance_, true)) return;
   const bool used_up = error.code() == std::errc::too_many_files_open;
-  trouble_(std::string("no directory can be watched: ") +
-           (used_up ? "all inotify instances of this user are taken, raise fs.inotify.max_user_instances"
-                    : error.what()) +
-           "; until then they are looked at now and then");
+  error_(std::string("no directory can be watched: ") +
+         (used_up ? "all inotify instances of this user are taken, raise fs.inotify.max_user_instances"
+                  : error.what()) +
+         "; until then they are looked at now and then");
 }
 
-void WatchTroubles::instance() {
+void WatchErrors::instance() {
   told_no_instance_ = false;
   relieve("directories are watched: there is an inotify instance again");
 }
 
-void WatchTroubles::starved(const std::string& path, const std::error_code& why) {
+void WatchErrors::starved(const std::string& path, const std::error_code& why) {
   ++starved_;
   if (std::exchange(told_starved_, true)) return;
   const std::string text = why == std::errc::no_space_on_device
                                ? "too many inotify watches for fs.inotify.max_user_watches: raise it"
                                : "no inotify watch is to be had (" + why.message() + ')';
-  trouble_(text + "; until then " + path + " is looked at only now and then");
+  error_(text + "; until then " + path + " is looked at only now and then");
 }
 
-void WatchTroubles::fed() {
+void WatchErrors::fed() {
   if (--starved_ == 0 && std::exchange(told_starved_, false)) relieve("every directory is watched again");
 }
 
-void WatchTroubles::hangs(const std::string& path, const std::string& where) const {
-  trouble_("the file system at " + where + " does not answer: until it does, " + path + " is not watched");
+void WatchErrors::hangs(const std::string& path, const std::string& where) const {
+  error_("the file system at " + where + " does not answer: until it does, " + path + " is not watched");
 }
 
-void WatchTroubles::answers(const std::string& path) const { relieve(path + " is watched again"); }
+void WatchErrors::answers(const std::string& path) const { relieve(path + " is watched again"); }
 
-void WatchTroubles::relieve(const std::string& sentence) const {
+void WatchErrors::relieve(const std::string& sentence) const {
   if (relief_) relief_(sentence);
 }
 

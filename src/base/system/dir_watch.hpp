@@ -68,12 +68,12 @@ class DirWatch {
 };
 
 // Says once what is not watched, and that it is again. Loop thread only.
-class WatchTroubles {
+class WatchErrors {
  public:
   using Tell = std::function<void(std::string sentence)>;
 
   // relief may be empty.
-  WatchTroubles(Tell trouble, Tell relief) : trouble_(std::move(trouble)), relief_(std::move(relief)) {}
+  WatchErrors(Tell error, Tell relief) : error_(std::move(error)), relief_(std::move(relief)) {}
 
   void no_instance(const std::system_error& error);
   void instance();
@@ -87,7 +87,7 @@ class WatchTroubles {
  private:
   void relieve(const std::string& sentence) const;
 
-  const Tell trouble_;
+  const Tell error_;
   const Tell relief_;
   std::size_t starved_ = 0;
   bool told_starved_ = false;
@@ -103,10 +103,10 @@ class DirWatcher {
   // Threads that hang in file systems that may not be there any more.
   static constexpr unsigned kMostPassedOver = 8;
 
-  using Tell = WatchTroubles::Tell;
+  using Tell = WatchErrors::Tell;
   using Place = std::function<decltype(place_watches)>;
   struct Options {
-    Tell trouble;      // something is not watched: once per kind, and once for each path that hangs
+    Tell error;        // something is not watched: once per kind, and once for each path that hangs
     Tell relief = {};  // it is watched again
     // What the kernel has no watch for is looked at so often, and asked for again.
     std::chrono::milliseconds retry = std::chrono::seconds(10);
@@ -115,7 +115,7 @@ class DirWatcher {
 
   // Without an inotify instance it polls until there is one.
   DirWatcher(EventLoop& loop, Options options);
-  DirWatcher(EventLoop& loop, Tell trouble) : DirWatcher(loop, Options{.trouble = std::move(trouble)}) {}
+  DirWatcher(EventLoop& loop, Tell error) : DirWatcher(loop, Options{.error = std::move(error)}) {}
   ~DirWatcher();
   DirWatcher& operator=(DirWatcher&&) = delete;
 
@@ -169,7 +169,7 @@ class DirWatcher {
   std::vector<std::pair<Inotify::Owner, std::vector<Inotify::Interest>>> unwanted_;
   unsigned under_way_ = 0;  // without those that are stuck
   unsigned passed_over_ = 0;
-  WatchTroubles troubles_;
+  WatchErrors errors_;
   Timer work_;
   Timer retry_;
   std::unique_ptr<IoWatch> io_;

@@ -104,11 +104,11 @@ bool somebody_listens(const std::filesystem::path& path) {
   try {
     connect_unix(path);
     return true;
-  } catch (const std::system_error& error) {
-    if (error.code() == std::errc::connection_refused) return false;
+  } catch (const std::system_error& exception) {
+    if (exception.code() == std::errc::connection_refused) return false;
     // Its queue is full, or it is of another type.
-    if (error.code() == std::errc::resource_unavailable_try_again ||
-        error.code() == std::errc::wrong_protocol_type)
+    if (exception.code() == std::errc::resource_unavailable_try_again ||
+        exception.code() == std::errc::wrong_protocol_type)
       return true;
     throw;
   }
@@ -181,8 +181,8 @@ bool SocketFile::reachable() const {
 }
 
 Listener::Listener(EventLoop& loop, const std::filesystem::path& path, Acceptor::Accept accept,
-                   Acceptor::Trouble trouble)
-    : acceptor_(loop, listen_unix(path), std::move(accept), std::move(trouble)), file_(path) {}
+                   Acceptor::Error error)
+    : acceptor_(loop, listen_unix(path), std::move(accept), std::move(error)), file_(path) {}
 
 namespace {
 

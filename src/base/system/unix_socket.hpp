@@ -79,7 +79,7 @@ class Listener {
  public:
   // Throws std::system_error. The loop outlives it.
   Listener(EventLoop& loop, const std::filesystem::path& path, Acceptor::Accept accept,
-           Acceptor::Trouble trouble);
+           Acceptor::Error error);
 
   // See SocketFile.
   bool reachable() const { return file_.reachable(); }

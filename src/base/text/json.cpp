@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-// Each handler returns false where reading ends early: `trouble` has the reason then.
+// Each handler returns false where reading ends early: `error` has the reason then.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Builder(const JsonTerms& terms) : terms_(terms) {}
@@ -21,7 +21,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   JsonPart take() {
     unwanted_ = 0;
     while (!open_.empty()) close();
-    return {.value = std::move(root_), .bytes = bytes_, .trouble = std::move(trouble_)};
+    return {.value = std::move(root_), .bytes = bytes_, .error = std::move(error_)};
   }
 
   bool null() override { return add({}); }
@@ -65,8 +65,8 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     Place next;  // the next value's
   };
 
-  bool fail(std::string trouble) {
-    trouble_ = std::move(trouble);
+  bool fail(std::string error) {
+    error_ = std::move(error);
     return false;
   }
 
@@ -150,7 +150,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool skip_next_ = false;    // the next value is left out
   std::size_t values_ = 0;
   std::size_t bytes_ = 0;
-  std::string trouble_;
+  std::string error_;
 };
 
 void append_character(std::string& text, char32_t code, std::string_view character) {
@@ -251,7 +251,7 @@ Value& made(Variant& value) {
 
 Json Json::parse(std::string_view text, const JsonTerms& terms) {
   JsonPart part = parse_json_part(text, terms);
-  if (!part.trouble.empty()) throw std::runtime_error(part.trouble);
+  if (!part.error.empty()) throw std::runtime_error(part.error);
   return std::move(part.value);
 }
 

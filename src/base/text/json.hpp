@@ -92,9 +92,9 @@ class Json {
 struct JsonPart {
   Json value;
   std::size_t bytes = 0;  // of memory that the value takes, roughly
-  std::string trouble;    // why reading ended early, as a sentence on one line; empty: all of it was read
+  std::string error;      // why reading ended early, as a sentence on one line; empty: all of it was read
 };
-// Reads as Json::parse() does, but reports an error as JsonPart::trouble.
+// Reads as Json::parse() does, but reports an error as JsonPart::error.
 JsonPart parse_json_part(std::string_view text, const JsonTerms& terms);
 
 using WallTime = std::chrono::system_clock::time_point;

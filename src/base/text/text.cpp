@@ -112,8 +112,8 @@ std::string id_text(const std::string& id, unsigned replicas) {
   return replicas > 1 ? id + " (x" + std::to_string(replicas) + ")" : id;
 }
 
-std::string health_text(const std::string& trouble) {
-  return trouble.empty() ? "Healthy" : "Unhealthy: " + trouble;
+std::string health_text(const std::string& error) {
+  return error.empty() ? "Healthy" : "Unhealthy: " + error;
 }
 
 void print_table(std::ostream& out, const TableRow& head, const std::vector<TableRow>& rows) {

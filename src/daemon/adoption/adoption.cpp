@@ -38,7 +38,7 @@ std::set<std::string> places_of(const Allocation& given, const LeadsTo& leads_to
 std::map<std::string, const Device*> by_place(const std::string& resource, const AllocationSpec& spec,
                                               std::span<const Device> devices, const LeadsTo& leads_to) {
   std::vector<Device> well(devices.begin(), devices.end());  // an answer tells only of such
-  for (Device& device : well) device.trouble.clear();
+  for (Device& device : well) device.error.clear();
   const Inventory inventory(std::move(well));
   std::map<std::string, const Device*> found;
   for (const Device& device : devices) {

@@ -75,7 +75,7 @@ Drift drift_of(const std::string& resource, const AllocationSpec& spec, const Al
   std::vector<Device> well;
   for (const Device* device : devices) well.push_back(*device);
   for (Device& device : well) {
-    device.trouble.clear();
+    device.error.clear();
     device.reasons.clear();
   }
   const Inventory inventory(std::move(well));

@@ -79,7 +79,7 @@ std::vector<Device> DeviceTracker::settle(const std::string& resource, Row& row,
   const auto before = row.bare.devices();
   // The pod that has it may have got it into its network namespace.
   for (Device& device : devices)
-    if (device.away && terms.held && terms.held(resource, device.id)) device.trouble.clear();
+    if (device.away && terms.held && terms.held(resource, device.id)) device.error.clear();
   const bool at_once = terms.named_after_devices && devices.empty() && !row.ever_held;
   const std::chrono::seconds forget_after = at_once ? 0s : terms.forget_after;
   const std::chrono::seconds later = at_once ? terms.forget_after : 0s;

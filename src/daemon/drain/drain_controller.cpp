@@ -23,23 +23,23 @@ DrainController::DrainController(EventLoop& loop, Workers& workers, Log& log, st
       file_(std::move(file)),
       latest_(
           loop, workers,
-          [&log, path = file_->path().string()](const std::string& trouble) {
-            if (trouble.empty())
+          [&log, path = file_->path().string()](const std::string& error) {
+            if (error.empty())
               log.info("drained devices saved", {{"file", path}});
             else
-              log.error("cannot save drained devices: a restart loses them", {{"why", trouble}});
+              log.error("cannot save drained devices: a restart loses them", {{"why", error}});
           },
           file_->path().string() + " does not answer: its file system hangs"),
       timer_(loop, [this] { on_time(); }) {
   DrainSet::Parsed parsed = file_->read();
   drains_ = std::move(parsed.drains);
-  if (!parsed.troubles.empty())
+  if (!parsed.errors.empty())
     log_.error("cannot read all drained devices: some may be offered again",
-               {{"file", file_->path().string()}, {"why", joined(parsed.troubles, "; ")}});
+               {{"file", file_->path().string()}, {"why", joined(parsed.errors, "; ")}});
   if (drains_.count() > 0)
     log_.info("devices still drained from before the start", {{"count", std::to_string(drains_.count())}});
   // What was understood of a broken file is in no file now.
-  if (expire() || !parsed.troubles.empty()) save(nullptr);
+  if (expire() || !parsed.errors.empty()) save(nullptr);
   arm();
 }
 
@@ -80,7 +80,7 @@ void DrainController::answer(DrainAnswer answer, const Done& done) {
       answer.device = *device;
     // It is listed so until the next look.
     if (answer.device.lasting && !answer.drain) {
-      answer.device.trouble.clear();
+      answer.device.error.clear();
       std::erase_if(answer.device.reasons,
                     [](const Reason& reason) { return reason.who == Reason::Who::kDrain; });
     }
@@ -159,17 +159,17 @@ DrainSet::Parsed DrainFile::read() {
   if (!text && error == std::errc::no_such_file_or_directory) return {};
   DrainSet::Parsed parsed;
   if (!text)
-    parsed.troubles = {error.message()};
+    parsed.errors = {error.message()};
   else if (text->size() >= kMostBytes)
-    parsed.troubles = {"it is larger than " + std::to_string(kMostBytes >> 20) + " MiB"};
+    parsed.errors = {"it is larger than " + std::to_string(kMostBytes >> 20) + " MiB"};
   else
     parsed = DrainSet::parse(*text);
-  if (parsed.troubles.empty()) return parsed;
+  if (parsed.errors.empty()) return parsed;
   broken_ = true;
   try {
-    parsed.troubles.push_back("the file is kept as " + set_aside().string());
+    parsed.errors.push_back("the file is kept as " + set_aside().string());
   } catch (const std::system_error& failure) {
-    parsed.troubles.push_back("the file cannot be set aside: " + failure.code().message());
+    parsed.errors.push_back("the file cannot be set aside: " + failure.code().message());
   }
   return parsed;
 }
@@ -195,8 +195,8 @@ std::string DrainFile::write(const std::string& text) {
     if (broken_) set_aside();
     replace(path_, text);
     return {};
-  } catch (const std::system_error& error) {
-    return path_.string() + " cannot be written: " + error.code().message();
+  } catch (const std::system_error& exception) {
+    return path_.string() + " cannot be written: " + exception.code().message();
   }
 }
 

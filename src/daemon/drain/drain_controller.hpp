@@ -52,7 +52,7 @@ class DrainController {
     std::function<std::vector<std::shared_ptr<const ResourceSnapshot>>()> snapshots;  // of every resource
     std::function<void(HoldingsReader::Done done)> read_holdings;
     std::function<void()> changed;                            // drains() is another
-    std::function<void(const DrainSet::Name& name)> forgive;  // its trouble (Device::lasting) is over
+    std::function<void(const DrainSet::Name& name)> forgive;  // its error (Device::lasting) is over
   };
 
   // Reads the file, and may block: it is made before the loop runs. workers and log outlive it.

@@ -8,17 +8,17 @@
 
 namespace plughost {
 
-std::string trouble_of(const DrainOrder& order) {
+std::string error_of(const DrainOrder& order) {
   if (!order.terms) return {};
   if (const auto& duration = order.terms->duration;
       duration && (*duration < DrainOrder::kShortest || *duration > DrainOrder::kLongest))
     return "a device is drained for a second to 1000 days";
-  return reason_trouble(order.terms->reason);
+  return reason_error(order.terms->reason);
 }
 
 std::string why_not(const DrainOrder& order, const DrainSet::Name& name, const DrainSet& drains,
                     ResourceSnapshots snapshots) {
-  if (std::string trouble = trouble_of(order); !trouble.empty()) return trouble;
+  if (std::string error = error_of(order); !error.empty()) return error;
   if (drains.find(name)) return {};  // there or not
   std::vector<std::string> known;
   const Device* const listed = device_named(snapshots, name.resource, name.device);

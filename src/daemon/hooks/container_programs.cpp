@@ -44,15 +44,15 @@ void PreStarts::run(const std::shared_ptr<const ResourceSnapshot>& snapshot, std
   }
 }
 
-void PreStarts::on_end(Starts::iterator start, const std::string& id, const std::string& trouble) {
-  if (!trouble.empty()) return finish(start, "device \"" + id + "\" is not ready: " + trouble);
+void PreStarts::on_end(Starts::iterator start, const std::string& id, const std::string& error) {
+  if (!error.empty()) return finish(start, "device \"" + id + "\" is not ready: " + error);
   if (--start->left == 0) finish(start, "");
 }
 
-void PreStarts::finish(Starts::iterator start, std::string trouble) {
+void PreStarts::finish(Starts::iterator start, std::string error) {
   const Answer answer = std::move(start->answer);
   starts_.erase(start);
-  answer(std::move(trouble));
+  answer(std::move(error));
 }
 
 namespace {
@@ -63,8 +63,8 @@ AllocationPrograms::Outcome outcome_of(const Ending& ending) {
   if (std::string why = why_failed(kAllocationSpoken, ending); !why.empty()) return "allocate: " + why;
   try {
     return read_allocation_document(ending.output);
-  } catch (const DocumentError& error) {
-    return "allocate: what the program printed cannot be used: " + std::string(error.what()) +
+  } catch (const DocumentError& exception) {
+    return "allocate: what the program printed cannot be used: " + std::string(exception.what()) +
            last_words(ending.errors);
   }
 }

@@ -22,7 +22,7 @@ class PreStarts {
  public:
   // Called once, with why the container cannot start; empty: it can. Where it is dropped, the start fails,
   // too.
-  using Answer = std::function<void(std::string trouble)>;
+  using Answer = std::function<void(std::string error)>;
   // So many devices of one start are prepared at once.
   static constexpr std::size_t kAtOnce = 8;
 
@@ -31,7 +31,7 @@ class PreStarts {
   PreStarts& operator=(PreStarts&&) = delete;
 
   // Runs the program of its entry for the device of each id, once for a device with several replicas among
-  // them. The first trouble ends the start, and what runs for it is killed.
+  // them. The first error ends the start, and what runs for it is killed.
   void run(const std::shared_ptr<const ResourceSnapshot>& snapshot, std::span<const std::string> ids,
            Answer answer);
 
@@ -47,8 +47,8 @@ class PreStarts {
   };
   using Starts = std::list<Start>;
 
-  void on_end(Starts::iterator start, const std::string& id, const std::string& trouble);
-  void finish(Starts::iterator start, std::string trouble);
+  void on_end(Starts::iterator start, const std::string& id, const std::string& error);
+  void finish(Starts::iterator start, std::string error);
 
   Programs& programs_;
   Starts starts_;

@@ -109,17 +109,17 @@ void UnhealthyPrograms::start(const Due& due, const PodResources::Answer& holder
       [this, begun](const Ending& ending) { on_end(begun, why_failed(kUnhealthySpoken, ending)); });
 }
 
-void UnhealthyPrograms::on_end(Runs::iterator run, const std::string& trouble) {
-  log_result(*run, trouble);
+void UnhealthyPrograms::on_end(Runs::iterator run, const std::string& error) {
+  log_result(*run, error);
   runs_.erase(run);
 }
 
-void UnhealthyPrograms::tell(const Run& run, const std::string& trouble) {
-  if (trouble.empty())
+void UnhealthyPrograms::tell(const Run& run, const std::string& error) {
+  if (error.empty())
     log_.info("whenUnhealthy program finished", {{"resource", run.resource}, {"device", run.device}});
   else
     log_.warn("the whenUnhealthy program failed",
-              {{"resource", run.resource}, {"device", run.device}, {"why", trouble}});
+              {{"resource", run.resource}, {"device", run.device}, {"why", error}});
 }
 
 namespace {
@@ -155,8 +155,8 @@ void RemovalPrograms::finish(std::chrono::milliseconds limit, std::function<void
   limit_.arm(removals_.empty() ? EventLoop::Clock::duration::zero() : EventLoop::Clock::duration(limit));
 }
 
-void RemovalPrograms::on_end(Removals::iterator removal, const std::string& trouble) {
-  if (!trouble.empty()) log_result(*removal, trouble);
+void RemovalPrograms::on_end(Removals::iterator removal, const std::string& error) {
+  if (!error.empty()) log_result(*removal, error);
   removals_.erase(removal);
   if (removals_.empty() && done_) limit_.arm(EventLoop::Clock::duration::zero());
 }
@@ -169,9 +169,9 @@ void RemovalPrograms::on_limit() {
   std::exchange(done_, nullptr)();
 }
 
-void RemovalPrograms::tell(const Removal& removal, const std::string& trouble) {
+void RemovalPrograms::tell(const Removal& removal, const std::string& error) {
   log_.warn("the onRemove program failed",
-            {{"resource", removal.resource}, {"device", removal.device}, {"why", trouble}});
+            {{"resource", removal.resource}, {"device", removal.device}, {"why", error}});
 }
 
 }  // namespace plughost

@@ -59,8 +59,8 @@ class UnhealthyPrograms {
   void on_due();
   // If its spell has not ended meanwhile.
   void start(const Due& due, const PodResources::Answer& holders);
-  void on_end(Runs::iterator run, const std::string& trouble);
-  void log_result(const Run& run, const std::string& trouble);
+  void on_end(Runs::iterator run, const std::string& error);
+  void log_result(const Run& run, const std::string& error);
 
   Log& log_;
   QueryHolders query_holders_;
@@ -100,9 +100,9 @@ class RemovalPrograms {
   };
   using Removals = std::list<Removal>;
 
-  void on_end(Removals::iterator removal, const std::string& trouble);
+  void on_end(Removals::iterator removal, const std::string& error);
   void on_limit();
-  void log_result(const Removal& removal, const std::string& trouble);
+  void log_result(const Removal& removal, const std::string& error);
 
   Log& log_;
   ProgramQueue queue_;

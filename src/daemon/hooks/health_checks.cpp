@@ -86,15 +86,15 @@ void HealthChecks::apply(const std::string& resource, std::span<const Device> li
   };
   std::erase_if(devices, [&](const Device& device) {
     const Check* check = check_of(device);
-    // Until its turn comes it has no trouble, and from then on its time-out is a verdict.
+    // Until its turn comes it has no error, and from then on its time-out is a verdict.
     return unknown(device, check) && (check->why_none.empty() || now < check->wait_until);
   });
   for (Device& device : devices) {
     const Check* check = check_of(device);
     if (unknown(device, check))
-      device.trouble = check->why_none;
+      device.error = check->why_none;
     else if (check && check->verdict)
-      device.trouble = *check->verdict;
+      device.error = *check->verdict;
   }
 }
 

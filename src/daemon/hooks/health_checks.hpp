@@ -35,7 +35,7 @@ class HealthChecks {
   // verdict stands until the next one, even if the spec is another now, or the machine has nothing to start
   // a program with. spec: of devices without terms of their own.
   void follow(const AllocationSpec& spec, const std::map<std::string, std::vector<Device>>& resources);
-  // Makes the devices Unhealthy whose last check says so; a trouble of their own stays. One that is not
+  // Makes the devices Unhealthy whose last check says so; an error of their own stays. One that is not
   // listed as Healthy and has no verdict yet is taken away until it has one: no device becomes Healthy
   // unchecked, and none is Unhealthy because its check waits for its turn. One that the machine cannot check
   // is Unhealthy after a check's time-out, which counts from the check's own start. listed: sorted by id.

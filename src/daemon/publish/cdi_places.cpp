@@ -18,7 +18,7 @@ struct CdiWriter::Shared {
   CdiDirectory directory;
 };
 
-const std::string& CdiWriter::Outcome::trouble_of(const std::string& resource) const {
+const std::string& CdiWriter::Outcome::error_of(const std::string& resource) const {
   const auto found = by_resource.find(resource);
   return found == by_resource.end() ? common : found->second;
 }
@@ -42,11 +42,11 @@ void CdiWriter::write(std::vector<CdiFile> files, std::vector<ResourceSnapshot> 
   add({.body =
            [outcome, files = std::move(files), snapshots = std::move(snapshots)](CdiDirectory& directory) {
              for (const CdiFile& file : files)
-               if (std::string trouble = directory.put(file.name, file.text); !trouble.empty())
-                 outcome->common = std::move(trouble);
+               if (std::string error = directory.put(file.name, file.text); !error.empty())
+                 outcome->common = std::move(error);
              for (const ResourceSnapshot& snapshot : snapshots)
-               if (std::string trouble = directory.specify(snapshot); !trouble.empty())
-                 outcome->by_resource[snapshot.resource] = std::move(trouble);
+               if (std::string error = directory.specify(snapshot); !error.empty())
+                 outcome->by_resource[snapshot.resource] = std::move(error);
            },
        .done = [outcome, done] { done(*outcome); },
        .overdue = [done, why = hung_text_] { done({.common = why, .by_resource = {}}); }});
@@ -59,11 +59,11 @@ void CdiWriter::keep(std::set<std::string> resources) {
 }
 
 void CdiWriter::write_late(std::string name, std::string text,
-                           const std::function<void(const std::string& trouble)>& done) {
-  const auto trouble = std::make_shared<std::string>();
-  add({.body = [trouble, name = std::move(name), text = std::move(text)](
-                   CdiDirectory& directory) { *trouble = directory.put_late(name, text); },
-       .done = [trouble, done] { done(*trouble); },
+                           const std::function<void(const std::string& error)>& done) {
+  const auto error = std::make_shared<std::string>();
+  add({.body = [error, name = std::move(name),
+                text = std::move(text)](CdiDirectory& directory) { *error = directory.put_late(name, text); },
+       .done = [error, done] { done(*error); },
        .overdue = [done, why = hung_text_] { done(why); }});
 }
 
@@ -154,21 +154,21 @@ std::string CdiDirectory::specify(const ResourceSnapshot& snapshot) {
                     known->second.inventory == snapshot.inventory;
   if (same && is_there(at(file))) return {};
   const std::string text = cdi_specification(snapshot.resource, *snapshot.spec, snapshot.inventory);
-  const std::string trouble = text.empty() ? remove(file) : put(file, text);
-  if (trouble.empty())
+  const std::string error = text.empty() ? remove(file) : put(file, text);
+  if (error.empty())
     specified_[snapshot.resource] = {snapshot.inventory, snapshot.spec};
   else
     specified_.erase(snapshot.resource);
-  return trouble;
+  return error;
 }
 
 std::string CdiDirectory::put(const std::string& file, const std::string& text) {
   try {
     if (content_of(at(file)) != text) replace(file, text);
     return {};
-  } catch (const std::system_error& error) {
+  } catch (const std::system_error& exception) {
     return "the CDI specification " + (path_ / file).string() +
-           " cannot be written: " + error.code().message() + "; " + advice(error.code(), path_);
+           " cannot be written: " + exception.code().message() + "; " + advice(exception.code(), path_);
   }
 }
 

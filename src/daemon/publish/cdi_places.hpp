@@ -74,7 +74,7 @@ class CdiWriter {
     std::map<std::string, std::string> by_resource;  // for these alone
 
     // Empty: what the resource's names stand for is there.
-    const std::string& trouble_of(const std::string& resource) const;
+    const std::string& error_of(const std::string& resource) const;
   };
   using Done = std::function<void(const Outcome& outcome)>;
 
@@ -96,7 +96,7 @@ class CdiWriter {
   void keep(std::set<std::string> resources);
   // See CdiDirectory. done as of write(), with why it is not written; empty: it is.
   void write_late(std::string name, std::string text,
-                  const std::function<void(const std::string& trouble)>& done);
+                  const std::function<void(const std::string& error)>& done);
   void keep_late(std::set<std::string> names);
 
  private:

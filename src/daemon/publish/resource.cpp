@@ -60,8 +60,8 @@ ResourceStatus Resource::status() const {
   ResourceStatus status{.name = name_,
                         .stage = stage(),
                         .since = stage_since_,
-                        .trouble = last_trouble_,
-                        .trouble_at = last_trouble_at_,
+                        .error = last_error_,
+                        .error_at = last_error_at_,
                         .snapshot = snapshot(),
                         .health_times = health_times_,
                         .registrations = registrations_,
@@ -73,10 +73,10 @@ ResourceStatus Resource::status() const {
 }
 
 Resource::StartDone Resource::logged(StartDone done) {
-  return [this, done = std::move(done)](const std::string& trouble) {
-    done(trouble);
-    if (!trouble.empty())
-      platform_.log.warn("PreStartContainer refused", {{"resource", name_}, {"why", trouble}});
+  return [this, done = std::move(done)](const std::string& error) {
+    done(error);
+    if (!error.empty())
+      platform_.log.warn("PreStartContainer refused", {{"resource", name_}, {"why", error}});
   };
 }
 
@@ -116,7 +116,7 @@ void Resource::on_allocated(const AnsweredAllocate& call) {
                                           {"held_back", std::to_string(*held_back)}});
 }
 
-void Resource::on_connection_trouble(const std::string& what) {
+void Resource::on_connection_error(const std::string& what) {
   platform_.log.warn(what, {{"resource", name_}, {"socket", endpoint_.socket_name()}});
 }
 
@@ -172,8 +172,8 @@ void Resource::carry_out(const attachment::Listen& action) {
     link_.directory().hold();
     if (action.new_name || !endpoint_.reachable()) endpoint_.listen_anew(link_.directory().path());
     outcome = attachment::Listening{endpoint_.incarnation()};
-  } catch (const std::runtime_error& error) {
-    outcome = attachment::NotListening{error.what()};
+  } catch (const std::runtime_error& exception) {
+    outcome = attachment::NotListening{exception.what()};
   }
   handle(outcome);
 }
@@ -184,9 +184,10 @@ void Resource::carry_out(const attachment::ListenAgain&) {
     endpoint_.listen_again();
     platform_.log.info("our socket was removed: created again",
                        {{"resource", name_}, {"socket", endpoint_.socket_name()}});
-  } catch (const std::runtime_error& error) {
+  } catch (const std::runtime_error& exception) {
     // No directory: its return, or the next kubelet's coming, is an event of its own.
-    platform_.log.debug("cannot create our socket again", {{"resource", name_}, {"error", error.what()}});
+    platform_.log.debug("cannot create our socket again",
+                        {{"resource", name_}, {"exception", exception.what()}});
   }
 }
 
@@ -203,7 +204,7 @@ void Resource::carry_out(const attachment::FindKubeletProcess&) {
 
 void Resource::carry_out(const attachment::Attached&) {
   const auto after = attachment_.attached_since - attachment_.searching_since;
-  trouble_.clear();
+  error_.clear();
   platform_.tallies.recoveries.add(after);
   platform_.log.info(
       "attached",
@@ -222,10 +223,10 @@ void Resource::carry_out(const attachment::StreamKept&) {
 }
 
 void Resource::carry_out(const attachment::Failed& action) {
-  const bool told = trouble_ == action.why || action.unreachable;  // the link has told of the latter
-  trouble_ = action.why;
-  last_trouble_ = action.why;
-  last_trouble_at_ = std::chrono::system_clock::now();
+  const bool told = error_ == action.why || action.unreachable;  // the link has told of the latter
+  error_ = action.why;
+  last_error_ = action.why;
+  last_error_at_ = std::chrono::system_clock::now();
   if (told)
     platform_.log.debug("not attached yet", {{"resource", name_}, {"why", action.why}});
   else

@@ -63,7 +63,7 @@ class Resource final : private EndpointOwner {
   void on_stream_opened(Caller by) override;
   void on_stream_closed(Caller by) override;
   void on_registry_refused(Caller by, const std::string& why) override;
-  void on_connection_trouble(const std::string& what) override;
+  void on_connection_error(const std::string& what) override;
   void on_allocated(const AnsweredAllocate& call) override;
   void prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot, const std::vector<std::string>& ids,
                      StartDone done) override;
@@ -104,9 +104,9 @@ class Resource final : private EndpointOwner {
 
   attachment::State attachment_;
   WallTime stage_since_ = std::chrono::system_clock::now();
-  std::string trouble_;  // empty once attached
-  std::string last_trouble_;
-  std::optional<WallTime> last_trouble_at_;
+  std::string error_;  // empty once attached
+  std::string last_error_;
+  std::optional<WallTime> last_error_at_;
   RegistrationTally registrations_;
   Timer timer_;  // the attachment's
   Lifetime lifetime_;

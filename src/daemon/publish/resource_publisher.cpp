@@ -75,7 +75,7 @@ void ResourcePublisher::specify_next() {
 
 void ResourcePublisher::go_out(const Finding& finding, const CdiWriter::Outcome& specified) {
   for (const DeviceTracker::Listing& listing : finding.listings)
-    go_out(listing, snapshot_of(finding, listing), specified.trouble_of(listing.resource));
+    go_out(listing, snapshot_of(finding, listing), specified.error_of(listing.resource));
   if (findings_.empty()) entry_.all_published();
   arm_retry();
   context_.owner.changed();
@@ -94,19 +94,19 @@ ResourceSnapshot ResourcePublisher::snapshot_of(const Finding& finding,
 }
 
 void ResourcePublisher::go_out(const DeviceTracker::Listing& listing, ResourceSnapshot snapshot,
-                               const std::string& cdi_trouble) {
+                               const std::string& cdi_error) {
   Served& served = served_[listing.resource];
   const bool ends = listing.now.empty() && !config_.spec->name.literal();
   if (!claim(served, listing.resource)) {
     if (ends) drop(listing.resource);
     return;
   }
-  const std::string former_trouble = std::exchange(served.cdi_trouble, cdi_trouble);
+  const std::string former_error = std::exchange(served.cdi_error, cdi_error);
   snapshot.stalls = stalls(served);
   const std::shared_ptr<const ResourceSnapshot> before =
       served.resource ? served.resource->snapshot() : nullptr;
   serve(served, std::move(snapshot));
-  tell_specification(context_.platform.log, listing.resource, former_trouble, served.cdi_trouble);
+  tell_specification(context_.platform.log, listing.resource, former_error, served.cdi_error);
   // Its first list is told with the resource's attachment.
   const auto now = listing.now.devices();
   tell_changes(context_.platform.log, listing.resource,
@@ -119,7 +119,7 @@ void ResourcePublisher::go_out(const DeviceTracker::Listing& listing, ResourceSn
 
 void ResourcePublisher::arm_retry() {
   const auto serves = [](const auto& item) { return item.second.resource || !item.second.owner.empty(); };
-  const auto specified = [](const auto& item) { return item.second.cdi_trouble.empty(); };
+  const auto specified = [](const auto& item) { return item.second.cdi_error.empty(); };
   if (!std::ranges::all_of(served_, serves)) return retry_.arm(serve_again_.next());
   serve_again_.reset();
   if (std::ranges::all_of(served_, specified))
@@ -148,10 +148,10 @@ void ResourcePublisher::serve(Served& served, ResourceSnapshot snapshot) {
         context_.platform, context_.link, context_.assuming, std::move(snapshot), options_of(*config_.spec),
         std::max(context_.owner.not_before(name), context_.link.not_before()),
         [this] { context_.owner.changed(); });
-    served.serve_trouble.clear();
-  } catch (const std::runtime_error& error) {
-    if (std::exchange(served.serve_trouble, error.what()) == error.what()) return;
-    context_.platform.log.error("cannot serve the resource", {{"resource", name}, {"why", error.what()}});
+    served.serve_error.clear();
+  } catch (const std::runtime_error& exception) {
+    if (std::exchange(served.serve_error, exception.what()) == exception.what()) return;
+    context_.platform.log.error("cannot serve the resource", {{"resource", name}, {"why", exception.what()}});
   }
 }
 
@@ -183,7 +183,7 @@ void ResourcePublisher::set_joined(std::shared_ptr<GivenCards> joined) {
 
 std::vector<Stall> ResourcePublisher::stalls(const Served& served) const {
   std::vector<Stall> all = stalls_;
-  if (!served.cdi_trouble.empty()) all.push_back({.terms = nullptr, .why = served.cdi_trouble});
+  if (!served.cdi_error.empty()) all.push_back({.terms = nullptr, .why = served.cdi_error});
   return all;
 }
 

@@ -50,7 +50,7 @@ class PublisherOwner {
   virtual void all_published() = 0;
   // Nothing is offered of it any more.
   virtual void dropped(const std::string& resource) = 0;
-  virtual void record_error(const std::string& trouble) = 0;
+  virtual void record_error(const std::string& error) = 0;
 };
 
 class ResourcePublisher {
@@ -101,17 +101,16 @@ class ResourcePublisher {
 
  private:
   struct Served {
-    std::string cdi_trouble;    // why what its names stand for is not written; empty: it is
-    std::string owner;          // the other entry that serves it
-    std::string serve_trouble;  // why there is no resource, although it is this one's
+    std::string cdi_error;    // why what its names stand for is not written; empty: it is
+    std::string owner;        // the other entry that serves it
+    std::string serve_error;  // why there is no resource, although it is this one's
     std::unique_ptr<Resource> resource;
   };
 
   const std::string& entry_name() const { return config_.spec->name.text(); }
   void specify_next();
   void go_out(const Finding& finding, const CdiWriter::Outcome& specified);
-  void go_out(const DeviceTracker::Listing& listing, ResourceSnapshot snapshot,
-              const std::string& cdi_trouble);
+  void go_out(const DeviceTracker::Listing& listing, ResourceSnapshot snapshot, const std::string& cdi_error);
   ResourceSnapshot snapshot_of(const Finding& finding, const DeviceTracker::Listing& listing) const;
   // What could not be done is tried again.
   void arm_retry();

@@ -6,7 +6,7 @@
 namespace plughost {
 namespace {
 
-const NodeLabels kAwaited{.trouble = "the API server has not answered yet", .awaited = true};
+const NodeLabels kAwaited{.error = "the API server has not answered yet", .awaited = true};
 
 }  // namespace
 
@@ -45,7 +45,7 @@ void Conditions::follow(std::shared_ptr<const Config> config, Selection selectio
   following_.renew();
   selection_ = std::move(selection);
   config_ = has_conditions(*config) ? std::move(config) : nullptr;
-  log_errors(selection_.troubles);
+  log_errors(selection_.errors);
   schedule_.replace(Clock::now());
   if (!config_ || !asks_for_node(*config_))
     node_.reset();
@@ -86,7 +86,7 @@ void Conditions::on_checked(Selection found) {
   schedule_.succeed(Clock::now(), found.recheck ? Selection::kLookAgain : kSafetyInterval);
   directories_.follow(found.watch);
   arm();
-  log_errors(found.troubles);
+  log_errors(found.errors);
   std::swap(selection_, found);
   if (selection_.applies != found.applies) changed_(applying(*config_, selection_));
 }
@@ -94,17 +94,17 @@ void Conditions::on_checked(Selection found) {
 NodeLabels Conditions::labels_told() const {
   const NodeObject* const node = platform_.node_watch.node();
   if (node) return {.node = node->name, .labels = node->labels};
-  const std::string trouble = platform_.node_watch.trouble();
-  return trouble.empty() ? kAwaited : NodeLabels{.trouble = trouble};
+  const std::string error = platform_.node_watch.error();
+  return error.empty() ? kAwaited : NodeLabels{.error = error};
 }
 
-void Conditions::log_errors(const std::vector<std::string>& troubles) {
-  for (const std::string& trouble : troubles) {
-    if (std::ranges::find(told_, trouble) == told_.end())
+void Conditions::log_errors(const std::vector<std::string>& errors) {
+  for (const std::string& error : errors) {
+    if (std::ranges::find(told_, error) == told_.end())
       platform_.log.error("cannot evaluate a when condition: its entries stay as they are",
-                          {{"reason", trouble}});
+                          {{"reason", error}});
   }
-  told_ = troubles;
+  told_ = errors;
 }
 
 }  // namespace plughost

@@ -47,7 +47,7 @@ class Conditions {
   void on_checked(Selection found);
   // What the API server says of our labels, if somebody wants to know it.
   NodeLabels labels_told() const;
-  void log_errors(const std::vector<std::string>& troubles);
+  void log_errors(const std::vector<std::string>& errors);
   void arm();
 
   Platform& platform_;
@@ -56,7 +56,7 @@ class Conditions {
   std::shared_ptr<const Config> config_;  // nullptr: no entry has a condition
   Selection selection_;
   ScanSchedule schedule_;
-  std::vector<std::string> told_;  // troubles
+  std::vector<std::string> told_;  // errors
   FollowedDirectories directories_;
   Timer timer_;
   std::unique_ptr<Subscription> node_;  // while conditions ask for it

@@ -96,11 +96,11 @@ void ConfigController::load() {
       [loaded, file = source_.file, overrides = source_.overrides] {
         try {
           loaded->result = load_config(file, overrides);
-        } catch (const ConfigError& error) {
-          loaded->files = error.files;
-          loaded->result = texts_of(error.diagnostics);
-        } catch (const std::exception& error) {
-          loaded->result = std::vector<std::string>{error.what()};
+        } catch (const ConfigError& exception) {
+          loaded->files = exception.files;
+          loaded->result = texts_of(exception.diagnostics);
+        } catch (const std::exception& exception) {
+          loaded->result = std::vector<std::string>{exception.what()};
         }
       },
       [this, loaded] { on_loaded(*loaded); }, kLoadDeadline,
@@ -190,8 +190,8 @@ ReloadAnswer ConfigController::apply(const std::shared_ptr<const Config>& config
   try {
     move = running_.prepare(config->telemetry);
     answer.changes = running_.apply(applying(*config, selection));
-  } catch (const std::runtime_error& error) {
-    return refuse({error.what()});
+  } catch (const std::runtime_error& exception) {
+    return refuse({exception.what()});
   }
   conditions_.follow(config, std::move(selection));
   platform_.log.info("configuration reloaded", {{"added", std::to_string(answer.changes.added.size())},
@@ -211,7 +211,7 @@ ReloadAnswer ConfigController::apply(const std::shared_ptr<const Config>& config
     platform_.log.info("configuration on trial: rolled back unless it is confirmed",
                        {{"seconds", std::to_string(confirm->count())}});
   }
-  for (std::string& trouble : move()) answer.warnings.push_back(std::move(trouble));
+  for (std::string& error : move()) answer.warnings.push_back(std::move(error));
   return answer;
 }
 

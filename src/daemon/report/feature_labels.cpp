@@ -10,13 +10,13 @@
 namespace plughost {
 
 FeatureLabels::FeatureLabels(EventLoop& loop, Workers& workers, Log& log, FeatureDirectory directory)
-    : log_(log), directory_(std::move(directory)), files_(loop, workers, [this](const std::string& trouble) {
+    : log_(log), directory_(std::move(directory)), files_(loop, workers, [this](const std::string& error) {
         const std::string directory = directory_.path();
-        if (trouble.empty())
+        if (error.empty())
           log_.info("node labels written", {{"directory", directory}});
         else
           log_.error("cannot write the node's labels: the old ones stay",
-                     {{"why", trouble}, {"directory", directory}});
+                     {{"why", error}, {"directory", directory}});
       }) {}
 
 void FeatureLabels::use(FeatureDirectory directory) {
@@ -43,10 +43,10 @@ void FeatureLabels::follow(const std::vector<Subject>& subjects) {
   if (std::exchange(empty_, wanted.empty()) && empty_) return;
   files_.write([directory = directory_, former = former_, wanted = std::move(wanted)] {
     const auto now = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now());
-    std::string trouble = directory.make(wanted, now);
+    std::string error = directory.make(wanted, now);
     for (const FeatureDirectory& each : former)
-      if (std::string its = each.make({}, now); trouble.empty()) trouble = std::move(its);
-    return trouble;
+      if (std::string its = each.make({}, now); error.empty()) error = std::move(its);
+    return error;
   });
 }
 
@@ -88,8 +88,8 @@ std::string FeatureDirectory::make(const Wanted& wanted, FeatureTime now) const 
     }
     remove_all_but(files);
     return {};
-  } catch (const std::system_error& error) {
-    return error.code().message() + advice(error.code());
+  } catch (const std::system_error& exception) {
+    return exception.code().message() + advice(exception.code());
   }
 }
 

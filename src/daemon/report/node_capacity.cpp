@@ -56,14 +56,14 @@ void NodeCapacity::update() {
   if (!following_)
     following_ = node_.follow([this] {
       counts_.on_node();
-      if (node_.trouble().empty()) counts_.on_server();
+      if (node_.error().empty()) counts_.on_server();
       update();
     });
   const NodeObject* const node = node_.node();
   if (!node) {
-    const std::string trouble = node_.trouble();
-    log_error(trouble);
-    if (!trouble.empty() || !server_.client()) end_settling();
+    const std::string error = node_.error();
+    log_error(error);
+    if (!error.empty() || !server_.client()) end_settling();
     return;
   }
   if (call_) return;
@@ -100,7 +100,7 @@ void NodeCapacity::on_answer(const NodeResources& resources, const ApiAnswer& an
     log_written(resources);
   } else {
     counts_.failed(answer, now);
-    log_error(answer.trouble);
+    log_error(answer.error);
   }
   update();
 }
@@ -116,9 +116,9 @@ void NodeCapacity::end_settling() {
   if (done_ && !call_) limit_.arm(std::chrono::milliseconds(0));
 }
 
-void NodeCapacity::log_error(const std::string& trouble) {
-  if (std::exchange(trouble_, trouble) == trouble || trouble.empty()) return;
-  log_.warn("cannot write node counts: the old ones stay", {{"why", trouble}});
+void NodeCapacity::log_error(const std::string& error) {
+  if (std::exchange(error_, error) == error || error.empty()) return;
+  log_.warn("cannot write node counts: the old ones stay", {{"why", error}});
 }
 
 void NodeCapacity::log_written(const NodeResources& resources) {

@@ -106,15 +106,15 @@ class NodeCapacity {
   void on_answer(const NodeResources& resources, const ApiAnswer& answer);
   void on_other_server();
   void end_settling();
-  void log_error(const std::string& trouble);
+  void log_error(const std::string& error);
   void log_written(const NodeResources& resources);
 
   Log& log_;
   ApiServer& server_;
   NodeWatch& node_;
   NodeCounts counts_;
-  std::string trouble_;  // that was told
-  NodeResources told_;   // were told to be written
+  std::string error_;   // that was told
+  NodeResources told_;  // were told to be written
   NodeCounts::Clock::time_point told_at_{};
   std::function<void()> done_;  // of settle()
   Timer again_;

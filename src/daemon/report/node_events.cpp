@@ -174,8 +174,8 @@ void NodeEvents::query_pods() {
 void NodeEvents::on_pod(const ApiAnswer& answer) {
   if (!answer.ok()) return on_refused(answer);
   const auto parsed = parse_api_json(answer.body);
-  if (const auto* const trouble = std::get_if<std::string>(&parsed))
-    return give_up("the API server's answer cannot be read: " + *trouble);
+  if (const auto* const error = std::get_if<std::string>(&parsed))
+    return give_up("the API server's answer cannot be read: " + *error);
   const Json::Array& pods = std::get<Json>(parsed)["items"].array();
   if (pods.empty()) return next();  // it is gone
   create(pods.front()["metadata"]["uid"].text());
@@ -206,9 +206,9 @@ void NodeEvents::on_created(const ApiAnswer& answer) {
 
 void NodeEvents::on_refused(const ApiAnswer& answer) {
   if (is_final(answer.code))
-    give_up(answer.trouble);
+    give_up(answer.error);
   else
-    try_again(answer.trouble);
+    try_again(answer.error);
 }
 
 // Another object may fare better.

@@ -44,7 +44,7 @@ void add_away(const HostRoot& host, const std::map<std::string, Inventory>& list
       device.reasons.clear();
       device.gone = false;
       device.away = true;
-      device.trouble = "another network namespace has it, or its interface";
+      device.error = "another network namespace has it, or its interface";
     });
     if (away.empty()) continue;
     std::ranges::move(away, std::back_inserter(devices));
@@ -153,8 +153,8 @@ void Scanner::scan_on_worker(HeldIds held) {
           found.adoptions = adopt(*spec, found.assembly.resources, listed, held, paths);
           found.others = others_than(listed, found.assembly.resources);
           outcome->found = std::move(found);
-        } catch (const std::exception& error) {
-          outcome->found = std::string(error.what());
+        } catch (const std::exception& exception) {
+          outcome->found = std::string(exception.what());
         }
         outcome->took = Clock::now() - began;
       },

@@ -121,13 +121,13 @@ std::optional<ApiServerStatus> api_server_status(const ApiServer& server) {
   status.identity = state.identity;
   status.node = state.node;
   status.heard_at = on_the_wall(state.heard);
-  status.trouble = state.trouble;
+  status.error = state.error;
   status.warnings = state.warnings;
   for (const ApiTally::Watched& watch : state.watches)
     status.watches.push_back({.collection = watch.collection,
                               .objects = watch.objects,
                               .heard_at = on_the_wall(watch.heard),
-                              .trouble = watch.trouble});
+                              .error = watch.error});
   return status;
 }
 
@@ -136,14 +136,14 @@ Json ApiServerStatus::json() const {
             {"identity", identity},
             {"node", node},
             {"heardAt", time_json(heard_at)},
-            {"trouble", trouble},
+            {"trouble", error},
             {"warnings", warnings},
             {"watches", Json::Array()}};
   for (const Watch& watch : watches)
     told["watches"].push_back({{"collection", watch.collection},
                                {"objects", watch.objects},
                                {"heardAt", time_json(watch.heard_at)},
-                               {"trouble", watch.trouble}});
+                               {"trouble", watch.error}});
   return told;
 }
 

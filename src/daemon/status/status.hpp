@@ -49,9 +49,9 @@ struct ResourceStatus {
   std::string name;
   std::string entry;  // the name's text in the configuration
   Stage stage = Stage::kWaiting;
-  WallTime since;       // of the stage
-  std::string trouble;  // the last thing that went wrong; it may be over
-  std::optional<WallTime> trouble_at;
+  WallTime since;     // of the stage
+  std::string error;  // the last thing that went wrong; it may be over
+  std::optional<WallTime> error_at;
   std::optional<WallTime> next_try;
   std::string disagreement;  // what the kubelet counts instead of what it was sent; empty: the same
   std::shared_ptr<const ResourceSnapshot> snapshot;
@@ -77,8 +77,8 @@ struct ResourceStatus {
               {"entry", entry},
               {"stage", name_of(stage)},
               {"since", time_json(since)},
-              {"trouble", trouble},
-              {"troubleAt", time_json(trouble_at)},
+              {"trouble", error},
+              {"troubleAt", time_json(error_at)},
               {"nextTry", time_json(next_try)},
               {"disagreement", disagreement},
               {"devices", counts(holdings).json()}};
@@ -96,8 +96,8 @@ struct EntryStatus {
   std::uint64_t scans_failed = 0;
   bool stalled = false;
   bool required = false;
-  std::string trouble;  // the last scan's that failed or hung; it may be over
-  std::optional<WallTime> trouble_at;
+  std::string error;  // the last scan's that failed or hung; it may be over
+  std::optional<WallTime> error_at;
 };
 
 struct KubeletStatus {
@@ -122,14 +122,14 @@ struct ApiServerStatus {
     std::string collection;  // "/api/v1/nodes"
     std::uint64_t objects = 0;
     std::optional<WallTime> heard_at;  // the server's last word about them; nullopt: none yet
-    std::string trouble;
+    std::string error;
   };
 
   std::string server;                // its URL; empty: not known yet
   std::string identity;              // where our credentials are from
   std::string node;                  // our name there
   std::optional<WallTime> heard_at;  // its last answer; nullopt: it has not been asked, or has not answered
-  std::string trouble;               // why it cannot be asked now; empty: it can, or nobody has
+  std::string error;                 // why it cannot be asked now; empty: it can, or nobody has
   std::vector<std::string> warnings;
   std::vector<Watch> watches;
   std::vector<ApiTally::Requests> requests;  // for metrics only

@@ -51,9 +51,9 @@ std::optional<std::string> EntryScan::stall() const {
   return stalled_ ? std::optional(stall_text()) : std::nullopt;
 }
 
-void EntryScan::record_error(const std::string& trouble) {
-  last_trouble_ = trouble;
-  last_trouble_at_ = std::chrono::system_clock::now();
+void EntryScan::record_error(const std::string& error) {
+  last_error_ = error;
+  last_error_at_ = std::chrono::system_clock::now();
 }
 
 EntryStatus EntryScan::status() const {
@@ -64,14 +64,14 @@ EntryStatus EntryScan::status() const {
           .scans_failed = scans_failed_,
           .stalled = schedule().stalled(),
           .required = config_.spec->required,
-          .trouble = last_trouble_,
-          .trouble_at = last_trouble_at_};
+          .error = last_error_,
+          .error_at = last_error_at_};
 }
 
 EntryScan::Clock::time_point EntryScan::on_found(Scanner::Found& found) {
   on_recovered();
   ++scans_completed_;
-  scan_trouble_.clear();
+  scan_error_.clear();
   return owner_.found(*this, found);
 }
 
@@ -80,8 +80,8 @@ void EntryScan::on_failed(const std::string& why) {
   ++scans_failed_;
   has_scanned_ = true;
   record_error("device scan failed: " + why);
-  owner_.on_trouble();
-  if (std::exchange(scan_trouble_, why) == why) return;
+  owner_.on_error();
+  if (std::exchange(scan_error_, why) == why) return;
   platform_.log.error("device scan failed: the old list stays",
                       {{"entry", config_.spec->name.text()}, {"why", why}, {"at", config_.where}});
 }
@@ -90,7 +90,7 @@ void EntryScan::on_stalled() {
   has_scanned_ = true;
   stalled_ = true;
   record_error(stall_text());
-  owner_.on_trouble();
+  owner_.on_error();
   platform_.log.error("device scan takes too long: the old list stays",
                       {{"entry", config_.spec->name.text()},
                        {"seconds", std::to_string(Scanner::kDeadline.count())},
@@ -99,7 +99,7 @@ void EntryScan::on_stalled() {
 
 void EntryScan::on_recovered() {
   if (!std::exchange(stalled_, false)) return;
-  owner_.on_trouble();
+  owner_.on_error();
   platform_.log.info("device scan finished", {{"entry", config_.spec->name.text()}});
 }
 

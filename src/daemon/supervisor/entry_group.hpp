@@ -32,7 +32,7 @@ class EntryScanOwner {
   virtual void prepare(const std::function<void(HeldIds held)>& then) = 0;
   virtual Clock::time_point found(EntryScan& entry, Scanner::Found& found) = 0;
   // It could not look, or its look hangs, or one that hung has ended.
-  virtual void on_trouble() = 0;
+  virtual void on_error() = 0;
 };
 
 // One entry of the configuration, as far as it looks at the machine: its scanner, and what there is to say of
@@ -68,7 +68,7 @@ class EntryScan {
   // Why its devices cannot be promised; nothing: no look hangs.
   std::optional<std::string> stall() const;
   // Something that is not of a look, and is for its status.
-  void record_error(const std::string& trouble);
+  void record_error(const std::string& error);
   EntryStatus status() const;
 
  private:
@@ -86,11 +86,11 @@ class EntryScan {
   std::set<std::string> remarked_;                       // by the last scan
   std::set<std::string> unmatched_;                      // in the last scan
   std::map<std::string, Clock::time_point> unfinished_;  // since when they wait for udev
-  std::string scan_trouble_;                             // of the last scan; empty: it has ended well
+  std::string scan_error_;                               // of the last scan; empty: it has ended well
   std::uint64_t scans_completed_ = 0;
   std::uint64_t scans_failed_ = 0;
-  std::string last_trouble_;  // even when it is over
-  std::optional<WallTime> last_trouble_at_;
+  std::string last_error_;  // even when it is over
+  std::optional<WallTime> last_error_at_;
   bool has_scanned_ = false;
   bool stalled_ = false;
   std::unique_ptr<Scanner> scanner_;  // nullptr: it has not begun

@@ -33,7 +33,7 @@ void ResourceController::update(Configs configs) {
   adoption_.on_reload(listed);
   group_.update(std::move(configs), listed);
   config_ = group_.whole();
-  on_trouble();
+  on_error();
 }
 
 void ResourceController::set_where(const Configs& configs) {
@@ -112,7 +112,7 @@ ResourceController::Clock::time_point ResourceController::found(EntryScan& entry
   return tracker_.next_change();
 }
 
-void ResourceController::on_trouble() {
+void ResourceController::on_error() {
   publisher_.set_stalls(group_.stalls());
   apply_due_update();
 }

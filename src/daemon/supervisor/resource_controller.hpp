@@ -59,13 +59,13 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   void on_incomplete() override { request_scan(); }
   void all_published() override { adoption_.notify(); }
   void dropped(const std::string& resource) override;
-  void record_error(const std::string& trouble) override { group_.first().record_error(trouble); }
+  void record_error(const std::string& error) override { group_.first().record_error(error); }
 
   std::map<std::string, Inventory> listed() const override { return tracker_.lists(); }
   Scanner::Siblings siblings_of(const EntryScan& entry) const override { return group_.siblings_of(entry); }
   void prepare(const std::function<void(HeldIds held)>& then) override;
   Clock::time_point found(EntryScan& entry, Scanner::Found& found) override;
-  void on_trouble() override;
+  void on_error() override;
 
   void apply_due_update();
   // Reads anew what pods were given for devices that are others now, and looks again.

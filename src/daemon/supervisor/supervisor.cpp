@@ -134,7 +134,7 @@ Assuming::Context Supervisor::means_of_assuming() {
           .checkpoint = [this]() -> CheckpointReader& { return link_->checkpoint(); },
           .write_late =
               [this](std::string name, std::string text,
-                     const std::function<void(const std::string& trouble)>& done) {
+                     const std::function<void(const std::string& error)>& done) {
                 cdi_.present().write_late(std::move(name), std::move(text), done);
               },
           .keep_late = [this](std::set<std::string> names) { cdi_.present().keep_late(std::move(names)); }};
@@ -261,14 +261,14 @@ DaemonStatus Supervisor::status() const {
   controllers_.for_each([&](const std::string& name, const ResourceController& entry) {
     const std::vector<EntryStatus> parts = entry.status();
     status.entries.insert(status.entries.end(), parts.begin(), parts.end());
-    const EntryStatus& its_entry = *std::ranges::max_element(parts, {}, &EntryStatus::trouble_at);
+    const EntryStatus& its_entry = *std::ranges::max_element(parts, {}, &EntryStatus::error_at);
     entry.publisher().for_each_resource([&](const Resource& resource) {
       ResourceStatus& told = status.resources.emplace_back(resource.status());
       told.entry = name;
       told.disagreement = allocatable_.disagreement(told.name);
-      if (its_entry.trouble_at > told.trouble_at) {  // nullopt is before every time
-        told.trouble = its_entry.trouble;
-        told.trouble_at = its_entry.trouble_at;
+      if (its_entry.error_at > told.error_at) {  // nullopt is before every time
+        told.error = its_entry.error;
+        told.error_at = its_entry.error_at;
       }
     });
   });

@@ -238,8 +238,8 @@ void HttpServer::Core::on_request(Number number, const HttpRequest& request) {
   if (request.method == "POST") {
     const auto order = order_of(request);
     if (!order) return reply(number, not_found(door));
-    if (const auto* const trouble = std::get_if<std::string>(&*order))
-      return reply(number, text_reply(400, *trouble + '\n'));
+    if (const auto* const error = std::get_if<std::string>(&*order))
+      return reply(number, text_reply(400, *error + '\n'));
     return carry_out(number, std::get<Order>(*order));
   }
   const auto before = [&](std::size_t fallback) {
@@ -331,8 +331,8 @@ HttpServer::Listening HttpServer::on_address(const std::string& address, const H
     return {.socket = listen_tcp(*socket_address, former ? former->core_->acceptor.socket() : -1),
             .door = socket_address->loopback ? HttpDoor::kLoopback : HttpDoor::kNetwork,
             .name = address};
-  } catch (const std::system_error& error) {
-    throw std::runtime_error("cannot listen on " + address + ": " + error.code().message());
+  } catch (const std::system_error& exception) {
+    throw std::runtime_error("cannot listen on " + address + ": " + exception.code().message());
   }
 }
 

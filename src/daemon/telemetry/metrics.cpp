@@ -273,9 +273,9 @@ std::string written(const std::string& file, const std::string& text) {
     // The collector reads *.prom.
     replace_file(file, file + ".tmp", text);
     return {};
-  } catch (const std::system_error& error) {
-    const bool refused = error.code() == std::errc::read_only_file_system;
-    return file + " cannot be written: " + error.code().message() +
+  } catch (const std::system_error& exception) {
+    const bool refused = exception.code() == std::errc::read_only_file_system;
+    return file + " cannot be written: " + exception.code().message() +
            (refused ? "; plughost's unit needs the drop-in textfile.conf" : "");
   }
 }
@@ -300,11 +300,11 @@ MetricsFile::MetricsFile(EventLoop& loop, Workers& workers, Log& log, StatusRequ
       log_(log),
       requests_(requests),
       due_(loop, [this] { ask(); }),
-      latest_(loop, workers, [this](const std::string& trouble) {
-        if (trouble.empty())
+      latest_(loop, workers, [this](const std::string& error) {
+        if (error.empty())
           log_.info("metrics file written", {{"file", file_}});
         else
-          log_.error("cannot write the metrics file", {{"why", trouble}, {"file", file_}});
+          log_.error("cannot write the metrics file", {{"why", error}, {"file", file_}});
       }) {}
 
 void MetricsFile::use(const std::string& directory) {
@@ -344,10 +344,10 @@ void MetricsFile::ask() {
 
 void MetricsFile::write(const std::string& text) {
   latest_.write([file = file_, former = former_, text] {
-    std::string trouble = file.empty() ? "" : written(file, text);
+    std::string error = file.empty() ? "" : written(file, text);
     for (const std::string& each : former)
-      if (std::string its = removed(each); trouble.empty()) trouble = std::move(its);
-    return trouble;
+      if (std::string its = removed(each); error.empty()) error = std::move(its);
+    return error;
   });
 }
 

@@ -56,18 +56,19 @@ std::vector<std::string> Servers::open(const TelemetryConfig& config) {
 }
 
 std::vector<std::string> Servers::open_missing() {
-  std::vector<std::string> troubles;
+  std::vector<std::string> errors;
   const auto attempt = [&](auto&& open) {
     try {
       open();
-    } catch (const std::runtime_error& error) {  // std::system_error among them
-      log_.error("cannot listen for status requests: devices are served without", {{"why", error.what()}});
-      troubles.emplace_back(error.what());
+    } catch (const std::runtime_error& exception) {  // std::system_error among them
+      log_.error("cannot listen for status requests: devices are served without",
+                 {{"why", exception.what()}});
+      errors.emplace_back(exception.what());
     }
   };
   if (!control_) attempt([&] { replace_control(open_control(config_)); });
   if (!http_) attempt([&] { replace_http(open_http(config_)); });
-  return troubles;
+  return errors;
 }
 
 Servers::Opened Servers::prepare(const TelemetryConfig& config) {
@@ -75,8 +76,8 @@ Servers::Opened Servers::prepare(const TelemetryConfig& config) {
   const auto attempt = [&](const std::string& where, const char* key, auto&& open) {
     try {
       open();
-    } catch (const std::runtime_error& error) {
-      throw std::runtime_error(where + ": " + key + ": " + error.what());
+    } catch (const std::runtime_error& exception) {
+      throw std::runtime_error(where + ": " + key + ": " + exception.what());
     }
   };
   if (config.control != config_.control)

@@ -81,7 +81,7 @@ class NodeChecks {
       : host_(host), numbers_(numbers), groups_(host), only_files_tell_(!udevd_runs(host)) {}
 
   // Returns why one of the nodes cannot be given to a container; empty: all can.
-  std::string trouble_of(const Allocation& allocation) {
+  std::string error_of(const Allocation& allocation) {
     for (const auto* const nodes : {&allocation.nodes, &allocation.by_cdi.nodes}) {
       for (const ContainerNode& node : *nodes) {
         const auto [known, is_new] = known_.try_emplace(node.host_path);
@@ -121,7 +121,7 @@ class NodeChecks {
     const std::string group = groups_.group_of(path);
     if (group.empty()) return {};
     has_groups_ = true;
-    return groups_.trouble_of(group);
+    return groups_.error_of(group);
   }
 
   const HostRoot& host_;
@@ -181,8 +181,8 @@ ReasonsToCheck check_devices(const HostRoot& host, const std::string& resource, 
     if (is_bare(device, spec)) continue;
     const auto answer = allocate_device(resource, spec, device, {.of_container = 1, .pod = UnitsPod{}});
     const auto* const allocation = std::get_if<Allocation>(&answer);
-    std::string trouble = allocation ? nodes.trouble_of(*allocation) : std::get<Refusal>(answer).text;
-    if (device.trouble.empty()) device.trouble = std::move(trouble);
+    std::string error = allocation ? nodes.error_of(*allocation) : std::get<Refusal>(answer).text;
+    if (device.error.empty()) device.error = std::move(error);
     if (!allocation) continue;
     for (const ContainerNode& node : allocation->by_cdi.nodes) {
       CdiNode known{.path = node.host_path, .node = end_of_links(host, node.host_path)};

@@ -55,16 +55,16 @@ NodeLabels node_labels_of(std::string_view text) {
     if (const auto name = found.labels.find(kName); found.node.empty() && name != found.labels.end())
       found.node = name->second;
     return found;
-  } catch (const std::runtime_error& error) {
-    return {.trouble = error.what()};
+  } catch (const std::runtime_error& exception) {
+    return {.error = exception.what()};
   }
 }
 
 NodeLabels read_node_labels(const HostRoot& host, const std::string& file) {
-  if (file.empty()) return {.trouble = "`nodeLabels` names no file"};
+  if (file.empty()) return {.error = "`nodeLabels` names no file"};
   const auto text = host.text(file, kMostText);
-  NodeLabels found = text ? node_labels_of(*text) : NodeLabels{.trouble = "it cannot be read"};
-  if (!found.trouble.empty()) found.trouble = file + ": " + found.trouble;
+  NodeLabels found = text ? node_labels_of(*text) : NodeLabels{.error = "it cannot be read"};
+  if (!found.error.empty()) found.error = file + ": " + found.error;
   return found;
 }
 

@@ -13,7 +13,7 @@ namespace plughost {
 struct NodeLabels {
   std::string node;  // its name; empty: the file does not say it
   std::map<std::string, std::string> labels;
-  std::string trouble;   // why they are not known; empty: they are
+  std::string error;     // why they are not known; empty: they are
   bool awaited = false;  // they will be: whoever knows them has been asked
 };
 

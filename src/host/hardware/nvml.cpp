@@ -257,7 +257,7 @@ NvmlResult<std::uint64_t> Nvml::recovery_action(NvmlDevice device) const {
   return wide ? std::uint64_t{value.value.whole} : std::uint64_t{value.value.small};
 }
 
-std::string Nvml::fabric_trouble(NvmlDevice card) const {
+std::string Nvml::fabric_error(NvmlDevice card) const {
   FabricInfo info{};
   info.version = kFabricVersion;
   if (functions_->fabric_info(card.handle, &info) != kSuccess &&

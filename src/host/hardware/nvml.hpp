@@ -32,13 +32,13 @@ struct NvmlView {
   };
   struct Card : Unit {
     bool mig_enabled = false;
-    std::string fabric_trouble = {};  // see Nvml::fabric_trouble()
+    std::string fabric_error = {};  // see Nvml::fabric_error()
     std::vector<Unit> parts;
 
     bool operator==(const Card&) const = default;
   };
   std::vector<Card> cards;
-  std::string trouble;   // why the library cannot be used; empty: it can
+  std::string error;     // why the library cannot be used; empty: it can
   bool refuses = false;  // it is there, and cannot be used all the same
 
   bool operator==(const NvmlView&) const = default;
@@ -115,7 +115,7 @@ class Nvml {
   NvmlResult<std::uint64_t> recovery_action(NvmlDevice device) const;  // 0: none is needed
   // Returns why a program cannot use the card yet, as the end of a sentence about the fabric manager, which
   // connects cards by NVSwitches: "has not finished: In Progress". Empty: it can, or there is no fabric.
-  std::string fabric_trouble(NvmlDevice card) const;
+  std::string fabric_error(NvmlDevice card) const;
 
   NvmlResult<bool> mig_enabled(NvmlDevice card) const;
   // The MIG devices of a card, without the places that are empty.

@@ -26,10 +26,10 @@ UdevWatch::~UdevWatch() {
 }
 
 UdevMonitor::UdevMonitor(EventLoop& loop, DirWatcher& directories, const HostRoot& host,
-                         std::function<void(std::string)> trouble)
+                         std::function<void(std::string)> error)
     : loop_(loop),
       host_(host),
-      trouble_(std::move(trouble)),
+      error_(std::move(error)),
       context_(::udev_new(), &::udev_unref),
       monitor_(nullptr, &::udev_monitor_unref) {
   if (!context_) throw std::system_error(errno, std::generic_category(), "udev_new");
@@ -62,13 +62,13 @@ void UdevMonitor::adjust() {
       ::udev_monitor_filter_add_match_subsystem_devtype(monitor_.get(), item.first.c_str(), nullptr);
   }
   if (::udev_monitor_filter_update(monitor_.get()) < 0)
-    trouble_("the udev monitor takes no filter: every event of the machine will wake this process");
+    error_("the udev monitor takes no filter: every event of the machine will wake this process");
 }
 
 bool UdevMonitor::open(Group group) {
   const auto failed = [&](const char* what) {
-    trouble_(std::string("device events cannot be heard (") + what + ": " +
-             std::generic_category().message(errno) + "): changes are seen by the slow rescan only");
+    error_(std::string("device events cannot be heard (") + what + ": " +
+           std::generic_category().message(errno) + "): changes are seen by the slow rescan only");
     close();
     return false;
   };
@@ -81,8 +81,8 @@ bool UdevMonitor::open(Group group) {
   try {
     io_ = std::make_unique<IoWatch>(loop_, ::udev_monitor_get_fd(monitor_.get()), EPOLLIN,
                                     [this](std::uint32_t) { on_readable(); });
-  } catch (const std::system_error& error) {
-    errno = error.code().value();
+  } catch (const std::system_error& exception) {
+    errno = exception.code().value();
     return failed("epoll_ctl");
   }
   return true;

@@ -40,9 +40,9 @@ class UdevWatch {
 
 class UdevMonitor {
  public:
-  // trouble is told what leaves events unheard; a slow rescan has to do then.
+  // error is told what leaves events unheard; a slow rescan has to do then.
   UdevMonitor(EventLoop& loop, DirWatcher& directories, const HostRoot& host,
-              std::function<void(std::string)> trouble);
+              std::function<void(std::string)> error);
   ~UdevMonitor();
   UdevMonitor& operator=(UdevMonitor&&) = delete;
 
@@ -71,7 +71,7 @@ class UdevMonitor {
 
   EventLoop& loop_;
   const HostRoot& host_;
-  std::function<void(std::string)> trouble_;
+  std::function<void(std::string)> error_;
   std::unique_ptr<udev, udev* (*)(udev*)> context_;
   std::map<std::string, Subscribers> watches_;  // by subsystem, even where nobody watches any more
   std::unique_ptr<udev_monitor, udev_monitor* (*)(udev_monitor*)> monitor_;

@@ -36,7 +36,7 @@ std::string VfioGroups::group_of(const std::string& node) const {
   return std::ranges::all_of(name, is_digit) ? std::string(name) : "";
 }
 
-std::string VfioGroups::trouble_of(const std::string& group) {
+std::string VfioGroups::error_of(const std::string& group) {
   if (!foreign_) read();
   const auto found = foreign_->find(group);
   if (found == foreign_->end()) return {};

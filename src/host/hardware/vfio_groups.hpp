@@ -24,7 +24,7 @@ class VfioGroups {
   std::string group_of(const std::string& node) const;
   // Why VFIO opens the group for nobody, as a sentence; empty: it can be opened. What the kernel lets pass
   // (vfio_dev_viable() in drivers/vfio): no driver, a driver of VFIO, pci-stub, and a bridge's own driver.
-  std::string trouble_of(const std::string& group);
+  std::string error_of(const std::string& group);
 
  private:
   void read();

@@ -18,19 +18,19 @@ constexpr std::size_t kMostFile = 1u << 20;
 constexpr const char* kContainerdFile = "/etc/containerd/config.toml";
 constexpr const char* kCrioFile = "/etc/crio/crio.conf";
 
-// nullopt: there is no such file, or the settings' troubles say what is wrong with it.
+// nullopt: there is no such file, or the settings' errors say what is wrong with it.
 std::optional<toml::table> read_toml(const HostRoot& host, const fs::path& file, RuntimeSettings& settings) {
   if (!host.exists(file)) return std::nullopt;
   const auto text = host.text(file, kMostFile);
   if (!text) {
-    settings.troubles.push_back(file.string() + " cannot be read");
+    settings.errors.push_back(file.string() + " cannot be read");
     return std::nullopt;
   }
   try {
     return toml::parse(*text, file.string());
-  } catch (const toml::parse_error& error) {
-    settings.troubles.push_back(file.string() + ':' + std::to_string(error.source().begin.line) + ": " +
-                                std::string(error.description()));
+  } catch (const toml::parse_error& exception) {
+    settings.errors.push_back(file.string() + ':' + std::to_string(exception.source().begin.line) + ": " +
+                              std::string(exception.description()));
     return std::nullopt;
   }
 }

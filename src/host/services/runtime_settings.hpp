@@ -22,7 +22,7 @@ struct RuntimeSettings {
   std::vector<std::string> spec_dirs{"/etc/cdi", "/var/run/cdi"};
   // device_ownership_from_security_context: a pod's user owns the nodes that the kubelet asked for.
   bool nodes_are_the_users = false;
-  std::vector<std::string> troubles;  // files that could not be read, and why
+  std::vector<std::string> errors;  // files that could not be read, and why
 };
 
 // Of the runtime that runs, or whose configuration is there. containerd: where the one that this node's

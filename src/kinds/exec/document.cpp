@@ -58,9 +58,9 @@ Json parse(std::string_view text) {
   };
   try {
     return Json::parse(text, look);
-  } catch (const Json::parse_error& error) {
-    refuse("", "it is not JSON: " + words_of(error));
-  } catch (const Json::out_of_range& error) {
+  } catch (const Json::parse_error& exception) {
+    refuse("", "it is not JSON: " + words_of(exception));
+  } catch (const Json::out_of_range& exception) {
     refuse("", "it has a number that is too large");
   }
 }
@@ -144,7 +144,7 @@ void for_each_text(Object& object, std::string_view key, Read read) {
 }
 
 std::string path_of(std::string path, const std::string& place) {
-  if (const std::string trouble = path_trouble(path); !trouble.empty()) refuse(place, trouble);
+  if (const std::string error = path_error(path); !error.empty()) refuse(place, error);
   return path;
 }
 
@@ -155,8 +155,8 @@ std::string pattern_of(std::string text, const std::string& place) {
     for (const std::string_view name : pattern.placeholders()) {
       if (name != "n") refuse(place, "the placeholder {" + std::string(name) + "} is not known here; {n} is");
     }
-  } catch (const TemplateError& error) {
-    refuse(place, error.what());
+  } catch (const TemplateError& exception) {
+    refuse(place, exception.what());
   }
   return text;
 }
@@ -237,7 +237,7 @@ Device device_of(const Json& value, const std::string& list_place) {
   object.find("id");
   const bool healthy = object.flag("healthy", true);
   const std::string reason = first_line(object.text("reason").value_or(""));
-  if (!healthy) device.trouble = reason.empty() ? std::string(kNoReason) : reason;
+  if (!healthy) device.error = reason.empty() ? std::string(kNoReason) : reason;
   if (const Json* const numa = object.find("numa"); numa && numa->is_array()) {
     for_each(object, "numa",
              [&](const Json& item, const std::string& at) { add_numa_node(item, at, device); });

@@ -30,7 +30,7 @@ class Newest {
   struct Said {
     std::shared_ptr<const std::string> document;  // nullptr: there was none yet
     std::string errors;                           // ": " and the last line of its standard error then
-    std::string trouble;                          // why the document may not be true any more; empty: it is
+    std::string error;                            // why the document may not be true any more; empty: it is
   };
 
   Said get() const {
@@ -42,9 +42,9 @@ class Newest {
     const std::lock_guard lock(mutex_);
     said_ = {.document = std::move(shared), .errors = std::move(errors)};
   }
-  void take_trouble(std::string trouble) {
+  void take_error(std::string error) {
     const std::lock_guard lock(mutex_);
-    said_.trouble = std::move(trouble);
+    said_.error = std::move(error);
   }
 
  private:
@@ -80,7 +80,7 @@ class Discovery final : public SourceWatch {
   void on_end(const Ending& ending) {
     lives_ = ending.how == Ending::How::kOverdue;
     if (std::string why = why_failed({}, ending); !why.empty())
-      newest_->take_trouble(std::move(why));
+      newest_->take_error(std::move(why));
     else
       newest_->take_document(ending.output, last_words(ending.errors));
   }
@@ -129,7 +129,7 @@ class StayingProgram final : public SourceWatch {
     if (why.empty()) why = "the program, which was to stay, has ended" + last_words(ending.errors);
     const bool lives = ending.how == Ending::How::kOverdue;
     if (!lives && !ending.output.empty() && !ending.excess) why += " (in the middle of a line)";
-    newest_->take_trouble(std::move(why));
+    newest_->take_error(std::move(why));
     request_scan_();
     if (!lives) restart();
   }
@@ -185,16 +185,16 @@ class ExecSource final : public DeviceSource {
       return scan;
     }
     const Newest::Said said = watched_ ? newest_->get() : first_word();
-    if (!said.document && said.trouble.empty()) {
+    if (!said.document && said.error.empty()) {
       scan.undecided = true;
       return scan;
     }
     read(said);
     scan.devices = devices_;
-    if (said.trouble.empty()) return scan;
-    scan.remarks.push_back(said.trouble);
+    if (said.error.empty()) return scan;
+    scan.remarks.push_back(said.error);
     for (Device& device : scan.devices) {
-      if (device.healthy()) device.trouble = said.trouble;
+      if (device.healthy()) device.error = said.error;
     }
     return scan;
   }
@@ -242,20 +242,20 @@ class ExecSource final : public DeviceSource {
   }
 
   // Makes devices_ those of the document. A program that stays leaves them as they were where its end is the
-  // greater trouble; what `discover` runs has nothing to say then.
+  // greater error; what `discover` runs has nothing to say then.
   void read(const Newest::Said& said) const {
-    if (!settings_.stays && !said.trouble.empty()) throw std::runtime_error(said.trouble);
+    if (!settings_.stays && !said.error.empty()) throw std::runtime_error(said.error);
     if (said.document && said.document != read_) {
       try {
         devices_ = read_exec_document(*said.document);
         read_ = said.document;
-      } catch (const DocumentError& error) {
-        if (said.trouble.empty())
-          throw std::runtime_error("what the program printed cannot be used: " + std::string(error.what()) +
-                                   said.errors);
+      } catch (const DocumentError& exception) {
+        if (said.error.empty())
+          throw std::runtime_error(
+              "what the program printed cannot be used: " + std::string(exception.what()) + said.errors);
       }
     }
-    if (!read_) throw std::runtime_error(said.trouble);
+    if (!read_) throw std::runtime_error(said.error);
   }
 
   ExecSettings settings_;
@@ -271,8 +271,8 @@ std::vector<std::string> read_command(Fields& fields, std::string_view key) {
   if (command.empty()) {
     fields.error(key, "a program and its arguments are expected here, as in " + std::string(key) +
                           ": [/usr/lib/superdisk/list]");
-  } else if (const std::string trouble = path_trouble(command[0]); !trouble.empty()) {
-    fields.error(key, "the program: " + trouble);
+  } else if (const std::string error = path_error(command[0]); !error.empty()) {
+    fields.error(key, "the program: " + error);
   }
   return command;
 }
@@ -287,7 +287,7 @@ void read_triggers(Fields& exec, ExecSettings& settings) {
       fields.error("subsystems", "a subsystem is a name such as tty or block");
   }
   for (std::string& path : fields.texts("paths")) {
-    if (const std::string trouble = path_trouble(path); !trouble.empty()) fields.error("paths", trouble);
+    if (const std::string error = path_error(path); !error.empty()) fields.error("paths", error);
     while (path.size() > 1 && path.ends_with('/')) path.pop_back();
     settings.paths.emplace_back(std::move(path));
   }

@@ -59,7 +59,7 @@ std::string uncorrectable_errors(const HostRoot& host, const SysDevice& card) {
 }
 
 // Why a card with a driver and nodes is of no use all the same; empty: it is.
-std::string state_trouble(const HostRoot& host, const SysDevice& card) {
+std::string state_error(const HostRoot& host, const SysDevice& card) {
   // xe leaves a card that it could not start in this mode, for its firmware to be repaired.
   if (card.attribute("survivability_mode"))
     return "its driver could not start it (survivability mode); its firmware has to be repaired";
@@ -79,11 +79,11 @@ Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& f
   device.add("type", "gpu");
   device.add_numa_node(card.numa_node());
   if (function.driver.empty()) {
-    device.trouble = "no driver is bound to it";
+    device.error = "no driver is bound to it";
     return device;
   }
   if (std::ranges::find(vendor.drivers, function.driver) == vendor.drivers.end()) {
-    device.trouble = "its driver " + function.driver + " is none for GPUs";
+    device.error = "its driver " + function.driver + " is none for GPUs";
     return device;
   }
   for (const SysDevice& child : card.below("drm")) {
@@ -92,12 +92,12 @@ Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& f
     if (device.nodes.empty()) device.add("path", *node);
     device.add_node(*node);
   }
-  if (device.nodes.empty()) device.trouble = "its driver " + function.driver + " has made no device node";
+  if (device.nodes.empty()) device.error = "its driver " + function.driver + " has made no device node";
   for (const std::string_view shared : vendor.shared_nodes) {
     const std::string path(shared);
     device.nodes.insert(device.nodes.begin(), {.host_path = path, .container_path = path});
   }
-  if (device.healthy()) device.trouble = state_trouble(host, card);
+  if (device.healthy()) device.error = state_error(host, card);
   return device;
 }
 
@@ -193,7 +193,7 @@ class Gpu final : public DeviceSource {
   bool wants(GpuVendor vendor) const { return terms_.vendor == GpuVendor::kAuto || terms_.vendor == vendor; }
   void add_nvidia(const HostRoot& host, Scan& scan) const;
   Device device_of(const NvidiaGpu& gpu, const HostRoot& host, const std::vector<std::string>& shared) const;
-  std::string mps_trouble(const HostRoot& host, Scan& scan) const;
+  std::string mps_error(const HostRoot& host, Scan& scan) const;
   std::uint64_t units_of(const Device& card, std::uint64_t memory_unit) const;
   void divide(Scan& scan, const AllocationSpec& spec) const;
 
@@ -253,11 +253,11 @@ void Gpu::add_nvidia(const HostRoot& host, Scan& scan) const {
   std::vector<std::string> shared;
   for (const char* const node : kNvidiaNodes)
     if (host.exists(node_below(host, root, node))) shared.emplace_back(node);
-  const std::string trouble = gpus.empty() || !terms_.injection.mps ? "" : mps_trouble(host, scan);
+  const std::string error = gpus.empty() || !terms_.injection.mps ? "" : mps_error(host, scan);
   // Who begins with cards that nobody can use yet would only have containers fail.
-  scan.not_yet = trouble;
+  scan.not_yet = error;
   for (NvidiaGpu& gpu : gpus)
-    if (gpu.trouble.empty()) gpu.trouble = trouble;
+    if (gpu.error.empty()) gpu.error = error;
   if (terms_.injection.by_cdi()) cdi_.describe(host, gpus, nvidia_.library(), scan);
   for (const NvidiaGpu& gpu : gpus) scan.devices.push_back(device_of(gpu, host, shared));
 }
@@ -266,8 +266,8 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
                       const std::vector<std::string>& shared) const {
   Device device;
   device.id = gpu.uuid;
-  device.trouble = gpu.trouble;
-  device.lasting = gpu.trouble_lasts;
+  device.error = gpu.error;
+  device.lasting = gpu.error_lasts;
   device.spec = spec_;
   if (!gpu.bonds.empty()) device.hardware.edit().bonds = gpu.bonds;
   const std::string& visible = terms_.injection.by_index ? gpu.index : gpu.uuid;
@@ -307,7 +307,7 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
 }
 
 // The control daemon makes its pipes when it begins.
-std::string Gpu::mps_trouble(const HostRoot& host, Scan& scan) const {
+std::string Gpu::mps_error(const HostRoot& host, Scan& scan) const {
   const std::string control =
       terms_.injection.mps_root + '/' + (name_.empty() ? "*/*" : name_) + "/pipe/control";
   HostRoot::Match found = host.glob(control);

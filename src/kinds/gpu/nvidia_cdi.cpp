@@ -164,12 +164,12 @@ void NvidiaCdi::describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus,
   }
   const std::string there = what_there_is(host, program, *library, gpus);
   const auto is_named = [&](const NvidiaGpu& gpu) { return names_.contains(name_of(gpu)); };
-  const bool complete = trouble_.empty() && std::ranges::all_of(gpus, is_named);
+  const bool complete = error_.empty() && std::ranges::all_of(gpus, is_named);
   const bool retry = there == described_ && !complete && when_ + kRetry <= now_();
   if (!running_.empty() || there != described_ || retry) look_at(program, there, host);
   scan.undecided = there != described_;
   if (!text_.empty()) scan.cdi.push_back({.name = kFile, .text = text_});
-  const std::string failure = trouble_.empty() ? "" : program + " cdi generate: " + trouble_;
+  const std::string failure = error_.empty() ? "" : program + " cdi generate: " + error_;
   if (!failure.empty() && !text_.empty())
     scan.remarks.push_back(failure +
                            "; the cards that its former specification names stay available: run the command "
@@ -177,9 +177,9 @@ void NvidiaCdi::describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus,
   for (NvidiaGpu& gpu : gpus) {
     if (is_named(gpu)) continue;
     scan.rescan_after = NvidiaGpus::kInterval;
-    if (!gpu.trouble.empty()) continue;
-    gpu.trouble = failure.empty() ? program + " cdi generate: its specification has no device " + name_of(gpu)
-                                  : failure;
+    if (!gpu.error.empty()) continue;
+    gpu.error = failure.empty() ? program + " cdi generate: its specification has no device " + name_of(gpu)
+                                : failure;
   }
   if (!failure.empty()) scan.rescan_after = NvidiaGpus::kInterval;
 }
@@ -220,14 +220,14 @@ Program NvidiaCdi::command(const std::string& program) const {
 }
 
 void NvidiaCdi::take(Ending ending, const HostRoot& host) {
-  trouble_ = why_failed({}, ending);
-  if (trouble_.empty()) {
+  error_ = why_failed({}, ending);
+  if (error_.empty()) {
     if (auto names = names_in(ending.output, nullptr)) {
       names_ = std::move(*names);
       text_ = std::move(ending.output);
       return;
     }
-    trouble_ = "what it printed is no CDI specification in JSON";
+    error_ = "what it printed is no CDI specification in JSON";
   }
   // A former specification by number is not used: a number may be another card's by now.
   std::string former = by_index_ ? "" : std::move(text_);

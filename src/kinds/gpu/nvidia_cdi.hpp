@@ -30,7 +30,7 @@ class NvidiaCdi {
   // Has the tool describe the cards, if something of what it describes is not as it was the last time: they,
   // their nodes, the driver, its library (a path of the process), the tool itself. Adds the specification to
   // scan. If the tool fails, its former specification stays in force, from before or from CDI's directory,
-  // where the files that it refers to exist. Sets the trouble of each card that has none and that no
+  // where the files that it refers to exist. Sets the error of each card that has none and that no
   // container could get by its CDI name. Does nothing where the tool is not installed: another program may
   // have made a specification. While the tool looks at what it has not described yet, the scan is undecided.
   // library: nullopt: NVML is at rest, so the tool, which would open it, does not run.
@@ -63,7 +63,7 @@ class NvidiaCdi {
   std::string described_;        // what the last run was for; empty: there was none
   std::string text_;             // the specification in force; empty: there is none
   std::set<std::string> names_;  // its devices whose files exist
-  std::string trouble_;          // why the last run failed; empty: it did not
+  std::string error_;            // why the last run failed; empty: it did not
   NvidiaHealth::Clock::time_point when_{};
   std::shared_ptr<Shared> shared_;
 };

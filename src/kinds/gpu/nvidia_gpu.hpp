@@ -14,8 +14,8 @@ namespace plughost {
 
 // A card, or a MIG device of one.
 struct NvidiaGpu : NvmlView::Unit {
-  std::string trouble;
-  bool trouble_lasts = false;  // see Device::lasting
+  std::string error;
+  bool error_lasts = false;  // see Device::lasting
 };
 
 // Needed by every container with a card of NVIDIA's, as far as they are there.

@@ -76,12 +76,12 @@ bool NvidiaGpus::all_let_go(std::chrono::milliseconds patience) { return release
 std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
   divided_.clear();
   if (const NvmlView* const view = host.nvml())
-    return view->trouble.empty() ? of_nvml(cards_in(*view))
-                                 : without_nvml(host, {view->trouble, view->refuses}, scan);
+    return view->error.empty() ? of_nvml(cards_in(*view))
+                               : without_nvml(host, {view->error, view->refuses}, scan);
   if (rests()) {
     std::vector<NvidiaGpu> cards = told_;
     for (NvidiaGpu& card : cards)
-      if (card.trouble.empty()) card.trouble = "NVML is closed while all of the cards are drained";
+      if (card.error.empty()) card.error = "NVML is closed while all of the cards are drained";
     return cards;
   }
   // A card that was unbound is held back by the handles that NVML has of it: let go of all.
@@ -120,7 +120,7 @@ std::vector<NvidiaGpu> NvidiaGpus::without_nvml(const HostRoot& host, const Nvml
     return std::ranges::find(cards, one.pci, &NvidiaGpu::pci) == cards.end();  // it is gone since
   });
   if (!told.empty()) cards = std::move(told);
-  for (NvidiaGpu& card : cards) card.trouble = "NVML refuses: " + why.why;
+  for (NvidiaGpu& card : cards) card.error = "NVML refuses: " + why.why;
   return cards;
 }
 
@@ -172,23 +172,23 @@ std::vector<NvidiaGpu> NvidiaGpus::by_strategy(const std::vector<NvmlCard>& card
   const auto now = now_();
   std::vector<NvidiaGpu> gpus;
   for (const NvmlCard& card : cards) {
-    NvidiaHealth::Trouble trouble = health_.trouble(card.facts.uuid, now);
-    if (terms_.health_checks && trouble.why.empty() && !card.fabric_trouble.empty())
-      trouble.why = "the fabric manager " + card.fabric_trouble +
-                    "; a CUDA program would fail with error 802 (system not yet initialized): start "
-                    "nvidia-fabricmanager in the version of the driver, or see its log";
-    const auto add = [&](const NvidiaGpu& facts, const NvidiaHealth::Trouble& its) {
+    NvidiaHealth::Error error = health_.error(card.facts.uuid, now);
+    if (terms_.health_checks && error.why.empty() && !card.fabric_error.empty())
+      error.why = "the fabric manager " + card.fabric_error +
+                  "; a CUDA program would fail with error 802 (system not yet initialized): start "
+                  "nvidia-fabricmanager in the version of the driver, or see its log";
+    const auto add = [&](const NvidiaGpu& facts, const NvidiaHealth::Error& its) {
       gpus.push_back(facts);
-      gpus.back().trouble = its.why;
-      gpus.back().trouble_lasts = its.lasts;
+      gpus.back().error = its.why;
+      gpus.back().error_lasts = its.lasts;
       divided_[facts.uuid] = card.divided;
     };
     if (terms_.mig == MigStrategy::kNone || !card.divided) {
-      add(card.facts, trouble);
+      add(card.facts, error);
       continue;
     }
     for (const NvmlCard::Part& part : card.parts)
-      add(part.facts, trouble.why.empty() ? health_.trouble(part.facts.uuid, now) : trouble);
+      add(part.facts, error.why.empty() ? health_.error(part.facts.uuid, now) : error);
   }
   return gpus;
 }

@@ -133,7 +133,7 @@ void NvidiaHealth::record_all_reset(Clock::time_point now) {
   for (auto& [id, ailment] : ailments_) ailment.until = std::min(ailment.until, now + kRecovery);
 }
 
-NvidiaHealth::Trouble NvidiaHealth::trouble(const std::string& id, Clock::time_point now) const {
+NvidiaHealth::Error NvidiaHealth::error(const std::string& id, Clock::time_point now) const {
   const auto found = ailments_.find(id);
   if (found == ailments_.end() || found->second.until <= now) return {};
   return {.why = found->second.why, .lasts = found->second.until == kForEver};

@@ -39,7 +39,7 @@ class NvidiaHealth {
   // A card is well again after so long without anything wrong.
   static constexpr std::chrono::seconds kRecovery{30};
 
-  struct Trouble {
+  struct Error {
     std::string why;     // empty: it is well
     bool lasts = false;  // until note_reset() or forget()
   };
@@ -52,7 +52,7 @@ class NvidiaHealth {
   void record_all_reset(Clock::time_point now);
   // Somebody says that it is well.
   void forget(const std::string& id) { ailments_.erase(id); }
-  Trouble trouble(const std::string& id, Clock::time_point now) const;
+  Error error(const std::string& id, Clock::time_point now) const;
 
  private:
   struct Ailment {

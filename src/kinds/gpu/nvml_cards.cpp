@@ -113,7 +113,7 @@ std::optional<NvmlCard> NvmlCards::query_card(unsigned index, const HostRoot& ho
     return card;
   }
   known_[index] = card;
-  card.fabric_trouble = nvml_->fabric_trouble(card.handle);
+  card.fabric_error = nvml_->fabric_error(card.handle);
   if (!terms_.health_checks) return card;
   follow(card);
   std::uint64_t action = 0;
@@ -261,7 +261,7 @@ NvmlView look_at_nvml(const HostRoot& host, const std::string& library) {
   NvmlView view;
   auto opened = Nvml::open(library);
   if (auto* const why = std::get_if<Nvml::Unusable>(&opened)) {
-    view.trouble = std::move(why->why);
+    view.error = std::move(why->why);
     view.refuses = why->refuses;
     return view;
   }
@@ -272,7 +272,7 @@ NvmlView look_at_nvml(const HostRoot& host, const std::string& library) {
   Scan scan;
   std::vector<NvmlCard> found;
   if (auto failure = keep(cards.look(host, scan), found)) {
-    view.trouble = std::move(failure->what);
+    view.error = std::move(failure->what);
     view.refuses = true;
     return view;
   }
@@ -280,7 +280,7 @@ NvmlView look_at_nvml(const HostRoot& host, const std::string& library) {
     NvmlView::Card& seen = view.cards.emplace_back();
     static_cast<NvmlView::Unit&>(seen) = card.facts;
     seen.mig_enabled = card.divided;
-    seen.fabric_trouble = card.fabric_trouble;
+    seen.fabric_error = card.fabric_error;
     for (const NvmlCard::Part& part : card.parts) seen.parts.push_back(part.facts);
   }
   return view;
@@ -292,7 +292,7 @@ std::vector<NvmlCard> cards_in(const NvmlView& view) {
     NvmlCard& card = cards.emplace_back();
     card.facts = NvidiaGpu{seen, {}};
     card.divided = seen.mig_enabled;
-    card.fabric_trouble = seen.fabric_trouble;
+    card.fabric_error = seen.fabric_error;
     for (const NvmlView::Unit& part : seen.parts) card.parts.emplace_back().facts = NvidiaGpu{part, {}};
   }
   return cards;

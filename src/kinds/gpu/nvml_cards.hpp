@@ -21,7 +21,7 @@ struct NvmlCard {
   NvmlDevice handle;
   NvidiaGpu facts;
   bool divided = false;
-  std::string fabric_trouble;  // see Nvml
+  std::string fabric_error;  // see Nvml
   struct Part {
     NvidiaGpu facts;
     unsigned gpu_instance = NvmlEvent::kWholeCard;

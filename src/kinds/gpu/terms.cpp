@@ -135,8 +135,8 @@ void read_names(Fields& fields, AssumeTerms& terms) {
   const auto read = [&](std::string_view key, std::string AssumeNames::*name) {
     if (!fields.has(key)) return;
     const std::string text = fields.require_text(key);
-    if (const std::string trouble = label_key_trouble(text); !text.empty() && !trouble.empty())
-      fields.error(key, quote(text) + " is no annotation's name. " + trouble);
+    if (const std::string error = label_key_error(text); !text.empty() && !error.empty())
+      fields.error(key, quote(text) + " is no annotation's name. " + error);
     for (AssumeNames& names : terms.names) names.*name = text;
   };
   read("time", &AssumeNames::time);

@@ -57,7 +57,7 @@ void add_piece(Device& device, const Device& piece, std::size_t repetition) {
   device.mounts.insert(device.mounts.end(), piece.mounts.begin(), piece.mounts.end());
   if (!piece.hardware->units.empty())
     std::ranges::copy(piece.hardware->units, std::back_inserter(device.hardware.edit().units));
-  if (device.healthy()) device.trouble = piece.trouble;
+  if (device.healthy()) device.error = piece.error;
 }
 
 void Groups::scan_group(const Group& group, const HostRoot& host, Scan& scan) {

@@ -129,13 +129,13 @@ void PathPart::add_nodes(const HostRoot& host, Scan& scan, const std::string& pa
   if (is_device_node(type)) return add_node(path, in_container, piece);
   if (type == FileType::kDirectory) add_nodes_below(host, scan, path, in_container, piece);
   if (piece.nodes.size() > kMostNodes) {
-    piece.trouble = path + " has more than " + std::to_string(kMostNodes) +
-                    " device nodes; name those that are meant, as in " + path + "/*";
+    piece.error = path + " has more than " + std::to_string(kMostNodes) +
+                  " device nodes; name those that are meant, as in " + path + "/*";
     piece.nodes.resize(1);
   }
   if (piece.nodes.empty()) {
     add_node(path, in_container, piece);
-    piece.trouble =
+    piece.error =
         pattern_ + " is " + std::string(other_word(type)) + "; `type: Mount` gives files and directories";
   }
 }

@@ -202,9 +202,9 @@ void UsbPart::add_nodes(const HostRoot& host, const Plugged& plugged, bool has_t
                              .container_path = place(mount_path_, device.name(), *node),
                              .permissions = permissions_});
     }
-    if (piece.nodes.size() == before && piece.trouble.empty()) {
-      piece.trouble = "the USB device at port " + plugged.port + " has no " + subsystem +
-                      " node: is its driver loaded, and has it been given to another one?";
+    if (piece.nodes.size() == before && piece.error.empty()) {
+      piece.error = "the USB device at port " + plugged.port + " has no " + subsystem +
+                    " node: is its driver loaded, and has it been given to another one?";
     }
   }
 }

@@ -123,7 +123,7 @@ Device pool_of(const std::vector<Device>& cards, const std::string& id) {
     std::ranges::copy(card.hardware->units, std::back_inserter(pool.hardware.edit().units));
   pool.numa_nodes.assign(numa_nodes.begin(), numa_nodes.end());
   if (std::ranges::none_of(cards, &Device::healthy))
-    pool.trouble = "none of its cards works; " + cards.front().id + ": " + cards.front().trouble;
+    pool.error = "none of its cards works; " + cards.front().id + ": " + cards.front().error;
   return pool;
 }
 
@@ -142,7 +142,7 @@ class Rdma final : public DeviceSource {
 
  private:
   Device device_of(const RdmaCard& card, const RdmaNodes& nodes) const;
-  std::string port_trouble(const RdmaCard& card) const;
+  std::string port_error(const RdmaCard& card) const;
 
   WantedCards wanted_;
   PortPolicy policy_;
@@ -173,8 +173,8 @@ Scan Rdma::scan(const HostRoot& host) const {
 // The driver of a card that the entry does not take may hang: only now is one asked for its ports.
 void Rdma::finish(Scan& taken, const AllocationSpec& /*spec*/) const {
   for (Device& device : taken.devices) {
-    const std::string trouble = port_trouble(found_.at(device.id));
-    if (device.healthy()) device.trouble = trouble;
+    const std::string error = port_error(found_.at(device.id));
+    if (device.healthy()) device.error = error;
   }
   std::erase_if(ports_good_, [&](const auto& known) {
     return std::ranges::find(taken.devices, known.first, &Device::id) == taken.devices.end();
@@ -212,11 +212,11 @@ Device Rdma::device_of(const RdmaCard& card, const RdmaNodes& nodes) const {
   device.add_numa_node(card.numa_node());
 
   if (nodes.uverbs.empty())
-    device.trouble = card.name() + " has no node /dev/infiniband/uverbs*; is the module ib_uverbs loaded?";
+    device.error = card.name() + " has no node /dev/infiniband/uverbs*; is the module ib_uverbs loaded?";
   return device;
 }
 
-std::string Rdma::port_trouble(const RdmaCard& card) const {
+std::string Rdma::port_error(const RdmaCard& card) const {
   if (policy_ == PortPolicy::kIgnore) return {};
   const std::vector<RdmaPort> ports = card.ports();
   const bool good = satisfies(policy_, ports);

@@ -192,8 +192,8 @@ class Reader {
   std::string content_of_file(const Node& path) const {
     const fs::path file = beside(path.scalar);
     auto content = read_(file);
-    if (const auto* const trouble = std::get_if<FileTrouble>(&content))
-      refuse(path, file.string() + ' ' + trouble->what);
+    if (const auto* const error = std::get_if<FileError>(&content))
+      refuse(path, file.string() + ' ' + error->what);
     std::string text = std::get<std::string>(std::move(content));
     if (text.empty()) refuse(path, file.string() + " is empty");
     return text;
@@ -228,8 +228,8 @@ std::string take_system_authorities(const HostRoot& host, ApiAccess& access) {
   for (const char* const file : kSystemAuthorities) {
     if (!host.exists(file)) continue;
     auto text = reader_of(host)(file);
-    if (const auto* const trouble = std::get_if<FileTrouble>(&text))
-      return "the authorities that this machine trusts: " + std::string(file) + ' ' + trouble->what;
+    if (const auto* const error = std::get_if<FileError>(&text))
+      return "the authorities that this machine trusts: " + std::string(file) + ' ' + error->what;
     access.ca = std::get<std::string>(std::move(text));
     return {};
   }
@@ -240,13 +240,13 @@ std::string take_system_authorities(const HostRoot& host, ApiAccess& access) {
 Found in_kubeconfig(const HostRoot& host, const std::string& file) {
   const ReadFile read = reader_of(host);
   const auto text = read(file);
-  if (const auto* const trouble = std::get_if<FileTrouble>(&text))
-    return "the kubeconfig " + file + ' ' + trouble->what;
+  if (const auto* const error = std::get_if<FileError>(&text))
+    return "the kubeconfig " + file + ' ' + error->what;
   auto read_access = read_kubeconfig(std::get<std::string>(text), file, read);
   auto* const access = std::get_if<ApiAccess>(&read_access);
   if (!access) return read_access;
   if (access->ca.empty() && !access->insecure && access->server.starts_with("https://")) {
-    if (std::string trouble = take_system_authorities(host, *access); !trouble.empty()) return trouble;
+    if (std::string error = take_system_authorities(host, *access); !error.empty()) return error;
   }
   if (access->exec && access->exec->command[0].find('/') == std::string::npos) {
     std::string& program = access->exec->command[0];
@@ -269,10 +269,10 @@ Found in_cluster(const HostRoot& host, const WhereAccess& where) {
   const ReadFile read = reader_of(host);
   auto token = read(token_file);
   auto ca = read(ca_file);
-  if (const auto* const trouble = std::get_if<FileTrouble>(&token))
-    return "the pod's account: " + token_file + ' ' + trouble->what;
-  if (const auto* const trouble = std::get_if<FileTrouble>(&ca))
-    return "the pod's account: " + ca_file + ' ' + trouble->what;
+  if (const auto* const error = std::get_if<FileError>(&token))
+    return "the pod's account: " + token_file + ' ' + error->what;
+  if (const auto* const error = std::get_if<FileError>(&ca))
+    return "the pod's account: " + ca_file + ' ' + error->what;
   const bool is_v6 = where.service_host.find(':') != std::string::npos;
   ApiAccess access{.source = kServiceAccount};
   access.server = "https://" + (is_v6 ? '[' + where.service_host + ']' : where.service_host) + ':' +

@@ -50,7 +50,7 @@ struct ApiAccess {
 // Returns "10.0.0.1:6443" of "https://10.0.0.1:6443/k8s/clusters/one".
 std::string_view authority_of(std::string_view url);
 
-using ReadFile = std::function<std::variant<std::string, FileTrouble>(const std::filesystem::path& file)>;
+using ReadFile = std::function<std::variant<std::string, FileError>(const std::filesystem::path& file)>;
 
 // What its current context says, with the files that it names, which read gives; those that are relative are
 // beside it. Or why it cannot be used: "file:line:col: …". exec is not run.

@@ -36,8 +36,8 @@ std::string exec_info(const ApiAccess& access) {
 std::variant<ExecCredential, std::string> read_exec_credential(std::string_view output,
                                                                const ExecPlugin& plugin) {
   auto parsed = parse_api_json(output);
-  if (const auto* const trouble = std::get_if<std::string>(&parsed))
-    return "its output cannot be read: " + *trouble;
+  if (const auto* const error = std::get_if<std::string>(&parsed))
+    return "its output cannot be read: " + *error;
   const Json& json = std::get<Json>(parsed);
   if (json["kind"].text() != "ExecCredential")
     return "its output is no ExecCredential, but of the kind " + quote(json["kind"].text());
@@ -84,7 +84,7 @@ bool AccessKeeper::fresh() const {
 
 void AccessKeeper::want(bool anew, Wanted wanted) {
   // No other thread is given to a file system that does not answer.
-  if (hangs_ || (!anew && !reading_ && fresh())) return wanted(credentials_, credentials_ ? "" : trouble_);
+  if (hangs_ || (!anew && !reading_ && fresh())) return wanted(credentials_, credentials_ ? "" : error_);
   wanted_.push_back(std::move(wanted));
   refused_ = refused_ || anew;
   if (!reading_) read();
@@ -106,7 +106,7 @@ void AccessKeeper::read() {
 }
 
 void AccessKeeper::on_found(std::variant<ApiAccess, std::string> found) {
-  if (auto* const trouble = std::get_if<std::string>(&found)) return finish(std::move(*trouble));
+  if (auto* const error = std::get_if<std::string>(&found)) return finish(std::move(*error));
   auto& access = std::get<ApiAccess>(found);
   const bool same = found_ == access;
   found_ = std::move(access);
@@ -133,14 +133,14 @@ void AccessKeeper::run_plugin() {
 
 void AccessKeeper::on_plugin(const Ending& ending) {
   const ExecPlugin& plugin = *found_->exec;
-  const auto trouble = [&](const std::string& why) {
+  const auto error = [&](const std::string& why) {
     return plugin.where + ": " + plugin.command[0] + ": " + why +
            (plugin.install_hint.empty() ? "" : ". " + plugin.install_hint);
   };
   if (std::string why = why_failed({.what = "the program that gives credentials"}, ending); !why.empty())
-    return finish(trouble(why));
+    return finish(error(why));
   auto read = read_exec_credential(ending.output, plugin);
-  if (const auto* const why = std::get_if<std::string>(&read)) return finish(trouble(*why));
+  if (const auto* const why = std::get_if<std::string>(&read)) return finish(error(*why));
   auto& credential = std::get<ExecCredential>(read);
   ApiAccess access = *found_;
   access.token = std::move(credential.token);
@@ -153,15 +153,15 @@ void AccessKeeper::on_plugin(const Ending& ending) {
   finish({});
 }
 
-void AccessKeeper::finish(std::string trouble) {
+void AccessKeeper::finish(std::string error) {
   reading_ = false;
   refused_ = false;
-  trouble_ = std::move(trouble);
+  error_ = std::move(error);
   // What could not be read is read again when somebody asks the next time.
-  if (trouble_.empty()) read_at_ = Clock::now();
+  if (error_.empty()) read_at_ = Clock::now();
   const auto wanted = std::exchange(wanted_, {});
   const Credentials credentials = credentials_;
-  const std::string why = credentials ? std::string() : trouble_;
+  const std::string why = credentials ? std::string() : error_;
   for (const Wanted& each : wanted) each(credentials, why);
 }
 

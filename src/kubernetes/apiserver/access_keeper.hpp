@@ -47,9 +47,9 @@ class AccessKeeper {
     std::chrono::milliseconds file_deadline;    // to read them
     std::chrono::milliseconds plugin_deadline;  // of an exec plugin
   };
-  // With a token or a certificate; nullptr: there are none, and trouble says why.
+  // With a token or a certificate; nullptr: there are none, and error says why.
   using Credentials = std::shared_ptr<const ApiAccess>;
-  using Wanted = std::function<void(const Credentials& credentials, const std::string& trouble)>;
+  using Wanted = std::function<void(const Credentials& credentials, const std::string& error)>;
 
   // All outlive it.
   AccessKeeper(Workers& workers, Programs& programs, Options options);
@@ -62,7 +62,7 @@ class AccessKeeper {
   // The same object for as long as nothing has changed. nullptr: not known yet.
   const Credentials& credentials() const { return credentials_; }
   // Why they could not be read when that was last tried; empty: they could.
-  const std::string& trouble() const { return trouble_; }
+  const std::string& error() const { return error_; }
 
  private:
   using Clock = EventLoop::Clock;
@@ -72,7 +72,7 @@ class AccessKeeper {
   void on_found(std::variant<ApiAccess, std::string> found);
   void run_plugin();
   void on_plugin(const Ending& ending);
-  void finish(std::string trouble);
+  void finish(std::string error);
 
   Workers& workers_;
   Options options_;
@@ -85,7 +85,7 @@ class AccessKeeper {
   std::optional<ApiAccess> found_;  // as the files have it, before the plugin
   Credentials credentials_;
   std::optional<std::chrono::system_clock::time_point> expires_;  // what the plugin gave
-  std::string trouble_;
+  std::string error_;
   std::optional<Subprocess> plugin_;
   Lifetime lifetime_;
 };

@@ -61,7 +61,7 @@ std::string url_encoded(std::string_view text) {
 
 std::variant<Json, std::string> parse_api_json(std::string_view text) {
   JsonPart part = parse_api_part(text, {}, std::numeric_limits<std::size_t>::max());
-  if (!part.trouble.empty()) return std::move(part.trouble);
+  if (!part.error.empty()) return std::move(part.error);
   return std::move(part.value);
 }
 

@@ -56,13 +56,13 @@ struct ApiAnswer {
   std::string body;
   // Why it is no success, as a sentence that fits into a line; empty: 2xx. With what the server says, cut and
   // printable.
-  std::string trouble;
+  std::string error;
   std::optional<std::chrono::seconds> retry_after;
   // No server is behind the address: nobody listens, or a balancer has hung up on our hello. To ask again
   // soon costs nobody anything.
   bool nobody = false;
 
-  bool ok() const { return code >= 200 && code < 300 && trouble.empty(); }
+  bool ok() const { return code >= 200 && code < 300 && error.empty(); }
 };
 
 // As it stands in a path or in the value of a query: what is not a letter, a digit or one of -._~ as %XX.

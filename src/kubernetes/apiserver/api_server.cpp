@@ -82,8 +82,8 @@ ApiClient::ApiClient(EventLoop& loop, Workers& workers, Programs& programs, Log&
 }
 
 void ApiClient::prepare(bool anew, Ready ready) {
-  open_curl([this, anew, ready = std::move(ready)](const std::string& trouble) {
-    if (!trouble.empty()) return ready(trouble);
+  open_curl([this, anew, ready = std::move(ready)](const std::string& error) {
+    if (!error.empty()) return ready(error);
     keeper_.want(anew, lifetime_.bound([this, ready](const AccessKeeper::Credentials& credentials,
                                                      const std::string& why_none) {
       on_credentials(credentials, why_none, ready);
@@ -100,7 +100,7 @@ void ApiClient::open_curl(Ready ready) {
                std::move(ready));
 }
 
-void ApiClient::on_credentials(const AccessKeeper::Credentials& credentials, const std::string& trouble,
+void ApiClient::on_credentials(const AccessKeeper::Credentials& credentials, const std::string& error,
                                const Ready& ready) {
   name_node();
   if (credentials) {
@@ -109,7 +109,7 @@ void ApiClient::on_credentials(const AccessKeeper::Credentials& credentials, con
         log_.warn("the connection to the API server is not secure", {{"why", warning}});
     }
   }
-  if (!trouble.empty()) return ready(trouble);
+  if (!error.empty()) return ready(error);
   if (!is_node_name(node_)) {
     return ready("this node cannot be called " + quote(node_) +
                  ": names of nodes have small letters, digits, '-' and '.'; write `apiServer: {node: NAME}`");
@@ -147,24 +147,24 @@ std::shared_ptr<CurlTransport> ApiClient::transport(bool alone) {
 void ApiClient::record_answer(const ApiAnswer& answer) {
   const bool answered = answer.code != 0 && answer.code != ApiAnswer::kUnauthorized;
   if (answer.code != 0) heard_ = EventLoop::Clock::now();
-  const bool was_well = trouble_.empty();
-  trouble_ = answered ? std::string() : answer.trouble;
+  const bool was_well = error_.empty();
+  error_ = answered ? std::string() : answer.error;
   if (answered) {
     if (!was_well || !told_) log_.info("API server answers", {{"server", server()}, {"node", node_}});
   } else if (was_well) {
-    log_.warn("cannot reach the API server: retrying", {{"server", server()}, {"why", answer.trouble}});
+    log_.warn("cannot reach the API server: retrying", {{"server", server()}, {"why", answer.error}});
   }
   told_ = true;
 }
 
 ApiClientState ApiClient::state() const {
-  ApiClientState state{.node = node_, .heard = heard_, .trouble = trouble_};
+  ApiClientState state{.node = node_, .heard = heard_, .error = error_};
   if (const auto& credentials = keeper_.credentials()) {
     state.server = credentials->server;
     state.identity = credentials->source;
     state.warnings = credentials->warnings;
   }
-  if (!keeper_.trouble().empty() && state.trouble.empty()) state.warnings.push_back(keeper_.trouble());
+  if (!keeper_.error().empty() && state.error.empty()) state.warnings.push_back(keeper_.error());
   state.watches = tally_->read().watches;
   return state;
 }
@@ -178,7 +178,7 @@ class ApiClient::Call final : public ApiCall {
         hooks_(std::move(hooks)),
         streams_(streams),
         deadline_(client.loop_,
-                  [this] { end({.trouble = "no answer within " + duration_text(request_.deadline)}); }),
+                  [this] { end({.error = "no answer within " + duration_text(request_.deadline)}); }),
         later_(client.loop_, [this] { notify(); }) {
     if (const auto* const fixed = std::get_if<std::string>(&request_.path)) path_ = *fixed;
     if (!alone()) ++client_.requests_;
@@ -202,11 +202,11 @@ class ApiClient::Call final : public ApiCall {
   bool alone() const { return request_.verb == ApiVerb::kWatch; }
 
   void prepare(bool anew) {
-    client_.prepare(anew, lifetime_.bound([this](const std::string& trouble) {
-      if (trouble.empty())
+    client_.prepare(anew, lifetime_.bound([this](const std::string& error) {
+      if (error.empty())
         begin();
       else
-        end({.trouble = trouble});
+        end({.error = error});
     }));
   }
 
@@ -224,8 +224,8 @@ class ApiClient::Call final : public ApiCall {
           CurlTransfer::Hooks{.began = [this](int code) { on_began(code); },
                               .bytes = [this](std::string_view bytes) { on_bytes(bytes); },
                               .ended = [this](ApiAnswer answer) { on_ended(std::move(answer)); }});
-    } catch (const std::exception& error) {
-      end({.trouble = error.what()});
+    } catch (const std::exception& exception) {
+      end({.error = exception.what()});
     }
   }
 
@@ -247,23 +247,23 @@ class ApiClient::Call final : public ApiCall {
     }
     if (body_.size() + bytes.size() > request_.most_answer) {
       return end({.code = code_,
-                  .trouble = "its answer has more than " + std::to_string(request_.most_answer) + " bytes"});
+                  .error = "its answer has more than " + std::to_string(request_.most_answer) + " bytes"});
     }
     body_ += bytes;
   }
 
   void on_ended(ApiAnswer answer) {
     transfer_.reset();
-    if (answer.code == ApiAnswer::kUnauthorized && answer.trouble.empty() && !std::exchange(again_, true)) {
+    if (answer.code == ApiAnswer::kUnauthorized && answer.error.empty() && !std::exchange(again_, true)) {
       client_.tally_->add(word_of(request_.verb), answer.code);
       body_.clear();
       return prepare(true);
     }
-    if (!answer.trouble.empty()) {
+    if (!answer.error.empty()) {
       answer.code = 0;  // half of an answer is none
     } else {
       answer.body = std::exchange(body_, {});
-      if (!answer.ok()) answer.trouble = refusal_text(answer.code, answer.body);
+      if (!answer.ok()) answer.error = refusal_text(answer.code, answer.body);
     }
     end(std::move(answer));
   }
@@ -279,11 +279,11 @@ class ApiClient::Call final : public ApiCall {
 
   void notify() {
     ApiAnswer answer = std::move(answer_);
-    if (!answer.trouble.empty()) {
+    if (!answer.error.empty()) {
       std::string server = client_.server();
       if (!server.empty()) server = " (" + server + ')';
-      answer.trouble = "the API server" + server + " was asked " + wanted_text(request_.verb, path_) + ": " +
-                       answer.trouble;
+      answer.error =
+          "the API server" + server + " was asked " + wanted_text(request_.verb, path_) + ": " + answer.error;
     }
     if (!began_) {
       client_.tally_->add(word_of(request_.verb), answer.code);

@@ -44,7 +44,7 @@ struct ApiClientState {
   std::string identity;  // where the credentials are from: "/etc/kubernetes/kubelet.conf"
   std::string node;
   std::optional<EventLoop::Clock::time_point> heard;  // its last answer
-  std::string trouble;                // why it cannot be asked now; empty: it can, or nobody has
+  std::string error;                  // why it cannot be asked now; empty: it can, or nobody has
   std::vector<std::string> warnings;  // of the credentials: "insecure-skip-tls-verify"
   std::vector<ApiTally::Watched> watches;
 };
@@ -99,13 +99,13 @@ class ApiClient {
  private:
   friend class ApiWatch;
   class Call;
-  using Ready = std::function<void(const std::string& trouble)>;
+  using Ready = std::function<void(const std::string& error)>;
 
-  // When the library is open, the credentials are known and the server's host is resolved; trouble says why
+  // When the library is open, the credentials are known and the server's host is resolved; error says why
   // not.
   void prepare(bool anew, Ready ready);
   void open_curl(Ready ready);
-  void on_credentials(const AccessKeeper::Credentials& credentials, const std::string& trouble,
+  void on_credentials(const AccessKeeper::Credentials& credentials, const std::string& error,
                       const Ready& ready);
   void name_node();
   // Of a request, or of a stream alone. prepare() has called. Throws std::runtime_error.
@@ -128,7 +128,7 @@ class ApiClient {
   std::size_t requests_ = 0;                  // that are under way
   Timer idle_;
   std::optional<EventLoop::Clock::time_point> heard_;
-  std::string trouble_;
+  std::string error_;
   bool told_ = false;  // how it is, to the log
   std::set<std::string> told_warnings_;
   Lifetime lifetime_;

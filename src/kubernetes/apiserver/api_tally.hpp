@@ -28,7 +28,7 @@ class ApiTally {
     bool listed = false;                     // its objects are known
     std::uint64_t objects = 0;               // that match, as far as it is known
     std::optional<Clock::time_point> heard;  // the last word of the server about it; nullopt: none yet
-    std::string trouble;                     // empty: it goes well
+    std::string error;                       // empty: it goes well
   };
   struct Reading {
     std::vector<Requests> requests;

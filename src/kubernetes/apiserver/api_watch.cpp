@@ -25,14 +25,13 @@ std::variant<WatchEvent, std::string> watch_event_of(JsonPart line) {
                                           {"BOOKMARK", Type::kBookmark},
                                           {"ERROR", Type::kError}};
   const Json& json = line.value;
-  if (!line.trouble.empty() && json["object"]["metadata"]["name"].text().empty())
-    return "an event of the watch cannot be read: " + line.trouble;
+  if (!line.error.empty() && json["object"]["metadata"]["name"].text().empty())
+    return "an event of the watch cannot be read: " + line.error;
   const std::string& word = json["type"].text();
   const auto type = value_of(kTypes, word);
   if (!type) return "an event of the watch is of the type " + quote(word);
   if (json["object"].object().empty()) return "an event of the watch has no object";
-  WatchEvent event{
-      .type = *type, .object = std::move(line.value["object"]), .trouble = std::move(line.trouble)};
+  WatchEvent event{.type = *type, .object = std::move(line.value["object"]), .error = std::move(line.error)};
   const Json& object = event.object;
   event.resource_version = object["metadata"]["resourceVersion"].text();
   if (*type == Type::kError) {
@@ -54,7 +53,7 @@ ApiWatch::ApiWatch(ApiClient& client, ApiCollection collection, Hooks hooks)
                publish_state();
              }),
       silence_(client.loop(), [this] {
-        fail({.trouble = "the watch of " + collection_.path + " has said nothing for too long"});
+        fail({.error = "the watch of " + collection_.path + " has said nothing for too long"});
       }) {
   number_ = client_.tally().watch(0, {.collection = collection_.path});
   next_.arm(std::chrono::milliseconds(0));
@@ -76,8 +75,8 @@ void ApiWatch::list(const std::string& continue_token) {
     pages_ = 0;
   }
   if (++pages_ > kMostPages) {
-    return fail({.trouble = "the list of " + collection_.path + " has more than " +
-                            std::to_string(kMostPages) + " pages"});
+    return fail({.error = "the list of " + collection_.path + " has more than " + std::to_string(kMostPages) +
+                          " pages"});
   }
   std::string query = "limit=" + std::to_string(kPage);
   if (!continue_token.empty()) query += "&continue=" + url_encoded(continue_token);
@@ -91,10 +90,10 @@ void ApiWatch::list(const std::string& continue_token) {
 
 void ApiWatch::on_objects(std::vector<JsonPart> objects) {
   for (JsonPart& object : objects) {
-    if (object.trouble.empty() && bytes_ + object.bytes > kMostKept)
-      object.trouble = "the objects before it take " + std::to_string(kMostKept) + " bytes";
-    if (!object.trouble.empty()) {
-      leave_out(object.value, object.trouble);
+    if (object.error.empty() && bytes_ + object.bytes > kMostKept)
+      object.error = "the objects before it take " + std::to_string(kMostKept) + " bytes";
+    if (!object.error.empty()) {
+      leave_out(object.value, object.error);
       continue;
     }
     bytes_ += object.bytes;
@@ -106,7 +105,7 @@ void ApiWatch::on_page(const ApiAnswer& answer, const Json& page) {
   if (!answer.ok()) return fail(answer);
   const std::string& version = page["metadata"]["resourceVersion"].text();
   const std::string& more = page["metadata"]["continue"].text();
-  if (version.empty()) return fail({.trouble = "what came is no list: it has no resourceVersion"});
+  if (version.empty()) return fail({.error = "what came is no list: it has no resourceVersion"});
   reflector_.page(version, more, EventLoop::Clock::now());
   next_.arm(std::chrono::milliseconds(0));
   const bool is_last = more.empty();
@@ -152,20 +151,20 @@ void ApiWatch::on_line(JsonPart line) {
   auto parsed = watch_event_of(std::move(line));
   if (auto* const why = std::get_if<std::string>(&parsed)) {
     reflector_.relist();
-    return fail({.trouble = std::move(*why)});
+    return fail({.error = std::move(*why)});
   }
   WatchEvent& event = std::get<WatchEvent>(parsed);
   using Type = WatchEvent::Type;
   if (event.type == Type::kError) {
     return fail({.code = event.code,
-                 .trouble = "the watch of " + collection_.path + " has ended: " + printable(event.message)});
+                 .error = "the watch of " + collection_.path + " has ended: " + printable(event.message)});
   }
   reflector_.event(event.resource_version, EventLoop::Clock::now());
   if (event.type == Type::kAdded) ++count_;
   if (event.type == Type::kDeleted && count_ > 0) --count_;
   // An object that has become too large counts as gone: its former fields are outdated.
-  const bool is_left_out = !event.trouble.empty() && event.type != Type::kDeleted;
-  if (is_left_out) leave_out(event.object, event.trouble);
+  const bool is_left_out = !event.error.empty() && event.type != Type::kDeleted;
+  if (is_left_out) leave_out(event.object, event.error);
   const auto hook = is_left_out || event.type == Type::kDeleted ? hooks_.gone : hooks_.changed;
   if (event.type != Type::kBookmark) hook(std::move(event.object));
 }
@@ -209,11 +208,11 @@ void ApiWatch::publish_state() {
                                   .listed = told_list_,
                                   .objects = count_,
                                   .heard = reflector_.heard(),
-                                  .trouble = reflector_.trouble()});
-  if (told_trouble_ == reflector_.trouble()) return;
-  told_trouble_ = reflector_.trouble();
-  const auto hook = hooks_.trouble;
-  hook(told_trouble_);
+                                  .error = reflector_.error()});
+  if (told_error_ == reflector_.error()) return;
+  told_error_ = reflector_.error();
+  const auto hook = hooks_.error;
+  hook(told_error_);
 }
 
 }  // namespace plughost

@@ -26,7 +26,7 @@ struct WatchEvent {
   std::string resource_version;  // of the object
   int code = 0;                  // of kError: as HTTP's
   std::string message;           // likewise
-  std::string trouble;           // why the object is not whole; it has a name
+  std::string error;             // why the object is not whole; it has a name
 };
 
 // Returns the event in a line of a watch, or a sentence that says why the line has none.
@@ -50,7 +50,7 @@ class ApiWatch {
         listed;                                // all that there are: what was known before is void
     std::function<void(Json object)> changed;  // it is new, or another
     std::function<void(Json object)> gone;     // as it was last
-    std::function<void(const std::string& sentence)> trouble;  // what is known grows old; empty: that is over
+    std::function<void(const std::string& sentence)> error;  // what is known grows old; empty: that is over
   };
 
   // client must outlive the watch.
@@ -86,7 +86,7 @@ class ApiWatch {
   std::set<std::string> left_out_;  // the objects that the log names
   bool told_list_ = false;
   std::uint64_t count_ = 0;
-  std::string told_trouble_;
+  std::string told_error_;
   std::unique_ptr<ObjectStream> stream_;
   Timer next_;
   Timer lived_;

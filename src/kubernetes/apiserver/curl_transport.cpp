@@ -135,7 +135,7 @@ void CurlTransport::act(int socket, int events) {
 }
 
 void CurlTransport::break_down(const std::string& why) {
-  for (const auto& [number, transfer] : transfers_) transfer->end({.trouble = why});
+  for (const auto& [number, transfer] : transfers_) transfer->end({.error = why});
 }
 
 void CurlTransport::deliver() {
@@ -209,8 +209,8 @@ CurlTransfer::CurlTransfer(std::shared_ptr<CurlTransport> transport, CurlRequest
     if (const CURLMcode code = curl_.multi_add_handle(transport_->multi_, easy_); code != CURLM_OK)
       throw std::runtime_error(std::string("libcurl: ") + curl_.multi_strerror(code));
     added_ = true;
-  } catch (const std::exception& error) {
-    end({.trouble = error.what()});
+  } catch (const std::exception& exception) {
+    end({.error = exception.what()});
     transport_->deliver_.arm(std::chrono::milliseconds(0));
   }
 }
@@ -337,13 +337,13 @@ void CurlTransfer::on_done(CURLcode result) {
   ApiAnswer ending{.code = static_cast<int>(code), .retry_after = retry_after_};
   if (result != CURLE_OK) {
     const std::string said = printable(error_.c_str());
-    ending.trouble = said.empty() ? curl_.easy_strerror(result) : said;
+    ending.error = said.empty() ? curl_.easy_strerror(result) : said;
     long number = 0;
     curl_.easy_getinfo(easy_, CURLINFO_OS_ERRNO, &number);
     ending.nobody =
         (result == CURLE_COULDNT_CONNECT && number == ECONNREFUSED) || result == CURLE_SSL_CONNECT_ERROR;
     if (result == CURLE_COULDNT_CONNECT && number != 0)
-      ending.trouble += ": " + std::generic_category().message(static_cast<int>(number));
+      ending.error += ": " + std::generic_category().message(static_cast<int>(number));
   }
   end(std::move(ending));
 }

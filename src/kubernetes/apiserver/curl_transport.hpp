@@ -101,7 +101,7 @@ class CurlTransfer {
   struct Hooks {
     std::function<void(int code)> began;  // the head of the answer is there
     std::function<void(std::string_view bytes)> bytes;
-    // Without its body. trouble: why the answer is missing or is not whole.
+    // Without its body. error: why the answer is missing or is not whole.
     std::function<void(ApiAnswer answer)> ended;
   };
 

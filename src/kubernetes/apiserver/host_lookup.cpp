@@ -64,8 +64,8 @@ void HostLookup::want(const ApiAccess& access, Ready ready) {
            },
            "resolving the host name " + quote(parts.host) + " takes longer than " +
                duration_text(options_.deadline) + ": the name servers of this node do not answer",
-           [this, ready = std::move(ready)](const std::string& trouble) {
-             ready(entry_.empty() ? trouble : std::string());
+           [this, ready = std::move(ready)](const std::string& error) {
+             ready(entry_.empty() ? error : std::string());
            });
 }
 

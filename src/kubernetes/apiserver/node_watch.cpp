@@ -40,8 +40,8 @@ std::unique_ptr<Subscription> NodeWatch::follow(std::function<void()> changed) {
   return subscription;
 }
 
-std::string NodeWatch::trouble() const {
-  if (!watch_trouble_.empty() || !missing_) return watch_trouble_;
+std::string NodeWatch::error() const {
+  if (!watch_error_.empty() || !missing_) return watch_error_;
   return "the API server has no Node of our name";
 }
 
@@ -61,9 +61,9 @@ void NodeWatch::begin() {
                           },
                       .changed = [this](const Json& node) { update(node_object_of(node)); },
                       .gone = [this](const Json&) { update(std::nullopt); },
-                      .trouble =
+                      .error =
                           [this](const std::string& sentence) {
-                            if (std::exchange(watch_trouble_, sentence) != sentence) notify();
+                            if (std::exchange(watch_error_, sentence) != sentence) notify();
                           }});
 }
 
@@ -71,7 +71,7 @@ void NodeWatch::forget() {
   watch_.reset();
   node_.reset();
   missing_ = false;
-  watch_trouble_.clear();
+  watch_error_.clear();
 }
 
 void NodeWatch::update(std::optional<NodeObject> node) {

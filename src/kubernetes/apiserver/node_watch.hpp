@@ -32,14 +32,14 @@ class NodeWatch {
   explicit NodeWatch(ApiServer& server);
   NodeWatch& operator=(NodeWatch&&) = delete;
 
-  // It is watched while somebody follows: changed comes when node() or trouble() may say something else,
+  // It is watched while somebody follows: changed comes when node() or error() may say something else,
   // never from within.
   std::unique_ptr<Subscription> follow(std::function<void()> changed);
 
   // As it was last; nullptr: it is not known, or is not there.
   const NodeObject* node() const { return node_ ? &*node_ : nullptr; }
   // Why node() is not known, or grows old; empty: all is well, or the first answer is not there yet.
-  std::string trouble() const;
+  std::string error() const;
 
  private:
   void begin();
@@ -50,7 +50,7 @@ class NodeWatch {
   ApiServer& server_;
   std::optional<NodeObject> node_;
   bool missing_ = false;  // there is none
-  std::string watch_trouble_;
+  std::string watch_error_;
   Subscribers followers_;
   Subscription user_;
   std::unique_ptr<ApiWatch> watch_;

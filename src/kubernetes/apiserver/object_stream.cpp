@@ -41,7 +41,7 @@ struct ObjectStream::Reader {
   void read(std::string_view bytes) {
     splitter.feed(bytes, [this](const JsonSplitter::Piece& piece) {
       JsonPart part = parse_api_part(piece.text, kept, most_kept);
-      if (!piece.whole) part.trouble = "it has more than " + std::to_string(kMostText) + " bytes";
+      if (!piece.whole) part.error = "it has more than " + std::to_string(kMostText) + " bytes";
       objects.push_back(std::move(part));
     });
   }
@@ -85,7 +85,7 @@ void ObjectStream::on_bytes(std::string_view bytes) {
   client_.workers().run([reader = reader_, text = std::string(bytes)] { reader->read(text); }, on_read,
                         kReadDeadline, lifetime_.bound([this] {
                           lifetime_.renew();
-                          on_end({.trouble = "reading what the API server sent takes too long"});
+                          on_end({.error = "reading what the API server sent takes too long"});
                         }));
 }
 
@@ -101,9 +101,8 @@ void ObjectStream::on_end(ApiAnswer answer) {
     JsonPart part = parse_api_part(rest.text, {}, JsonSplitter::kBeginning * sizeof(Json::Member));
     list = std::move(part.value);
     if (!rest.whole)
-      part.trouble =
-          "it has more than " + std::to_string(JsonSplitter::kBeginning) + " bytes beside its items";
-    if (!part.trouble.empty()) answer.trouble = "the list cannot be read: " + part.trouble;
+      part.error = "it has more than " + std::to_string(JsonSplitter::kBeginning) + " bytes beside its items";
+    if (!part.error.empty()) answer.error = "the list cannot be read: " + part.error;
   }
   const auto hook = hooks_.ended;
   hook(answer, list);

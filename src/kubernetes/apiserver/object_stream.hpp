@@ -38,7 +38,7 @@ class ObjectStream {
   struct Hooks {
     std::function<void()> began;
     // In their order: a list's objects, or a watch's events. Each has `metadata.name`, `metadata.namespace`,
-    // `metadata.resourceVersion` and the collection's fields, unless JsonPart::trouble says why it is not
+    // `metadata.resourceVersion` and the collection's fields, unless JsonPart::error says why it is not
     // whole.
     std::function<void(std::vector<JsonPart> objects)> objects;
     // list: what else a list has; null for a watch and a failure.

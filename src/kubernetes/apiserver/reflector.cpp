@@ -124,16 +124,16 @@ void Reflector::pause(const ApiAnswer& fault, Time now) {
 void Reflector::record_fault(const ApiAnswer& fault, Time now) {
   if (fault.code != ApiAnswer::kForbidden) {
     forbidden_since_.reset();
-    trouble_ = fault.trouble;
+    error_ = fault.error;
     return;
   }
   if (!forbidden_since_) forbidden_since_ = now;
-  if (now - *forbidden_since_ >= kForbiddenMayPass) trouble_ = fault.trouble;
+  if (now - *forbidden_since_ >= kForbiddenMayPass) error_ = fault.error;
 }
 
 void Reflector::well() {
   forbidden_since_.reset();
-  trouble_.clear();
+  error_.clear();
 }
 
 }  // namespace plughost

@@ -71,7 +71,7 @@ class Reflector {
   // All objects are known, as of some time.
   bool listed() const { return listed_; }
   // What is to be said of it; empty: nothing.
-  const std::string& trouble() const { return trouble_; }
+  const std::string& error() const { return error_; }
   // The last word of the server about the collection.
   std::optional<Time> heard() const { return heard_; }
   // While a watch is under way: it has failed if nothing comes until then. nullopt: none is.
@@ -101,7 +101,7 @@ class Reflector {
   bool brief_ = false;            // the last watch failed before it had lived
   std::optional<Time> forbidden_since_;
   std::optional<Time> heard_;
-  std::string trouble_;
+  std::string error_;
 };
 
 }  // namespace plughost

@@ -17,8 +17,8 @@ namespace plughost {
 template <typename Value>
 class SharedJob {
  public:
-  using Result = std::variant<Value, std::string>;                // or why there is no value, as a sentence
-  using Ready = std::function<void(const std::string& trouble)>;  // empty: there is a value
+  using Result = std::variant<Value, std::string>;              // or why there is no value, as a sentence
+  using Ready = std::function<void(const std::string& error)>;  // empty: there is a value
 
   // workers must outlive it. A job that takes longer than deadline stalls.
   SharedJob(Workers& workers, std::chrono::milliseconds deadline) : workers_(workers), deadline_(deadline) {}
@@ -46,16 +46,16 @@ class SharedJob {
                  lifetime_.bound(overdue));
   }
 
-  // Ignores the result of the job that runs. Its callers get `trouble`.
-  void abandon(const std::string& trouble) {
+  // Ignores the result of the job that runs. Its callers get `error`.
+  void abandon(const std::string& error) {
     lifetime_.renew();
     running_ = stalls_ = false;
-    end(trouble);
+    end(error);
   }
 
  private:
-  void end(const std::string& trouble) {
-    for (const Ready& each : std::exchange(waiting_, {})) each(trouble);
+  void end(const std::string& error) {
+    for (const Ready& each : std::exchange(waiting_, {})) each(error);
   }
 
   Workers& workers_;

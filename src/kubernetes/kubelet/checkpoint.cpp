@@ -70,8 +70,8 @@ Checkpoint Checkpoint::parse(std::string_view text) {
       }
     }
     return checkpoint;
-  } catch (const json::exception& error) {
-    throw std::runtime_error(std::string("this is not a kubelet's checkpoint: ") + error.what());
+  } catch (const json::exception& exception) {
+    throw std::runtime_error(std::string("this is not a kubelet's checkpoint: ") + exception.what());
   }
 }
 
@@ -170,12 +170,12 @@ void CheckpointReader::finish(const Outcome& outcome) {
     waiting_ = std::move(next_);
   next_.clear();
   for (const Done& each : done) each(told);
-  const std::string trouble = told.checkpoint ? "" : told.why;
-  if (std::exchange(told_why_, trouble) != trouble && !trouble.empty())
+  const std::string error = told.checkpoint ? "" : told.why;
+  if (std::exchange(told_why_, error) != error && !error.empty())
     log_.warn(
         "cannot read the kubelet's checkpoint: a device that a pod has from another plugin may be given "
         "twice",
-        {{"file", file_.string()}, {"why", trouble}});
+        {{"file", file_.string()}, {"why", error}});
   if (!std::exchange(told_no_pods_, !outcome.why_no_pods.empty()) && told_no_pods_)
     log_.warn(
         "cannot read the kubelet's directory of pods: devices stay reserved after their pod has ended, until "

@@ -62,13 +62,13 @@ void Endpoint::listen_again() {
   listener_.emplace(
       loop_, socket_,
       [this](UniqueFd connection, const ucred& peer) { on_connection(std::move(connection), peer); },
-      [this](const std::string& what) { owner_.on_connection_trouble(what); });
+      [this](const std::string& what) { owner_.on_connection_error(what); });
 }
 
 void Endpoint::on_connection(UniqueFd connection, const ucred& peer) {
   if (peer.uid != 0 && peer.uid != ::geteuid()) {
-    owner_.on_connection_trouble("a connection of user " + std::to_string(peer.uid) +
-                                 " was turned away: only root and our own user may ask");
+    owner_.on_connection_error("a connection of user " + std::to_string(peer.uid) +
+                               " was turned away: only root and our own user may ask");
     return;
   }
   const int fd = connection.release();

@@ -61,7 +61,7 @@ class EndpointOwner {
  public:
   // Called once, from any thread: why a container cannot start; empty: it can. Where it is dropped, the start
   // fails, too.
-  using StartDone = std::function<void(std::string trouble)>;
+  using StartDone = std::function<void(std::string error)>;
   // Called once, from any thread: what a program adds to an allocation, or a whole one, or why there is none.
   // Where it is dropped, the allocation fails, too.
   using AllocationDone = std::function<void(std::variant<Allocation, std::string> outcome)>;
@@ -74,7 +74,7 @@ class EndpointOwner {
   // plugins_registry only: the kubelet does not take the resource.
   virtual void on_registry_refused(Caller by, const std::string& why) = 0;
   // A connection that was turned away or cannot be accepted, as a sentence.
-  virtual void on_connection_trouble(const std::string& what) = 0;
+  virtual void on_connection_error(const std::string& what) = 0;
   // An Allocate has its answer.
   virtual void on_allocated(const AnsweredAllocate& call) = 0;
   // A container is to get these devices, and the snapshot's spec has an assume: the whole answer is the

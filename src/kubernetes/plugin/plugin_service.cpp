@@ -190,9 +190,9 @@ void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
   // The loop calls this, and is not to free 48,000 ids.
   auto done = [this, call, ids = chosen ? std::vector<std::string>() : ids,
                chosen](const std::variant<Allocation, std::string>& said) {
-    if (const auto* trouble = std::get_if<std::string>(&said))
+    if (const auto* error = std::get_if<std::string>(&said))
       return end(*call, {grpc::StatusCode::FAILED_PRECONDITION,
-                         "resource " + call->snapshot->resource + ": " + *trouble});
+                         "resource " + call->snapshot->resource + ": " + *error});
     const Allocation& allocation = std::get<Allocation>(said);
     v1beta1::ContainerAllocateResponse& response = *call->response->add_container_responses();
     const grpc::Status status =
@@ -231,11 +231,11 @@ grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerC
   if (!snapshot->spec->pre_start && !snapshot->spec->assume) return finish(context, grpc::Status::OK);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const auto call = std::make_shared<PendingCall>(reactor, dropped(snapshot->resource));
-  auto done = [call, calls = resource_.calls, resource = snapshot->resource](const std::string& trouble) {
-    (trouble.empty() ? calls->started : calls->start_refused).add();
-    call->answer(trouble.empty() ? grpc::Status::OK
-                                 : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
-                                                "resource " + resource + ": " + trouble));
+  auto done = [call, calls = resource_.calls, resource = snapshot->resource](const std::string& error) {
+    (error.empty() ? calls->started : calls->start_refused).add();
+    call->answer(error.empty() ? grpc::Status::OK
+                               : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
+                                              "resource " + resource + ": " + error));
   };
   const std::vector<std::string> ids(request->devices_ids().begin(), request->devices_ids().end());
   if (snapshot->spec->assume)

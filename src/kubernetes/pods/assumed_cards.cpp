@@ -84,7 +84,7 @@ void PodMarks::on_answer(const ApiAnswer& answer) {
                                                   answer.retry_after.value_or(std::chrono::seconds(0))));
   if (!std::exchange(failing_, true))
     log_.warn("cannot write a pod annotation: retrying",
-              {{"pod", printable(mark.pod)}, {"what", mark.annotation}, {"why", answer.trouble}});
+              {{"pod", printable(mark.pod)}, {"what", mark.annotation}, {"why", answer.error}});
   waiting_.push_back(std::move(mark));
 }
 

@@ -21,12 +21,12 @@ void Assuming::read_checkpoint(
 }
 
 void Assuming::specify(const std::string& name, std::string text,
-                       std::function<void(const std::string& trouble)> done) {
+                       std::function<void(const std::string& error)> done) {
   specified_[name] = Clock::time_point::max();  // while it is being written
   context_.write_late(name, std::move(text),
-                      lifetime_.bound([this, name, done = std::move(done)](const std::string& trouble) {
+                      lifetime_.bound([this, name, done = std::move(done)](const std::string& error) {
                         specified_[name] = Clock::now();
-                        done(trouble);
+                        done(error);
                       }));
 }
 

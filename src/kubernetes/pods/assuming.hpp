@@ -33,7 +33,7 @@ class Assuming {
     std::function<CheckpointReader&()> checkpoint;  // the present one
     // See CdiWriter.
     std::function<void(std::string name, std::string text,
-                       std::function<void(const std::string& trouble)> done)>
+                       std::function<void(const std::string& error)> done)>
         write_late;
     std::function<void(std::set<std::string> names)> keep_late;
   };
@@ -52,8 +52,7 @@ class Assuming {
   void read_checkpoint(std::function<void(const std::shared_ptr<const Checkpoint>& checkpoint)> done);
 
   // What a late name stands for, before done: it says why not; empty: it is written.
-  void specify(const std::string& name, std::string text,
-               std::function<void(const std::string& trouble)> done);
+  void specify(const std::string& name, std::string text, std::function<void(const std::string& error)> done);
   // Pods have changed: the specifications of those that the kubelet's checkpoint has no more are to go.
   void tidy_later();
 

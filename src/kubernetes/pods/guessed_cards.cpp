@@ -57,7 +57,7 @@ class GuessedCards final : public AssumedCards {
   std::chrono::milliseconds patience_of(const ResourceSnapshot& snapshot) const;
   // Has the ask been answered, well or not?
   bool try_to_answer(Ask& ask);
-  void answer_without_pod(Ask& ask, const std::string& trouble);
+  void answer_without_pod(Ask& ask, const std::string& error);
   void settle_later();
   // Marks the pods that hold their units by the checkpoint, and makes a pod a candidate again whose units
   // another pod holds, or none that was guessed until `old`.
@@ -106,7 +106,7 @@ void GuessedCards::look_for_pod(const std::shared_ptr<Ask>& ask) {
   const auto patience = patience_of(*ask->snapshot) - spent;
   pods_.until(
       "", [this, ask] { return try_to_answer(*ask); },
-      [this, ask](const std::string& trouble) { answer_without_pod(*ask, trouble); },
+      [this, ask](const std::string& error) { answer_without_pod(*ask, error); },
       std::max(patience, std::chrono::milliseconds(0)));
 }
 
@@ -128,9 +128,9 @@ bool GuessedCards::try_to_answer(Ask& ask) {
   const PodMatch& it = std::get<PodMatch>(found);
   const AskingPod& pod = *it.pod;
   const auto card = card_of(terms_, pod, ask.snapshot->inventory);
-  if (const auto* const trouble = std::get_if<std::string>(&card)) {
+  if (const auto* const error = std::get_if<std::string>(&card)) {
     // The pod that is meant may not be shown yet.
-    ask.why = *trouble;
+    ask.why = *error;
     ask.refused = true;
     return false;
   }
@@ -150,13 +150,13 @@ bool GuessedCards::try_to_answer(Ask& ask) {
   return true;
 }
 
-void GuessedCards::answer_without_pod(Ask& ask, const std::string& trouble) {
+void GuessedCards::answer_without_pod(Ask& ask, const std::string& error) {
   std::string why = ask.why;
   if (ask.refused) return ask.done(why);
   if (why.empty())
-    why = "nobody tells which pods this node has: " + trouble;
-  else if (!trouble.empty())
-    why += "; and what is known may be old: " + trouble;
+    why = "nobody tells which pods this node has: " + error;
+  else if (!error.empty())
+    why += "; and what is known may be old: " + error;
   ask.done(plughost::answer_without_pod(*ask.snapshot, ask.ids.count, why, without_isolation()));
 }
 
@@ -171,7 +171,7 @@ void GuessedCards::prepare_start(std::shared_ptr<const ResourceSnapshot> snapsho
         const std::vector<HeldUnits> held = held_units(*checkpoint, resource_);
         settle(held, EventLoop::Clock::now() - kUnsettled);
         const auto holder = holder_of(held, ids);
-        if (const auto* const trouble = std::get_if<std::string>(&holder)) return done(*trouble);
+        if (const auto* const error = std::get_if<std::string>(&holder)) return done(*error);
         const HeldUnits& its = *std::get<const HeldUnits*>(holder);
         // Containers of one pod may hold the same ids, one after the other. PreStartContainer names none of
         // them.
@@ -204,9 +204,9 @@ void GuessedCards::check_card(const ResourceSnapshot& snapshot, const std::strin
   };
   // What is known of the pod's card does not change: nobody has to be asked for it.
   if (decide()) return;
-  pods_.until(uid, decide, [uid, done](const std::string& trouble) {
+  pods_.until(uid, decide, [uid, done](const std::string& error) {
     const std::string why = "no pod on this node has the UID " + uid + ", as far as is known";
-    done(trouble.empty() ? why : why + ": " + trouble);
+    done(error.empty() ? why : why + ": " + error);
   });
 }
 

@@ -65,7 +65,7 @@ void LateCards::prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot, 
         const auto start = std::make_shared<const Start>(Start{
             .snapshot = snapshot, .ids = ids, .held = held_units(*checkpoint, resource_), .done = done});
         const auto holder = holder_of(start->held, ids);
-        if (const auto* const trouble = std::get_if<std::string>(&holder)) return done(*trouble);
+        if (const auto* const error = std::get_if<std::string>(&holder)) return done(*error);
         find_pod(start, std::get<const HeldUnits*>(holder)->pod_uid);
       }));
 }
@@ -79,26 +79,26 @@ void LateCards::find_pod(const std::shared_ptr<const Start>& start, const std::s
         specify(start, *pod);
         return true;
       },
-      [this, start, uid](const std::string& trouble) {
+      [this, start, uid](const std::string& error) {
         const AskingPod* const pod = pods_.book().find(uid);
         const std::string why = pod ? std::get<std::string>(card_of(terms_, *pod, start->snapshot->inventory))
                                     : "no pod on this node has the UID " + uid + ", as far as is known";
-        start->done(trouble.empty() ? why : why + ", and what is known may be old: " + trouble);
+        start->done(error.empty() ? why : why + ", and what is known may be old: " + error);
       });
 }
 
 void LateCards::specify(const std::shared_ptr<const Start>& start, const AskingPod& pod) {
   const auto card = card_of(terms_, pod, start->snapshot->inventory);
-  if (const auto* const trouble = std::get_if<std::string>(&card)) return start->done(*trouble);
+  if (const auto* const error = std::get_if<std::string>(&card)) return start->done(*error);
   const auto edits = late_edits(*start->snapshot, *std::get<const Device*>(card), start->ids.count, pod,
                                 without_isolation());
-  if (const auto* const trouble = std::get_if<std::string>(&edits)) return start->done(*trouble);
+  if (const auto* const error = std::get_if<std::string>(&edits)) return start->done(*error);
   const std::string device = late_device(start->ids);
   assuming_.specify(
       device, cdi_specification(resource_, device, std::get<CdiEdits>(edits), *std::get<const Device*>(card)),
-      lifetime_.bound([this, start](const std::string& trouble) {
-        start->done(trouble);
-        if (trouble.empty()) mark(start->held);
+      lifetime_.bound([this, start](const std::string& error) {
+        start->done(error);
+        if (error.empty()) mark(start->held);
       }));
 }
 

@@ -98,17 +98,17 @@ void PodSearch::on_change(bool anew) {
 
 void PodSearch::query(Waitings::iterator waiting) {
   waiting->question =
-      source_.query(waiting->uid, [this, waiting](const std::string& trouble) { on_told(waiting, trouble); });
+      source_.query(waiting->uid, [this, waiting](const std::string& error) { on_told(waiting, error); });
 }
 
 // If it was enough, nobody waits here any more.
-void PodSearch::on_told(Waitings::iterator waiting, const std::string& trouble) {
+void PodSearch::on_told(Waitings::iterator waiting, const std::string& error) {
   const auto question = std::move(waiting->question);
   const auto now = Clock::now();
   if (now < waiting->until) return waiting->next->arm_at(std::min(now + kAgain, waiting->until));
   const GiveUp give_up = std::move(waiting->give_up);
   waiting_.erase(waiting);
-  give_up(trouble);
+  give_up(error);
 }
 
 }  // namespace plughost

@@ -70,7 +70,7 @@ class PodSearch {
   // Has it what it wants? An answer is given then.
   using Attempt = std::function<bool()>;
   // Why what is known may be old; empty: it is not.
-  using GiveUp = std::function<void(const std::string& trouble)>;
+  using GiveUp = std::function<void(const std::string& error)>;
   // Of the pod with that UID, or of all that wait: calls attempt with what is known as soon as that can be
   // enough, until it says yes. When patience is over, and the pods have been asked for once more in vain,
   // give_up is told.
@@ -90,7 +90,7 @@ class PodSearch {
 
   void on_change(bool anew);
   void query(Waitings::iterator waiting);
-  void on_told(Waitings::iterator waiting, const std::string& trouble);
+  void on_told(Waitings::iterator waiting, const std::string& error);
 
   EventLoop& loop_;
   PodSource& source_;

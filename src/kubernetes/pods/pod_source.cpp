@@ -50,14 +50,14 @@ class PodList {
                  .ended =
                      [this](const ApiAnswer& answer, const Json&) {
                        const auto done = std::move(done_);
-                       if (!answer.ok()) return done(answer.trouble);
+                       if (!answer.ok()) return done(answer.error);
                        done(std::move(pods_));
                      }}) {}
 
  private:
   void add(const std::vector<JsonPart>& objects) {
     for (const JsonPart& object : objects) {
-      if (!object.trouble.empty() || bytes_ + object.bytes > ApiWatch::kMostKept) continue;
+      if (!object.error.empty() || bytes_ + object.bytes > ApiWatch::kMostKept) continue;
       bytes_ += object.bytes;
       pods_.push_back(pod_of(object.value));
     }
@@ -81,7 +81,7 @@ void PodSource::notify(Call call) {
 // First the kubelet, then the API server.
 class PodSource::Asking final : public Question {
  public:
-  Asking(PodSource& source, const std::string& uid, std::function<void(const std::string& trouble)> done)
+  Asking(PodSource& source, const std::string& uid, std::function<void(const std::string& error)> done)
       : source_(source), done_(std::move(done)) {
     const auto told = lifetime_.bound([this, one = !uid.empty()](const PodsApi::Answer& answer) {
       source_.record_left_out(answer);
@@ -102,7 +102,7 @@ class PodSource::Asking final : public Question {
  private:
   void ask_server(const PodsApi::Answer& kubelet) {
     if (kubelet.outcome != PodsApi::Outcome::kNotServed)
-      kubelet_trouble_ = "the kubelet: " + kubelet.why + "; ";
+      kubelet_error_ = "the kubelet: " + kubelet.why + "; ";
     ApiClient* const client = source_.server_.client();
     if (!client) return finish("the configuration names no API server any more");
     list_ = std::make_unique<PodList>(*client, kPending, kLastList,
@@ -110,25 +110,25 @@ class PodSource::Asking final : public Question {
   }
   void on_list(const Outcome& outcome) {
     const std::unique_ptr<PodList> list = std::move(list_);
-    if (const auto* const trouble = std::get_if<std::string>(&outcome)) return finish(*trouble);
+    if (const auto* const error = std::get_if<std::string>(&outcome)) return finish(*error);
     const auto end = ending();
     PodSource& source = source_;
     for (const Pod& pod : std::get<std::vector<Pod>>(outcome))
       source.notify([&](const Hooks& to) { to.changed(pod); });
-    end(source.trouble());
+    end(source.error());
   }
   // Who hears of pods may have enough then, and drop the question.
-  std::function<void(const std::string& trouble)> ending() {
-    return lifetime_.bound([this](const std::string& trouble) { finish(trouble); });
+  std::function<void(const std::string& error)> ending() {
+    return lifetime_.bound([this](const std::string& error) { finish(error); });
   }
-  void finish(const std::string& trouble) {
+  void finish(const std::string& error) {
     const auto done = std::move(done_);
-    done(trouble.empty() ? "" : kubelet_trouble_ + trouble);
+    done(error.empty() ? "" : kubelet_error_ + error);
   }
 
   PodSource& source_;
-  std::function<void(const std::string& trouble)> done_;
-  std::string kubelet_trouble_;
+  std::function<void(const std::string& error)> done_;
+  std::string kubelet_error_;
   std::unique_ptr<PodList> list_;
   Lifetime lifetime_;
 };
@@ -140,7 +140,7 @@ PodSource::PodSource(EventLoop& loop, ApiServer& server, std::filesystem::path k
       again_(loop, [this] { choose_source(); }),
       user_(server.users(), [this] {
         watch_.reset();
-        trouble_.clear();
+        error_.clear();
         choose_source();
       }) {}
 
@@ -161,7 +161,7 @@ std::unique_ptr<PodSource::Follower> PodSource::follow(Hooks hooks) {
 }
 
 std::unique_ptr<PodSource::Question> PodSource::query(const std::string& uid,
-                                                      std::function<void(const std::string& trouble)> done) {
+                                                      std::function<void(const std::string& error)> done) {
   return std::make_unique<Asking>(*this, uid, std::move(done));
 }
 
@@ -185,7 +185,7 @@ void PodSource::record_left_out(const PodsApi::Answer& answer) {
   }
   if (!by_kubelet_) return watch();
   watch_.reset();
-  trouble_.clear();
+  error_.clear();
   if (answer.outcome == kNotYet && !again_.armed()) again_.arm(kNotYetPause);
 }
 
@@ -209,7 +209,7 @@ void PodSource::watch() {
                             const std::string uid = object["metadata"]["uid"].text();
                             notify([&](const Hooks& to) { to.gone(uid); });
                           },
-                      .trouble = [this](const std::string& sentence) { trouble_ = sentence; }});
+                      .error = [this](const std::string& sentence) { error_ = sentence; }});
 }
 
 Outcome pods_now(const std::filesystem::path& pods_api, const std::optional<ApiServerConfig>& server) {

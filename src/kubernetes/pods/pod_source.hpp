@@ -66,13 +66,12 @@ class PodSource {
   // The kubelet tells them: what is known is as old as the last question. Otherwise news come by themselves.
   bool by_kubelet() const { return by_kubelet_; }
   // Why what is known grows old; empty: all is well.
-  const std::string& trouble() const { return trouble_; }
+  const std::string& error() const { return error_; }
 
   // What is known now, of the pod with that UID or, if it is empty, of all that wait: of the kubelet, and
   // where that does not tell it, of the API server. The followers hear it, and then done why it is not told;
   // empty: it is. Not from within.
-  std::unique_ptr<Question> query(const std::string& uid,
-                                  std::function<void(const std::string& trouble)> done);
+  std::unique_ptr<Question> query(const std::string& uid, std::function<void(const std::string& error)> done);
 
  private:
   class Asking;
@@ -89,7 +88,7 @@ class PodSource {
   std::map<std::uint64_t, Hooks> followers_;
   std::uint64_t next_ = 0;
   bool by_kubelet_ = false;
-  std::string trouble_;
+  std::string error_;
   std::set<std::string> left_out_;  // the pods that the log names
   std::unique_ptr<PodsApi> kubelet_;
   Timer again_;

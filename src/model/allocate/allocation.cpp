@@ -116,8 +116,8 @@ class AllocationDraft {
       };
       if (std::ranges::none_of(expand_.devices(), has_one)) continue;
       with(has_one, [&] {
-        if (const std::string trouble = cdi_kind_trouble(expand_.resource()); !trouble.empty())
-          expand_.refuse(trouble);
+        if (const std::string error = cdi_kind_error(expand_.resource()); !error.empty())
+          expand_.refuse(error);
         KindSpec names;
         add_cdi_names(names, way, "plughost", "{cdiName}");
         add(names);
@@ -141,8 +141,8 @@ class AllocationDraft {
   }
 
   std::variant<Allocation, Refusal> finish() && {
-    if (expand_.trouble().empty()) return std::move(allocation_);
-    return Refusal{.reason = Refusal::Reason::kConflict, .text = expand_.trouble()};
+    if (expand_.error().empty()) return std::move(allocation_);
+    return Refusal{.reason = Refusal::Reason::kConflict, .text = expand_.error()};
   }
 
  private:

@@ -73,7 +73,7 @@ std::string cdi_qualified_name(std::string_view resource, std::string_view id) {
   return std::string(resource) + '=' + cdi_device_name(id);
 }
 
-std::string cdi_kind_trouble(std::string_view resource) {
+std::string cdi_kind_error(std::string_view resource) {
   const std::size_t slash = resource.find('/');
   const bool fits = slash != std::string_view::npos && is_letter(resource.front()) &&
                     slash + 1 < resource.size() && is_letter(resource[slash + 1]);

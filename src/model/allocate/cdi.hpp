@@ -23,7 +23,7 @@ std::string cdi_device_name(std::string_view id);
 std::string cdi_qualified_name(std::string_view resource, std::string_view id);
 
 // Why CDI cannot take the resource's name as a kind of devices, as a sentence; empty: it can.
-std::string cdi_kind_trouble(std::string_view resource);
+std::string cdi_kind_error(std::string_view resource);
 
 // Has the runtime told the names: `name` for each device, and the others whatever the devices. plugin: who
 // says so, where an annotation has to have a key of its own.

@@ -36,7 +36,7 @@ void Placeholders::use(std::vector<const Device*> devices) {
 }
 
 void Placeholders::refuse(const std::string& why) {
-  if (trouble_.empty()) trouble_ = "resource " + std::string(resource_) + ": " + why;
+  if (error_.empty()) error_ = "resource " + std::string(resource_) + ": " + why;
 }
 
 Placeholders::Text Placeholders::checked(std::string text, std::string_view origin) {
@@ -118,8 +118,8 @@ Placeholders::Text Placeholders::one(const Template& pattern, std::size_t n) {
 void Placeholders::check_path(const Template& pattern) {
   for (const std::string_view placeholder : pattern.placeholders()) {
     for (const Device* const device : devices_) {
-      const std::string trouble = device->path_trouble(placeholder);
-      if (!trouble.empty()) refuse("device " + in_quotes(device->id) + ": " + trouble);
+      const std::string error = device->path_error(placeholder);
+      if (!error.empty()) refuse("device " + in_quotes(device->id) + ": " + error);
     }
   }
 }

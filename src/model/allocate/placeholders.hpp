@@ -14,7 +14,7 @@ namespace plughost {
 // The first problem is kept, and what is expanded after it does not matter.
 class Placeholders {
  public:
-  using Text = std::optional<std::string>;  // valid UTF-8; nullopt: trouble() says why there is none
+  using Text = std::optional<std::string>;  // valid UTF-8; nullopt: error() says why there is none
 
   // units: nullopt: ids are no units. knows_pod: templates may name what is a pod's. The resource's name, and
   // the devices, outlive it.
@@ -35,7 +35,7 @@ class Placeholders {
   Text one(const Template& pattern, std::size_t n);
   // Returns the text for the n-th of the devices: {n} is `at`, or the position of the device.
   Text position(const PositionText& text, std::size_t n, std::optional<std::size_t> at = std::nullopt);
-  // Refuses values that cannot be in a path: see Device::path_trouble().
+  // Refuses values that cannot be in a path: see Device::path_error().
   void check_path(const Template& pattern);
   // For all of them: what differs is joined by commas.
   Text all(const Template& pattern);
@@ -43,7 +43,7 @@ class Placeholders {
   Text checked(std::string text, std::string_view origin);
 
   void refuse(const std::string& why);
-  const std::string& trouble() const { return trouble_; }
+  const std::string& error() const { return error_; }
 
  private:
   // Elsewhere a kind may have attributes of these names.
@@ -59,7 +59,7 @@ class Placeholders {
   std::vector<std::size_t> positions_;  // of devices_ among all_
   std::optional<UnitCounts> units_;
   bool knows_pod_;
-  std::string trouble_;
+  std::string error_;
 };
 
 }  // namespace plughost

@@ -80,7 +80,7 @@ std::variant<const Device*, std::string> card_of(const AssumeTerms& terms, const
     return what + ", and a container's units are of one card";
   const Device* const device = find_card(terms, *pod.card, inventory);
   if (!device) return what + ", and no card of this node is that; there are " + all_cards(terms, inventory);
-  if (!device->trouble.empty()) return what + ", and that card is Unhealthy: " + device->trouble;
+  if (!device->error.empty()) return what + ", and that card is Unhealthy: " + device->error;
   return device;
 }
 
@@ -99,7 +99,7 @@ std::string why_not_on(const AssumeTerms& terms, const AskingPod& pod, const std
 
 const Device* only_card(const Inventory& inventory) {
   const auto devices = inventory.devices();
-  return devices.size() == 1 && devices.front().trouble.empty() ? &devices.front() : nullptr;
+  return devices.size() == 1 && devices.front().error.empty() ? &devices.front() : nullptr;
 }
 
 std::variant<Allocation, std::string> answer_on_card(const ResourceSnapshot& snapshot,
@@ -142,7 +142,7 @@ std::variant<CdiEdits, std::string> late_edits(const ResourceSnapshot& snapshot,
   AllocationSpec spec = *snapshot.spec;
   spec.cdi = CdiNames::kNone;  // all of it is the name's
   auto outcome = answer_on_card(snapshot, spec, device, units, &pod, false, without_isolation);
-  if (auto* const trouble = std::get_if<std::string>(&outcome)) return std::move(*trouble);
+  if (auto* const error = std::get_if<std::string>(&outcome)) return std::move(*error);
   Allocation& all = std::get<Allocation>(outcome);
   return CdiEdits{.env = std::move(all.env), .mounts = std::move(all.mounts), .nodes = std::move(all.nodes)};
 }

@@ -76,10 +76,8 @@ std::variant<PodMatch, std::string> match(std::span<const AskingPod* const> pods
     const bool fits = next && next->units == units;
     if (!fits && (begun || pod->units() != units)) continue;
     const Device* const card = card_named(terms, *pod, inventory);
-    candidates.push_back({.pod = pod,
-                          .next = fits ? next : nullptr,
-                          .begun = begun,
-                          .healthy = card && card->trouble.empty()});
+    candidates.push_back(
+        {.pod = pod, .next = fits ? next : nullptr, .begun = begun, .healthy = card && card->error.empty()});
   }
   if (candidates.empty()) return nobody(pods, units, answered, terms);
   // The kubelet goes through one pod's containers before it comes to another's.

@@ -61,9 +61,8 @@ std::optional<std::string> resource_of(const Template& name, const Device& devic
   if (!resource) {
     remarks.add(unsettled(device) + " is left out: it has no {" + missing +
                 "} that could be in a resource's name");
-  } else if (const std::string trouble = resource_name_trouble(*resource); !trouble.empty()) {
-    remarks.add(unsettled(device) + " is left out: " + in_quotes(*resource) + " is no valid name. " +
-                trouble);
+  } else if (const std::string error = resource_name_error(*resource); !error.empty()) {
+    remarks.add(unsettled(device) + " is left out: " + in_quotes(*resource) + " is no valid name. " + error);
     resource.reset();
   }
   return resource;
@@ -164,7 +163,7 @@ void drop_bad_paths(Device& device) {
   const std::size_t dropped = std::erase_if(device.nodes, bad) + std::erase_if(device.mounts, bad) +
                               std::erase_if(device.env, bad_variable);
   if (dropped > 0 && device.healthy())
-    device.trouble = "a path of it is not UTF-8 text, and the kubelet takes no other";
+    device.error = "a path of it is not UTF-8 text, and the kubelet takes no other";
 }
 
 // Of the sorted devices, those that can be told apart by their ids.

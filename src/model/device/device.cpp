@@ -9,7 +9,7 @@
 namespace plughost {
 
 bool Device::healthy_share(unsigned n) const {
-  return trouble.empty() && std::ranges::none_of(reasons, [&](const Reason& reason) {
+  return error.empty() && std::ranges::none_of(reasons, [&](const Reason& reason) {
            return reason.shares.empty() || std::ranges::binary_search(reason.shares, n);
          });
 }
@@ -27,8 +27,8 @@ unsigned Device::healthy_shares() const {
 std::string Device::reason() const {
   std::string text;
   for (const Reason& reason : reasons) text += (text.empty() ? "" : "; and ") + reason.text;
-  if (text.empty()) return trouble;
-  return trouble.empty() ? text : text + "; and by itself: " + trouble;
+  if (text.empty()) return error;
+  return error.empty() ? text : text + "; and by itself: " + error;
 }
 
 void Device::add(std::string name, std::string value) {
@@ -64,7 +64,7 @@ void Device::go_by_place() {
   for (Attribute& attribute : attributes) attribute.value = *attribute_at_place(attribute.name);
 }
 
-std::string Device::path_trouble(std::string_view placeholder) const {
+std::string Device::path_error(std::string_view placeholder) const {
   const std::string* const value = attribute(placeholder);
   if (!value) return {};
   const std::string* const path = attribute("path");

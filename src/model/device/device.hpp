@@ -138,8 +138,8 @@ struct Reason {
 
 struct Device {
   std::string id;               // valid UTF-8, at most 63 characters, unique in its resource
-  std::string trouble;          // why it is Unhealthy by itself, in words; empty: it is not
-  bool lasting = false;         // its trouble does not end by itself: see DeviceSource::forgive()
+  std::string error;            // why it is Unhealthy by itself, in words; empty: it is not
+  bool lasting = false;         // its error does not end by itself: see DeviceSource::forgive()
   bool gone = false;            // it was there, and is listed for a while yet
   bool away = false;            // it is there, and is shown in another network namespace
   bool if_named = false;        // other devices hang from it: whoever means a vendor does not mean it
@@ -165,11 +165,11 @@ struct Device {
 
   // How many of its shares can be had?
   unsigned healthy_shares() const;
-  bool healthy() const { return trouble.empty() && (reasons.empty() || healthy_shares() > 0); }
+  bool healthy() const { return error.empty() && (reasons.empty() || healthy_shares() > 0); }
   bool healthy_share(unsigned n) const;
   // Could all of its shares be had, if nobody held them?
   bool in_service() const {
-    return trouble.empty() &&
+    return error.empty() &&
            std::ranges::none_of(reasons, [](const Reason& reason) { return reason.shares.empty(); });
   }
   bool drained() const {
@@ -193,7 +193,7 @@ struct Device {
   // `target`, of what ends in "path", and of what is an end of `path` (a name below a directory) are paths by
   // definition: they may have '/'. So no serial number leads out of the directory that the configuration
   // names.
-  std::string path_trouble(std::string_view placeholder) const;
+  std::string path_error(std::string_view placeholder) const;
   bool operator==(const Device&) const = default;
 };
 

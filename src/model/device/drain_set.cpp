@@ -33,7 +33,7 @@ std::string read_item(const Json& item, DrainSet& drains) {
   if (!since) return "its 'since' is no time";
   Drain drain{.reason = item["reason"].text(), .since = *since, .until = time_of(item["until"])};
   if (!drain.until && !item["until"].is_null()) return "its 'until' is no time";
-  if (std::string trouble = reason_trouble(drain.reason); !trouble.empty()) return trouble;
+  if (std::string error = reason_error(drain.reason); !error.empty()) return error;
   drains.set(name, std::move(drain));
   return {};
 }
@@ -46,7 +46,7 @@ std::string Drain::text() const {
   return reason.empty() ? text : text + ": " + reason;
 }
 
-std::string reason_trouble(std::string_view reason) {
+std::string reason_error(std::string_view reason) {
   if (reason.size() > kLongestReason)
     return "the reason has " + std::to_string(reason.size()) + " bytes; " + std::to_string(kLongestReason) +
            " are the most";
@@ -111,11 +111,11 @@ DrainSet::Parsed DrainSet::parse(std::string_view text) {
     const Json& items = document["drains"];
     if (items != Json(items.array())) throw std::runtime_error("its 'drains' is no list");
     for (std::size_t i = 0; i < items.array().size(); ++i) {
-      const std::string trouble = read_item(items.array()[i], parsed.drains);
-      if (!trouble.empty()) parsed.troubles.push_back("drains[" + std::to_string(i) + "]: " + trouble);
+      const std::string error = read_item(items.array()[i], parsed.drains);
+      if (!error.empty()) parsed.errors.push_back("drains[" + std::to_string(i) + "]: " + error);
     }
-  } catch (const std::runtime_error& error) {
-    parsed.troubles.emplace_back(error.what());
+  } catch (const std::runtime_error& exception) {
+    parsed.errors.emplace_back(exception.what());
   }
   return parsed;
 }

@@ -30,7 +30,7 @@ struct Drain {
 
 inline constexpr std::size_t kLongestReason = 200;
 // Why the text cannot be a reason, as a sentence; empty: it can.
-std::string reason_trouble(std::string_view reason);
+std::string reason_error(std::string_view reason);
 
 class DrainSet final : public Overlay {
  public:
@@ -72,7 +72,7 @@ class DrainSet final : public Overlay {
 
 struct DrainSet::Parsed {
   DrainSet drains;
-  std::vector<std::string> troubles;  // what is not understood, as sentences
+  std::vector<std::string> errors;  // what is not understood, as sentences
 };
 
 }  // namespace plughost

@@ -37,7 +37,7 @@ std::vector<Device> Remembered::merge(std::span<const Device> before, std::vecto
     if (bytes > kListLimit) return;
     gone.push_back(*old);
     gone.back().gone = true;
-    gone.back().trouble = "it is gone: unplugged, removed, or left out by its entry";
+    gone.back().error = "it is gone: unplugged, removed, or left out by its entry";
     gone_since.emplace(old->id, since);
     if (due > now) next_ = std::min(next_, due);
   });
@@ -85,9 +85,9 @@ void Damping::apply(std::span<const Device> before, std::vector<Device>& devices
     next_ = std::min(next_, track.changes.back() + kCalm);
     const auto device = std::ranges::lower_bound(devices, id, {}, &Device::id);
     if (device == devices.end() || device->id != id || !device->healthy()) continue;
-    device->trouble = "flapping: it changed more than " + std::to_string(kMostChanges) +
-                      " times in a minute; Healthy again after " + std::to_string(kCalm.count()) +
-                      " s without a change";
+    device->error = "flapping: it changed more than " + std::to_string(kMostChanges) +
+                    " times in a minute; Healthy again after " + std::to_string(kCalm.count()) +
+                    " s without a change";
   }
 }
 
@@ -112,7 +112,7 @@ HealthTimes::Clock::time_point HealthTimes::since(std::string_view id) const {
 void BadSpells::note(std::span<const Device> devices, Clock::time_point now) {
   auto former = std::exchange(spells_, {});
   for (const Device& device : devices) {
-    if (device.trouble.empty() || device.drained()) continue;
+    if (device.error.empty() || device.drained()) continue;
     if (auto spell = former.extract(device.id))
       spells_.insert(std::move(spell));
     else

@@ -52,7 +52,7 @@ class Damping {
   // Does a pod hold the device? Its changes are its holder's then, which may reset it at each start.
   using Held = std::function<bool(const std::string& id)>;
 
-  // Makes those of the devices that flap Unhealthy; a trouble of their own stays. before: what the last call
+  // Makes those of the devices that flap Unhealthy; an error of their own stays. before: what the last call
   // left, or nothing. Both are sorted by id.
   void apply(std::span<const Device> before, std::vector<Device>& devices, Clock::time_point now,
              const Held& held = {});

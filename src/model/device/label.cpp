@@ -22,7 +22,7 @@ bool is_in(std::string_view domain, std::string_view above) {
   return domain.empty() || domain.ends_with('.');
 }
 
-std::string prefix_trouble(std::string_view prefix) {
+std::string prefix_error(std::string_view prefix) {
   if (prefix.size() > kLongestPrefix)
     return "The prefix before '/' has " + std::to_string(prefix.size()) +
            " characters; at most 253 are allowed.";
@@ -41,7 +41,7 @@ using Present = std::vector<const Device*>;
 
 struct Value {
   std::string text;
-  std::string trouble;  // why there is none; empty: there is
+  std::string error;  // why there is none; empty: there is
 };
 
 Value value_for(const LabelSpec& spec, const Device& device, std::size_t count) {
@@ -53,13 +53,13 @@ Value value_for(const LabelSpec& spec, const Device& device, std::size_t count) 
         return attribute ? std::optional(*attribute) : std::nullopt;
       },
       &missing);
-  if (!text) return {.trouble = '{' + missing + "} is not known of " + device.id};
+  if (!text) return {.error = '{' + missing + "} is not known of " + device.id};
   // What the configuration says itself was checked when it was read.
   if (spec.value.literal()) return {.text = *text};
   Value value{.text = label_value(*text)};
-  if (value.text.empty()) value.trouble = "nothing of \"" + *text + "\" may stand in a label's value";
-  if (const std::string trouble = label_value_trouble(value.text); !trouble.empty())
-    value.trouble = '"' + value.text + "\": " + trouble;
+  if (value.text.empty()) value.error = "nothing of \"" + *text + "\" may stand in a label's value";
+  if (const std::string error = label_value_error(value.text); !error.empty())
+    value.error = '"' + value.text + "\": " + error;
   return value;
 }
 
@@ -68,12 +68,12 @@ Value value_of(const LabelSpec& spec, const Present& present) {
   const std::vector<std::string_view> placeholders = spec.value.placeholders();
   if (std::ranges::all_of(placeholders, [](std::string_view name) { return name == "count"; })) return value;
   for (const Device* const device : present) {
-    if (!value.trouble.empty()) break;
+    if (!value.error.empty()) break;
     const Value its = value_for(spec, *device, present.size());
-    value.trouble = its.trouble;
-    if (its.trouble.empty() && its.text != value.text)
-      value.trouble = "the devices differ: \"" + value.text + "\" of " + present.front()->id + ", \"" +
-                      its.text + "\" of " + device->id;
+    value.error = its.error;
+    if (its.error.empty() && its.text != value.text)
+      value.error = "the devices differ: \"" + value.text + "\" of " + present.front()->id + ", \"" +
+                    its.text + "\" of " + device->id;
   }
   return value;
 }
@@ -97,10 +97,10 @@ std::string label_name(std::string_view key) {
   return std::string(kUsualPrefix) + '/' + std::string(key);
 }
 
-std::string label_key_trouble(std::string_view key) {
+std::string label_key_error(std::string_view key) {
   const std::size_t slash = key.find('/');
   if (slash != std::string_view::npos) {
-    if (std::string trouble = prefix_trouble(key.substr(0, slash)); !trouble.empty()) return trouble;
+    if (std::string error = prefix_error(key.substr(0, slash)); !error.empty()) return error;
     key.remove_prefix(slash + 1);
   }
   if (key.size() > kLongestName)
@@ -112,7 +112,7 @@ std::string label_key_trouble(std::string_view key) {
   return {};
 }
 
-std::string label_value_trouble(std::string_view value) {
+std::string label_value_error(std::string_view value) {
   if (value.size() > kLongestValue)
     return "A label's value has at most 63 characters; this one has " + std::to_string(value.size()) + '.';
   if (!value.empty() && !is_name_part(value))
@@ -147,10 +147,10 @@ Labels labels_of(std::span<const LabelSpec> specs, std::span<const Inventory> li
   if (present.empty()) return labels;
   for (const LabelSpec& spec : specs) {
     const Value value = value_of(spec, present);
-    if (value.trouble.empty())
+    if (value.error.empty())
       labels.pairs.emplace_back(label_name(spec.key), value.text);
     else
-      labels.remarks.push_back(label_name(spec.key) + ": " + value.trouble);
+      labels.remarks.push_back(label_name(spec.key) + ": " + value.error);
   }
   return labels;
 }

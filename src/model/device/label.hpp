@@ -29,8 +29,8 @@ struct LabelSpec {
 std::string label_name(std::string_view key);
 
 // Why one of the two would refuse it, as a sentence; empty: they take it.
-std::string label_key_trouble(std::string_view key);
-std::string label_value_trouble(std::string_view value);
+std::string label_key_error(std::string_view key);
+std::string label_value_error(std::string_view value);
 
 // What a text that a machine gave becomes in a label: '-' for spaces, nothing for other characters that a
 // value cannot have, and a letter or a digit at both ends, as NVIDIA's gpu-feature-discovery makes them. It

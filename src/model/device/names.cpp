@@ -124,7 +124,7 @@ bool is_name_part(std::string_view text) {
          is_letter_or_digit(text.back());
 }
 
-std::string resource_name_trouble(std::string_view name) {
+std::string resource_name_error(std::string_view name) {
   const std::size_t slash = name.find('/');
   if (slash == std::string_view::npos) {
     return "A resource's name has a domain and a '/', as in vendor.example/device.";

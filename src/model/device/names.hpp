@@ -68,7 +68,7 @@ std::string stable_id(std::string_view name, std::size_t longest = kLongestId);
 
 // Why the kubelet (1.20 to 1.36: v1helper.IsExtendedResourceName and the apimachinery's IsQualifiedName)
 // would refuse the name, as a sentence; empty: it takes it.
-std::string resource_name_trouble(std::string_view name);
+std::string resource_name_error(std::string_view name);
 
 // RFC 1123, as k8s.io/apimachinery's IsDNS1123Subdomain reads it, without its limit of 253 characters: labels
 // have no limit of their own.

@@ -7,12 +7,12 @@
 
 namespace plughost {
 
-std::string node_resource_trouble(std::string_view key) {
+std::string node_resource_error(std::string_view key) {
   // cpu, memory, pods, hugepages-2Mi and so on.
   if (key.find('/') == std::string_view::npos)
     return "A key without a domain is one of Kubernetes' own, and the kubelet's; write it as in "
            "vendor.example/gpu-count.";
-  return resource_name_trouble(key);
+  return resource_name_error(key);
 }
 
 NodeResources node_resources_of(std::span<const NodeResourceSpec> specs, std::span<const Inventory> lists) {

@@ -27,7 +27,7 @@ struct NodeResourceSpec {
 };
 
 // Why no node's key of that name can be ours, as a sentence; empty: it can.
-std::string node_resource_trouble(std::string_view key);
+std::string node_resource_error(std::string_view key);
 
 using NodeResources = std::map<std::string, std::uint64_t>;
 

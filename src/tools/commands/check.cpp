@@ -64,12 +64,12 @@ int check(const CheckOptions& options) {
   const Config config = load_config(options.file);
   const HostRoot host;
   // Whoever writes a file elsewhere need not have a node's credentials.
-  const std::string trouble = access_trouble(config, host);
+  const std::string error = access_error(config, host);
   const bool is_node = host.exists(config.kubelet.directory / "kubelet.sock");
   for (const Diagnostic& warning : config.warnings) std::cerr << "warning: " << warning.text() << '\n';
-  if (!trouble.empty()) std::cerr << (is_node ? "" : "warning: ") << trouble << '\n';
-  const bool warned = !config.warnings.empty() || !trouble.empty();
-  if ((is_node && !trouble.empty()) || (options.strict && warned)) return 1;
+  if (!error.empty()) std::cerr << (is_node ? "" : "warning: ") << error << '\n';
+  const bool warned = !config.warnings.empty() || !error.empty();
+  if ((is_node && !error.empty()) || (options.strict && warned)) return 1;
   std::cout << options.file << ": " << counted(config.resources.size(), "entry") << " in "
             << counted(config.files.paths.size(), "file") << ", no errors\n";
   const Selection selection = select(config, host);

@@ -25,7 +25,7 @@ void print_offers(const Survey& found) {
   for (const ResourceSnapshot& snapshot : found.snapshots) {
     if (snapshot.inventory.empty()) rows.push_back({snapshot.resource, "", "no devices", "", ""});
     for (const Device& device : snapshot.inventory.devices()) {
-      rows.push_back({snapshot.resource, id_text(device.id, device.replicas), health_text(device.trouble),
+      rows.push_back({snapshot.resource, id_text(device.id, device.replicas), health_text(device.error),
                       joined(device.numa_nodes, ","), paths_of(device)});
     }
   }
@@ -39,7 +39,7 @@ Json json_of_offers(const Survey& found) {
     for (const Device& device : snapshot.inventory.devices()) {
       Json& entry = resource["devices"].push_back(
           Json{{"id", device.id}, {"health", device.healthy() ? "Healthy" : "Unhealthy"}});
-      if (!device.healthy()) entry["reason"] = device.trouble;
+      if (!device.healthy()) entry["reason"] = device.error;
       if (device.replicas > 1) entry["replicas"] = device.replicas;
       if (!device.numa_nodes.empty()) entry["numa"] = device.numa_nodes;
       for (const DeviceNode& node : device.nodes)
@@ -72,8 +72,8 @@ int discover(const DiscoverOptions& options) {
   for (const std::string& remark : mount_remarks(host, found.snapshots))
     std::cerr << "note: " << remark << '\n';
   for (const std::string& note : found.unmatched) std::cerr << "note: " << note << '\n';
-  for (const std::string& trouble : found.troubles) std::cerr << "error: " << trouble << '\n';
-  return found.troubles.empty() ? 0 : 1;
+  for (const std::string& error : found.errors) std::cerr << "error: " << error << '\n';
+  return found.errors.empty() ? 0 : 1;
 }
 
 }  // namespace plughost

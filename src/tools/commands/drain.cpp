@@ -48,8 +48,8 @@ int carry_out(DrainOrder order, const std::string& what, const std::string& cont
   }
   order.resource = what.substr(0, equals);
   order.device = what.substr(equals + 1);
-  if (const std::string trouble = trouble_of(order); !trouble.empty()) {
-    std::cerr << trouble << '\n';
+  if (const std::string error = error_of(order); !error.empty()) {
+    std::cerr << error << '\n';
     return kUsedWrongly;
   }
   const Json answer = ControlClient(control).carry_out(order);

@@ -29,8 +29,8 @@ std::optional<Config> configuration(const std::string& file) {
   if (!std::filesystem::exists(kConfigFile, failed)) return std::nullopt;
   try {
     return load_config(kConfigFile);
-  } catch (const ConfigError& error) {
-    std::cerr << error.what() << "\nnote: what the configuration looks at is not recorded\n";
+  } catch (const ConfigError& exception) {
+    std::cerr << exception.what() << "\nnote: what the configuration looks at is not recorded\n";
     return std::nullopt;
   }
 }
@@ -39,8 +39,8 @@ std::optional<Config> configuration(const std::string& file) {
 
 int facts(const FactsOptions& options) {
   for (const std::string& pattern : options.paths) {
-    if (const std::string trouble = path_trouble(pattern); !trouble.empty()) {
-      std::cerr << "--path " << pattern << ": " << trouble << '\n';
+    if (const std::string error = path_error(pattern); !error.empty()) {
+      std::cerr << "--path " << pattern << ": " << error << '\n';
       return kUsedWrongly;
     }
   }

@@ -30,7 +30,7 @@ struct SeenNode {
   std::vector<PlannedChange> changes;
 
   bool differs() const { return !changes.empty(); }
-  bool fails() const { return !after.troubles.empty(); }
+  bool fails() const { return !after.errors.empty(); }
 };
 
 struct Unusable {
@@ -82,8 +82,8 @@ Fleet look_at(const std::vector<std::string>& files, const Config* before, const
                              .before = before ? std::optional(plan(*before, facts)) : std::nullopt,
                              .after = plan(after, facts),
                              .changes = {}});
-    } catch (const FactsError& error) {
-      fleet.unusable.push_back({file, error.what()});
+    } catch (const FactsError& exception) {
+      fleet.unusable.push_back({file, exception.what()});
     }
   }
   for (SeenNode& node : fleet.nodes) {
@@ -191,12 +191,12 @@ Json json_of(const PlannedNode& planned) {
     for (const auto& [id, device] : resource.devices) {
       Json& listed = each["devices"].push_back(Json{{"id", id}});
       if (device.replicas > 1) listed["replicas"] = device.replicas;
-      if (!device.trouble.empty()) listed["reason"] = device.trouble;
+      if (!device.error.empty()) listed["reason"] = device.error;
     }
   }
   for (const NotHere& other : planned.others)
     json["notHere"].push_back(Json{{"name", other.name}, {"where", other.where}, {"why", other.why}});
-  json["errors"] = planned.troubles;
+  json["errors"] = planned.errors;
   json["notes"] = planned.remarks;
   return json;
 }
@@ -230,7 +230,7 @@ std::set<std::string> notes_on(const PlannedNode& node) {
   std::set<std::string> notes(node.remarks.begin(), node.remarks.end());
   for (const auto& [name, resource] : node.resources) {
     for (const auto& [id, device] : resource.devices) {
-      if (!device.trouble.empty()) notes.insert(name + ": Unhealthy: " + device.trouble);
+      if (!device.error.empty()) notes.insert(name + ": Unhealthy: " + device.error);
     }
   }
   return notes;
@@ -258,8 +258,8 @@ int report(const Fleet& fleet, OutputFormat format) {
   print_notes(fleet);
   bool fails = false;
   for (const SeenNode& node : fleet.nodes) {
-    for (const std::string& trouble : node.after.troubles)
-      std::cerr << "error: " << node.name << ": " << trouble << '\n';
+    for (const std::string& error : node.after.errors)
+      std::cerr << "error: " << node.name << ": " << error << '\n';
     fails = fails || node.fails();
   }
   for (const Unusable& file : fleet.unusable) std::cerr << "error: " << file.file << ": " << file.why << '\n';
@@ -279,8 +279,8 @@ int plan(const PlanOptions& options) {
     if (!options.former.empty()) before = load_config(options.former);
     const Config after = load_config(options.file);
     return report(look_at(files, before ? &*before : nullptr, after), options.format);
-  } catch (const fs::filesystem_error& error) {
-    std::cerr << options.facts << ": " << error.code().message() << '\n';
+  } catch (const fs::filesystem_error& exception) {
+    std::cerr << options.facts << ": " << exception.code().message() << '\n';
     return kUsedWrongly;
   }
 }

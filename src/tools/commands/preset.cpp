@@ -32,7 +32,7 @@ std::string devices_text(const Survey& found) {
     if (snapshot.inventory.empty()) continue;
     std::vector<std::string> ids;
     for (const Device& device : snapshot.inventory.devices())
-      ids.push_back(device.id + (device.healthy() ? "" : " (Unhealthy: " + device.trouble + ')'));
+      ids.push_back(device.id + (device.healthy() ? "" : " (Unhealthy: " + device.error + ')'));
     text += (text.empty() ? "" : "; ") + snapshot.resource + ": " + joined(ids, ", ");
   }
   return text;
@@ -46,9 +46,9 @@ Survey look(const Preset& preset) {
     std::erase_if(config.resources,
                   [](const ResourceConfig& entry) { return !entry.source->fixed_devices().empty(); });
     return survey(config, HostRoot());
-  } catch (const ConfigError& error) {
+  } catch (const ConfigError& exception) {
     Survey nothing;
-    nothing.troubles = {error.what()};
+    nothing.errors = {exception.what()};
     return nothing;
   }
 }
@@ -59,7 +59,7 @@ std::vector<Row> rows_of(const Presets& presets, bool here) {
   for (Preset& preset : presets.list()) {
     Row row{std::move(preset), {}};
     if (here && row.preset.there) row.found = look(row.preset);
-    for (const std::string& trouble : row.found.troubles) std::cerr << "error: " << trouble << '\n';
+    for (const std::string& error : row.found.errors) std::cerr << "error: " << error << '\n';
     if (!here || device_count(row.found) > 0) rows.push_back(std::move(row));
   }
   return rows;
@@ -88,7 +88,7 @@ Json json_of(const Row& row, bool here) {
   for (const ResourceSnapshot& snapshot : row.found.snapshots) {
     for (const Device& device : snapshot.inventory.devices())
       json["devices"].push_back(
-          Json{{"resource", snapshot.resource}, {"id", device.id}, {"reason", device.trouble}});
+          Json{{"resource", snapshot.resource}, {"id", device.id}, {"reason", device.error}});
   }
   return json;
 }
@@ -148,10 +148,10 @@ int preset(const PresetOptions& options) {
         break;
     }
     return 0;
-  } catch (const PresetError& error) {
-    std::cerr << error.what() << '\n';
-  } catch (const ConfigError& error) {
-    std::cerr << error.what() << "\nnothing was changed\n";
+  } catch (const PresetError& exception) {
+    std::cerr << exception.what() << '\n';
+  } catch (const ConfigError& exception) {
+    std::cerr << exception.what() << "\nnothing was changed\n";
   }
   return 1;
 }

@@ -66,7 +66,7 @@ std::variant<Allocation, std::string> answer_on(const ResourceSnapshot& snapshot
   if (!snapshot.spec->assume->late())
     return answer_on_card(snapshot, *snapshot.spec, card, units, &pod, false, false);
   auto edits = late_edits(snapshot, card, units, pod, false);
-  if (auto* const trouble = std::get_if<std::string>(&edits)) return std::move(*trouble);
+  if (auto* const error = std::get_if<std::string>(&edits)) return std::move(*error);
   Allocation answer;
   answer.by_cdi = std::get<CdiEdits>(std::move(edits));
   return answer;
@@ -85,8 +85,8 @@ Told tell(const HostRoot& host, const ResourceSnapshot& snapshot, const std::vec
   const AssumeTerms& terms = *snapshot.spec->assume;
   Told told{.container = &container, .card = {}, .answer = {}, .other = {}};
   const auto card = card_of(terms, pod, snapshot.inventory);
-  if (const auto* const trouble = std::get_if<std::string>(&card)) {
-    told.answer = *trouble;
+  if (const auto* const error = std::get_if<std::string>(&card)) {
+    told.answer = *error;
     return told;
   }
   const Device& device = *std::get<const Device*>(card);

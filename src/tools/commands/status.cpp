@@ -44,7 +44,7 @@ std::string joined_numbers(const Json& numbers) {
   return joined(all, ",");
 }
 
-std::string trouble_of(const Json& resource) {
+std::string error_of(const Json& resource) {
   if (!resource["disagreement"].text().empty())
     return "the kubelet disagrees: " + resource["disagreement"].text();
   if (resource["trouble"].text().empty()) return "";
@@ -140,7 +140,7 @@ void print_resources(const Json& status) {
     rows.push_back({resource["name"].text(), resource["stage"].text(), age(resource["since"]),
                     std::to_string(counts["healthy"].number()), std::to_string(counts["unhealthy"].number()),
                     status["holdersUnknown"].text().empty() ? std::to_string(counts["held"].number()) : "?",
-                    trouble_of(resource)});
+                    error_of(resource)});
   }
   print_table(std::cout, {"RESOURCE", "STAGE", "SINCE", "HEALTHY", "UNHEALTHY", "HELD", "LAST TROUBLE"},
               rows);
@@ -149,8 +149,7 @@ void print_resources(const Json& status) {
 void print_devices(const Json& status, const Json& resource) {
   std::cout << resource["name"].text() << ": " << resource["stage"].text() << " for "
             << age(resource["since"]);
-  if (const std::string trouble = trouble_of(resource); !trouble.empty())
-    std::cout << "\nlast trouble: " << trouble;
+  if (const std::string error = error_of(resource); !error.empty()) std::cout << "\nlast trouble: " << error;
   if (!status["holdersUnknown"].text().empty())
     std::cout << "\nwhich pods hold devices is not known: " << status["holdersUnknown"].text();
   std::cout << "\n\n";
@@ -203,8 +202,8 @@ int check_node(const std::string& control) {
     check = readiness_of(ControlClient(control).status(kCheckDeadline));
   } catch (const NotThere&) {
     check = {Readiness::Verdict::kProblem, "plughost does not run"};
-  } catch (const NoAnswer& error) {
-    check = unknown_readiness(error.what());
+  } catch (const NoAnswer& exception) {
+    check = unknown_readiness(exception.what());
   }
   std::cout << check.line << '\n';
   return static_cast<int>(check.verdict);

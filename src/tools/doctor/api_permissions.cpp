@@ -94,7 +94,7 @@ std::vector<Right> rights_of(const Config& config) {
   return rights;
 }
 
-std::string access_trouble(const Config& config, const HostRoot& host) {
+std::string access_error(const Config& config, const HostRoot& host) {
   const std::vector<Right> rights = rights_of(config);
   if (rights.empty()) return {};
   const auto options = ApiClient::Options::of(*config.api_server);
@@ -120,14 +120,14 @@ Json access_review(const Right& right) {
 ApiPermissions::Answer access_answer(Right right, const std::string& body) {
   ApiPermissions::Answer answer{.right = std::move(right)};
   const auto parsed = parse_api_json(body);
-  if (const auto* const trouble = std::get_if<std::string>(&parsed)) {
-    answer.trouble = "the answer cannot be read: " + *trouble;
+  if (const auto* const error = std::get_if<std::string>(&parsed)) {
+    answer.error = "the answer cannot be read: " + *error;
     return answer;
   }
   const Json& status = std::get<Json>(parsed)["status"];
   answer.allowed = status["allowed"].truth();
   if (const std::string& error = status["evaluationError"].text(); !answer.allowed && !error.empty())
-    answer.trouble = printable(error);
+    answer.error = printable(error);
   return answer;
 }
 
@@ -149,12 +149,12 @@ ApiPermissions ask_api_server(const Config& config, std::chrono::milliseconds li
     };
     calls.push_back(client.send({.verb = ApiVerb::kCreate, .path = kReviews, .body = body, .deadline = limit},
                                 [&, i](const ApiAnswer& answer) {
-                                  access.answers[i].trouble = answer.trouble;
+                                  access.answers[i].error = answer.error;
                                   if (answer.ok())
                                     access.answers[i] =
                                         access_answer(of_node(rights[i], client.node()), answer.body);
-                                  else if (access.trouble.empty())
-                                    access.trouble = answer.trouble;
+                                  else if (access.error.empty())
+                                    access.error = answer.error;
                                   if (--left == 0) loop.stop();
                                 }));
   }

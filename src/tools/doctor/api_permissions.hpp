@@ -34,12 +34,12 @@ struct ApiPermissions {
   struct Answer {
     Right right;  // with our node's name in it
     bool allowed = false;
-    std::string trouble;  // why nobody knows; empty: allowed is its answer
+    std::string error;  // why nobody knows; empty: allowed is its answer
   };
   std::string server;    // its URL; empty: not known
   std::string identity;  // where our credentials are from
   std::string node;
-  std::string trouble;                // why it was not asked, or did not answer; empty: it has answered
+  std::string error;                  // why it was not asked, or did not answer; empty: it has answered
   std::vector<std::string> warnings;  // of the credentials
   std::vector<Answer> answers;        // to rights_of(), in their order
 };
@@ -50,7 +50,7 @@ ApiPermissions::Answer access_answer(Right right, const std::string& body);
 
 // Why the API server could not be asked from here, as a line that names the place in the configuration;
 // empty: credentials are found, or nothing needs them. Nobody is asked, and no exec plugin is run.
-std::string access_trouble(const Config& config, const HostRoot& host);
+std::string access_error(const Config& config, const HostRoot& host);
 
 // With a loop of its own. Nothing is written.
 ApiPermissions ask_api_server(const Config& config,

@@ -66,11 +66,11 @@ Findings check_drop_ins(const HostRoot&, const Observed& observed) {
 Findings check_devices(const HostRoot&, const Observed& observed) {
   if (!observed.config) return {};
   Findings found;
-  for (const std::string& trouble : observed.devices.troubles) {
-    const std::size_t place = std::min(trouble.find(": "), trouble.size());  // "file:line:col: name: why"
+  for (const std::string& error : observed.devices.errors) {
+    const std::size_t place = std::min(error.find(": "), error.size());  // "file:line:col: name: why"
     found.push_back({.level = Level::kProblem,
-                     .where = trouble.substr(0, place),
-                     .what = trouble.substr(std::min(place + 2, trouble.size())),
+                     .where = error.substr(0, place),
+                     .what = error.substr(std::min(place + 2, error.size())),
                      .why = "the entry's resources have no devices until this is over",
                      .advice = "see to what it names; `plughost discover` tries again"});
   }
@@ -91,7 +91,7 @@ Findings check_devices(const HostRoot&, const Observed& observed) {
       found.push_back({.level = Level::kWarning,
                        .where = snapshot.resource,
                        .what = std::to_string(sick) + " of " + counted(devices.size(), "device") +
-                               " Unhealthy, the first: " + first->id + ": " + first->trouble,
+                               " Unhealthy, the first: " + first->id + ": " + first->error,
                        .why = "no new pod gets them",
                        .advice = "`plughost discover` has the reason of each"});
     } else {
@@ -123,10 +123,10 @@ Findings check_api_server(const HostRoot&, const Observed& observed) {
          .what = warning,
          .why = "whoever is between this node and the API server may read and answer what is asked",
          .advice = "give the kubeconfig the cluster's certificate authority"});
-  if (!access.trouble.empty()) {
+  if (!access.error.empty()) {
     found.push_back({.level = Level::kProblem,
                      .where = where,
-                     .what = "it cannot be asked" + as + ": " + access.trouble,
+                     .what = "it cannot be asked" + as + ": " + access.error,
                      .why = "what the configuration wants of it is not done, or stays as it was",
                      .advice =
                          "see to what it names; `apiServer.kubeconfig` says whose credentials are used, and "
@@ -136,7 +136,7 @@ Findings check_api_server(const HostRoot&, const Observed& observed) {
   for (const ApiPermissions::Answer& answer : access.answers) {
     if (answer.allowed) continue;
     const std::string needs_it = '`' + answer.right.key + "` needs it";
-    if (answer.trouble.empty())
+    if (answer.error.empty())
       found.push_back(
           {.level = Level::kProblem,
            .where = where,
@@ -148,7 +148,7 @@ Findings check_api_server(const HostRoot&, const Observed& observed) {
     else
       found.push_back({.level = Level::kWarning,
                        .where = where,
-                       .what = "whether we may " + answer.right.text() + " is not known: " + answer.trouble,
+                       .what = "whether we may " + answer.right.text() + " is not known: " + answer.error,
                        .why = needs_it,
                        .advice = "ask it by `kubectl auth can-i` with the same credentials"});
   }

@@ -38,13 +38,13 @@ std::set<std::string> specified_kinds(const HostRoot& host, const std::vector<st
 
 Findings runtime_findings(const RuntimeSettings& settings) {
   Findings found;
-  for (const std::string& trouble : settings.troubles)
+  for (const std::string& error : settings.errors)
     found.push_back({.level = Level::kWarning,
                      .where = settings.file,
-                     .what = trouble,
+                     .what = error,
                      .why = "what " + settings.runtime + " does with CDI devices is not known",
                      .advice = "correct the file, or run this as root"});
-  if (settings.cdi == RuntimeSettings::Cdi::kOn || !settings.troubles.empty()) return found;
+  if (settings.cdi == RuntimeSettings::Cdi::kOn || !settings.errors.empty()) return found;
   const bool off = settings.cdi == RuntimeSettings::Cdi::kOff;
   found.push_back({.level = off ? Level::kProblem : Level::kWarning,
                    .where = settings.file,
@@ -70,7 +70,7 @@ Findings directory_findings(const HostRoot& host, const RuntimeSettings& setting
                             const std::set<std::string>& written) {
   const auto directory = [&](const fs::path& path) { return followed(host, path / ""); };
   const auto is_ours = [&](const std::string& read) { return directory(read) == directory(ours); };
-  if (written.empty() || !settings.troubles.empty() || std::ranges::any_of(settings.spec_dirs, is_ours))
+  if (written.empty() || !settings.errors.empty() || std::ranges::any_of(settings.spec_dirs, is_ours))
     return {};
   return {{.level = Level::kProblem,
            .where = settings.file,

@@ -38,9 +38,9 @@ Parsed parse(std::string_view text) try {
                        (event == Event::object_start ? " objects" : " lists") + " in each other");
     return true;
   });
-} catch (const Parsed::parse_error& error) {
-  throw FactsError(error.byte > text.size() ? "the file ends too early, at " + place_in(text, text.size())
-                                            : "this is no JSON at " + place_in(text, error.byte));
+} catch (const Parsed::parse_error& exception) {
+  throw FactsError(exception.byte > text.size() ? "the file ends too early, at " + place_in(text, text.size())
+                                                : "this is no JSON at " + place_in(text, exception.byte));
 }
 
 // nullopt: it is none.
@@ -92,16 +92,16 @@ NvmlView::Unit unit_of(const Json& json, std::string index) {
 NvmlView nvml_of(const Json& rest) {
   NvmlView view;
   if (rest["nvml"].is_null()) {
-    view.trouble = rest["nvmlTrouble"].text();
+    view.error = rest["nvmlTrouble"].text();
     view.refuses = rest["nvmlRefuses"].truth();
-    if (view.trouble.empty()) view.trouble = "it was not there when the facts were recorded";
+    if (view.error.empty()) view.error = "it was not there when the facts were recorded";
     return view;
   }
   for (const Json& json : rest["nvml"]["cards"].array()) {
     NvmlView::Card& card = view.cards.emplace_back();
     static_cast<NvmlView::Unit&>(card) = unit_of(json, std::to_string(view.cards.size() - 1));
     card.mig_enabled = json["migEnabled"].truth();
-    card.fabric_trouble = json["fabricTrouble"].text();
+    card.fabric_error = json["fabricTrouble"].text();
     for (const Json& part : json["parts"].array())
       card.parts.push_back(unit_of(part, card.index + ':' + std::to_string(card.parts.size())));
     if (card.uuid.empty()) throw FactsError("`nvml`: a card has no uuid");
@@ -126,7 +126,7 @@ Json json_of(const NvmlView& view) {
   for (const NvmlView::Card& card : view.cards) {
     Json& json = cards.push_back(json_of(static_cast<const NvmlView::Unit&>(card)));
     json["migEnabled"] = card.mig_enabled;
-    if (!card.fabric_trouble.empty()) json["fabricTrouble"] = card.fabric_trouble;
+    if (!card.fabric_error.empty()) json["fabricTrouble"] = card.fabric_error;
     json["parts"] = Json::Array();
     for (const NvmlView::Unit& part : card.parts) json["parts"].push_back(json_of(part));
   }
@@ -174,10 +174,10 @@ std::string text_of(const Facts& facts) {
   const RecordedMachine& machine = *facts.machine;
   Json json{{"plughostFacts", kFactsVersion}, {"node", facts.node}, {"recorded", facts.recorded}};
   if (!machine.node.empty()) json["nodeName"] = machine.node;
-  if (machine.nvml.trouble.empty())
+  if (machine.nvml.error.empty())
     json["nvml"] = json_of(machine.nvml);
   else
-    json["nvmlTrouble"] = machine.nvml.trouble;
+    json["nvmlTrouble"] = machine.nvml.error;
   if (machine.nvml.refuses) json["nvmlRefuses"] = true;
   json["tree"] = json_of(machine.tree.root());
   return json.dump();

@@ -16,14 +16,14 @@ void apply_snapshot(const ResourceSnapshot& snapshot, std::map<std::string, std:
   const std::string& entry = snapshot.spec->name.text();
   const auto [owner, is_first] = owners.emplace(snapshot.resource, entry);
   if (!is_first) {
-    node.troubles.push_back("the entries " + owner->second + " and " + entry + " both make " +
-                            snapshot.resource + "; the second is refused it");
+    node.errors.push_back("the entries " + owner->second + " and " + entry + " both make " +
+                          snapshot.resource + "; the second is refused it");
     return;
   }
   const auto resource = node.resources.try_emplace(snapshot.resource).first;
   for (const Device& device : snapshot.inventory.devices())
     resource->second.devices.emplace(
-        device.id, PlannedResource::Device{.replicas = device.replicas, .trouble = device.trouble});
+        device.id, PlannedResource::Device{.replicas = device.replicas, .error = device.error});
 }
 
 PlannedChange change_of(const std::string& name, const PlannedResource* before,
@@ -55,14 +55,14 @@ std::size_t PlannedResource::count() const {
 
 std::size_t PlannedResource::healthy() const {
   std::size_t all = 0;
-  for (const auto& [id, device] : devices) all += device.trouble.empty() ? device.replicas : 0;
+  for (const auto& [id, device] : devices) all += device.error.empty() ? device.replicas : 0;
   return all;
 }
 
 PlannedNode plan(const Config& config, const Facts& facts) {
   Survey found = survey(config, HostRoot(facts.machine));
   PlannedNode node{.others = std::move(found.others),
-                   .troubles = std::move(found.troubles),
+                   .errors = std::move(found.errors),
                    .remarks = std::move(found.remarks)};
   node.remarks.insert(node.remarks.end(), found.unmatched.begin(), found.unmatched.end());
   for (const std::string& name : found.undecided) node.resources[name].unknown = true;

@@ -16,7 +16,7 @@ namespace plughost {
 struct PlannedResource {
   struct Device {
     unsigned replicas = 1;
-    std::string trouble;  // why it is Unhealthy; empty: it is Healthy
+    std::string error;  // why it is Unhealthy; empty: it is Healthy
 
     bool operator==(const Device&) const = default;
   };
@@ -32,8 +32,8 @@ struct PlannedResource {
 // What a configuration makes of a node.
 struct PlannedNode {
   std::map<std::string, PlannedResource> resources;
-  std::vector<NotHere> others;        // entries that do not apply
-  std::vector<std::string> troubles;  // what `plughost discover` would fail with there
+  std::vector<NotHere> others;      // entries that do not apply
+  std::vector<std::string> errors;  // what `plughost discover` would fail with there
   std::vector<std::string> remarks;
 };
 

@@ -278,7 +278,7 @@ class Recorder {
     name(file);
     const auto place = host_.canonical(file);
     const NodeLabels labels = read_node_labels(host_, file);
-    if (!place || !labels.trouble.empty()) return;
+    if (!place || !labels.error.empty()) return;
     const Json json{{"metadata", Json{{"name", labels.node}, {"labels", labels.labels}}}};
     machine_.tree.add(*place, {.type = FileType::kRegular, .text = json.dump()});
   }

@@ -39,8 +39,8 @@ std::optional<DevicesOf> scan_chosen(const ResourceConfig& entry, const HostRoot
                                 "` matches no device that is here now");
     }
     return std::move(assembly.resources);
-  } catch (const std::exception& error) {
-    all.troubles.push_back(entry.where + ": " + entry.spec->name.text() + ": " + error.what());
+  } catch (const std::exception& exception) {
+    all.errors.push_back(entry.where + ": " + entry.spec->name.text() + ": " + exception.what());
     return std::nullopt;
   }
 }
@@ -182,7 +182,7 @@ Survey survey(const Config& config, const HostRoot& host) {
   Survey all;
   Selection selection = select(config, host);
   const Config applies = applying(config, selection);
-  std::ranges::move(selection.troubles, std::back_inserter(all.troubles));
+  std::ranges::move(selection.errors, std::back_inserter(all.errors));
   all.others = std::move(selection.others);
   for (const EntriesOfName& entries : by_name(applies.resources)) {
     for (auto& [name, devices] : scan_chosen(entries, host, all))

@@ -14,7 +14,7 @@ namespace plughost {
 
 struct Survey {
   std::vector<ResourceSnapshot> snapshots;  // by name
-  std::vector<std::string> troubles;        // entries that could not be looked at
+  std::vector<std::string> errors;          // entries that could not be looked at
   std::vector<std::string> undecided;       // the names of entries of which nothing can be told
   std::vector<std::string> remarks;
   std::vector<NotHere> others;         // entries that do not apply

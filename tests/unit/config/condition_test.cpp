@@ -29,7 +29,7 @@ NodeView view() {
                   .arch = "x86_64",
                   .vendor = "Example",
                   .product = "Blade 3"},
-      .labels = {.node = "n1", .labels = {{"rack", "a1"}, {"empty", ""}}, .trouble = {}},
+      .labels = {.node = "n1", .labels = {{"rack", "a1"}, {"empty", ""}}, .error = {}},
       .exists = [](const std::string& pattern) { return pattern == "/dev/kvm" || pattern == "/dev/tun"; }};
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("what `not` says must not hold as a whole") {
 
 TEST_CASE("labels that nobody can tell decide nothing, unless something else does") {
   NodeView unknown = view();
-  unknown.labels = {.node = {}, .labels = {}, .trouble = "/labels: it cannot be read"};
+  unknown.labels = {.node = {}, .labels = {}, .error = "/labels: it cannot be read"};
   const Verdict verdict = condition("label: {rack: a*}").ask(unknown);
   CHECK(verdict.kind == Kind::kUnknown);
   CHECK(verdict.why == "the node's labels are not known: /labels: it cannot be read");

@@ -154,7 +154,7 @@ Texts found_by(const fs::path& preset, const MadeSysfs& machine) {
       for (const Device& device : devices) {
         std::string line = resource + ' ' + device.id + ':';
         for (const DeviceNode& node : device.nodes) line += ' ' + node.host_path;
-        if (!device.healthy()) line += " (" + device.trouble + ')';
+        if (!device.healthy()) line += " (" + device.error + ')';
         found.push_back(std::move(line));
       }
     }

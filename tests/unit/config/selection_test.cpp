@@ -91,7 +91,7 @@ TEST_CASE("labels come from their file, whose whole directory is followed") {
   Made made("nodeLabels: /etc/podinfo/labels\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}]");
   made.tree.file("/etc/podinfo/labels", "rack=\"a1\"\n");
   CHECK(made.look().applies == Applies{true});
-  CHECK(made.look().troubles.empty());
+  CHECK(made.look().errors.empty());
   CHECK(made.follows(made.look(), {"/etc/podinfo", "*", WatchFor::kContents}));
   made.tree.file("/etc/podinfo/labels", "rack=\"b1\"\n");
   CHECK(made.look().applies == Applies{false});
@@ -103,15 +103,15 @@ TEST_CASE("what cannot be told stays as it was, and is no reason to begin") {
       "1}]");
   const Selection first = made.look();
   CHECK(first.applies == Applies{false, true});
-  CHECK(first.troubles ==
+  CHECK(first.errors ==
         std::vector<std::string>{"the node's labels are not known: /etc/labels: it cannot be read"});
-  CHECK(first.others[0].why == first.troubles[0]);
+  CHECK(first.others[0].why == first.errors[0]);
   made.tree.file("/etc/labels", "rack=a");
   const Selection known = made.look(first);
   CHECK(known.applies == Applies{true, true});
   made.tree.file("/etc/labels", "ra");
   CHECK(made.look(known).applies == Applies{true, true});
-  CHECK(made.look(known).troubles.size() == 1);
+  CHECK(made.look(known).errors.size() == 1);
   CHECK(made.look(known).others.empty());
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("the name of the node is told by the environment where the labels do n
   const Made made("resources: [{name: a, count: 1, when: {node: n1}}]");
   ::unsetenv("NODE_NAME");
   CHECK(made.look().applies == Applies{false});
-  CHECK(made.look().troubles.size() == 1);
+  CHECK(made.look().errors.size() == 1);
   ::setenv("NODE_NAME", "n1", 1);
   CHECK(made.look().applies == Applies{true});
   ::unsetenv("NODE_NAME");
@@ -207,26 +207,26 @@ TEST_CASE("where no file has the labels, they are those that the API server has 
       "resources: [{name: a, count: 1, when: {label: {rack: a*}}}, {name: b, count: 1, when: {node: n1}}]";
   const Made made("apiServer: {}\n" + entries);
   CHECK(asks_for_node(made.config));
-  const NodeLabels told{.node = "n1", .labels = {{"rack", "a7"}}, .trouble = {}};
+  const NodeLabels told{.node = "n1", .labels = {{"rack", "a7"}}, .error = {}};
   const Selection selection = select(made.config, made.host, {}, told);
   CHECK(selection.applies == Applies{true, true});
-  CHECK(selection.troubles.empty());
+  CHECK(selection.errors.empty());
   CHECK(selection.watch.empty());
 
   // What cannot be told stays as it was.
-  const NodeLabels unknown{.node = {}, .labels = {}, .trouble = "403 Forbidden"};
+  const NodeLabels unknown{.node = {}, .labels = {}, .error = "403 Forbidden"};
   CHECK(select(made.config, made.host, {true, false}, unknown).applies == Applies{true, false});
   const Selection none = select(made.config, made.host, {}, unknown);
   CHECK(none.applies == Applies{false, false});
   CHECK(none.others[0].unknown);
-  CHECK(select(made.config, made.host, {}, unknown).troubles[0] ==
+  CHECK(select(made.config, made.host, {}, unknown).errors[0] ==
         "the node's labels are not known: 403 Forbidden");
-  CHECK(select(made.config, made.host).troubles[0] ==
+  CHECK(select(made.config, made.host).errors[0] ==
         "the node's labels are not known: only the daemon asks the API server for them");
-  // What will be told soon is no trouble.
-  const NodeLabels awaited{.trouble = "no answer yet", .awaited = true};
+  // What will be told soon is no error.
+  const NodeLabels awaited{.error = "no answer yet", .awaited = true};
   const Selection waiting = select(made.config, made.host, {}, awaited);
-  CHECK(waiting.troubles.empty());
+  CHECK(waiting.errors.empty());
   CHECK(waiting.others[0].unknown);
   CHECK_FALSE(select(made.config, made.host, {}, NodeLabels{.labels = {{"rack", "b"}}}).others[0].unknown);
 }
@@ -236,9 +236,8 @@ TEST_CASE("a file with the labels wins over the API server, and without either n
   const Made made("nodeLabels: /etc/labels\napiServer: {}\n" + entries);
   made.tree.file("/etc/labels", "rack=b1");
   CHECK_FALSE(asks_for_node(made.config));
-  CHECK(
-      select(made.config, made.host, {}, NodeLabels{.node = "n1", .labels = {{"rack", "a7"}}, .trouble = {}})
-          .applies == Applies{false});
+  CHECK(select(made.config, made.host, {}, NodeLabels{.node = "n1", .labels = {{"rack", "a7"}}, .error = {}})
+            .applies == Applies{false});
   CHECK_FALSE(asks_for_node(Made("apiServer: {}\nresources: [{name: a, count: 1, when: {arch: x}}]").config));
   CHECK_FALSE(asks_for_node(Made("resources: [{name: a, count: 1, when: {node: x}}]").config));
 }

@@ -115,12 +115,12 @@ TEST_CASE("one word of each selector has to fit, and all selectors") {
 TEST_CASE("a card without a driver or without a node is Unhealthy until it has both") {
   const MadeSysfs machine;
   add_card(machine, kFpga, "10ee", "5000", "120000", "");
-  const auto trouble = [&] { return scan_of(machine, {{"vendors", one("10ee")}}).devices.at(0).trouble; };
-  CHECK(trouble() == "no driver is bound to it");
+  const auto error = [&] { return scan_of(machine, {{"vendors", one("10ee")}}).devices.at(0).error; };
+  CHECK(error() == "no driver is bound to it");
   machine.bind(kFpga, "xclmgmt");
-  CHECK(trouble() == "its driver xclmgmt has made no device node");
+  CHECK(error() == "its driver xclmgmt has made no device node");
   machine.device(kFpga + "/xrt_mgmt/xclmgmt768", "xrt_mgmt", {}, {{"DEVNAME", "xclmgmt768"}});
-  CHECK(trouble().empty());
+  CHECK(error().empty());
   machine.remove(kFpga);
   CHECK(scan_of(machine, {{"vendors", one("10ee")}}).devices.empty());
 }
@@ -143,16 +143,16 @@ TEST_CASE(
   const MadeSysfs machine;
   add_card(machine, kGpu, "10de", "2230", "030000", "vfio-pci");
   const auto card = [&] { return scan_of(machine, {{"vendors", one("10de")}}).devices.at(0); };
-  CHECK(card().trouble.starts_with("it is in no IOMMU group"));
+  CHECK(card().error.starts_with("it is in no IOMMU group"));
   add_group(machine, kGpu, "42");
-  CHECK(card().trouble == "its IOMMU group 42 has no node in /dev/vfio");
+  CHECK(card().error == "its IOMMU group 42 has no node in /dev/vfio");
   machine.device("/sys/devices/virtual/vfio/42", "vfio", {}, {{"DEVNAME", "vfio/42"}});
   CHECK(card().healthy());
   CHECK(nodes_of(card()) == Texts{"/dev/vfio/42", "/dev/vfio/vfio"});
   CHECK(card().hardware->units == Texts{kGpu, "iommu_groups/42"});
   CHECK(value(card(), "name") == "42");
   const Scan for_graphics = scan_of(machine, {{"vendors", one("10de")}, {"nodes", one("drm")}});
-  CHECK(for_graphics.devices.at(0).trouble ==
+  CHECK(for_graphics.devices.at(0).error ==
         "its driver vfio-pci has made no device node of the subsystems in `nodes`");
   CHECK(for_graphics.devices[0].nodes.empty());
   CHECK(

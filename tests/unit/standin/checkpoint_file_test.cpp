@@ -66,7 +66,7 @@ TEST_CASE("no file is an empty book, and a file that is no checkpoint is an erro
 
 TEST_CASE("the newest text is in the file when the wait is over, and no other file is left") {
   const TempDir directory;
-  CheckpointFile file(directory.path(), [](const std::string& trouble) { FAIL(trouble); });
+  CheckpointFile file(directory.path(), [](const std::string& error) { FAIL(error); });
   file.write("first");
   file.wait_for(file.write("second"));
   CHECK(content(directory.at(CheckpointFile::kName)) == "second");
@@ -83,7 +83,7 @@ TEST_CASE("a text that cannot be written is told, and nobody waits for it") {
   const TempDir directory;
   std::string told;
   {
-    CheckpointFile file(directory.at("missing"), [&](std::string trouble) { told = std::move(trouble); });
+    CheckpointFile file(directory.at("missing"), [&](std::string error) { told = std::move(error); });
     file.wait_for(file.write("text"));
   }
   CHECK(told.find("No such file") != std::string::npos);

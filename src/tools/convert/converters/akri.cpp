@@ -80,14 +80,14 @@ std::string text_of(const Match& match) {
 }
 
 // The rule as several that have one pattern for each match, and one match where theirs takes any of several.
-// trouble: why that cannot be done.
-std::vector<Rule> alternatives_of(const Rule& rule, std::string& trouble) {
+// error: why that cannot be done.
+std::vector<Rule> alternatives_of(const Rule& rule, std::string& error) {
   std::vector<Rule> all(1);
   std::map<std::string, std::vector<Match>> choices;
   for (const Match& match : rule) {
     const auto patterns = patterns_of(match);
     if (!patterns) {
-      trouble = "Its rule has " + text_of(match) + ", a regular expression that no pattern can say.";
+      error = "Its rule has " + text_of(match) + ", a regular expression that no pattern can say.";
       return all;
     }
     const bool any = match.operation == "==";
@@ -131,7 +131,7 @@ struct Udev {
   YamlDraft draft = YamlDraft::map();
   YamlDraft only = YamlDraft::flow_map();
   YamlDraft except = YamlDraft::list();
-  std::string trouble;  // why it cannot be kept; empty: it can
+  std::string error;  // why it cannot be kept; empty: it can
 };
 
 constexpr Word<std::string_view> kOfUsb[] = {
@@ -169,11 +169,11 @@ Udev udev_of(const std::vector<Match>& matches) {
     const std::string whole = text_of(match);
     const std::string attribute(attribute_of(match, subsystem));
     if (match.value.find('|') != std::string::npos)
-      udev.trouble = "Its rule has " + whole + ", and `|` is no `or` there: theirs finds no such device.";
+      udev.error = "Its rule has " + whole + ", and `|` is no `or` there: theirs finds no such device.";
     else if (match.operation == "!=" && !attribute.empty())
       udev.except.add(YamlDraft::flow_map({{attribute, match.value}}));
     else if (match.operation == "!=")
-      udev.trouble = "Its rule has " + whole + ", and `except` has no word for that.";
+      udev.error = "Its rule has " + whole + ", and `except` has no word for that.";
     else if (match.key == "SUBSYSTEM")
       continue;
     else if (match.key == "KERNEL")
@@ -185,10 +185,10 @@ Udev udev_of(const std::vector<Match>& matches) {
     else if (const auto map = value_of(kMaps, match.key))
       maps.try_emplace(*map, YamlDraft::map()).first->second.add(match.attribute, match.value);
     else
-      udev.trouble = "Its rule has " + quote(match.key) + ", which has no counterpart.";
+      udev.error = "Its rule has " + quote(match.key) + ", which has no counterpart.";
   }
-  if (subsystem.empty() && udev.trouble.empty())
-    udev.trouble =
+  if (subsystem.empty() && udev.error.empty())
+    udev.error =
         "No SUBSYSTEM== says which devices these are, and an entry of plughost's needs it, except where "
         "`groupRecursive` and no more than idVendor, idProduct and serial of ATTRS name a USB device.";
   udev.draft.add("subsystem", subsystem.empty() ? "?" : subsystem);
@@ -222,15 +222,14 @@ YamlDraft groups_of(const Rule& rule, const std::string& permissions) {
   return YamlDraft::list({YamlDraft::map({{"usb", YamlDraft::list({std::move(usb)})}})});
 }
 
-// Adds the rule as `udev`, as a comment if that cannot be done. `trouble` is the reason, if one is known.
-void add_udev(const Rule& rule, const std::string& trouble, const std::string& permissions,
-              YamlDraft& entry) {
+// Adds the rule as `udev`, as a comment if that cannot be done. `error` is the reason, if one is known.
+void add_udev(const Rule& rule, const std::string& error, const std::string& permissions, YamlDraft& entry) {
   Udev one = udev_of(rule);
-  if (!trouble.empty()) one.trouble = trouble;
-  if (!one.trouble.empty()) {
+  if (!error.empty()) one.error = error;
+  if (!one.error.empty()) {
     entry.disabled = true;
     entry.notes.emplace_back("This cannot be kept.");
-    entry.notes.push_back(loss(one.trouble));
+    entry.notes.push_back(loss(one.error));
   }
   one.draft.add("permissions", permissions);
   entry.add("udev", std::move(one.draft));
@@ -285,9 +284,9 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
   const std::vector<Node::Member>& properties = or_nothing(spec.node("brokerProperties")).members;
   for (const std::string& text : rules) {
     const auto rule = matches_of(text);
-    std::string trouble = rule ? "" : "It is no rule of udev's, or one that Akri does not take.";
+    std::string error = rule ? "" : "It is no rule of udev's, or one that Akri does not take.";
     std::string note = "udevRules: " + text;
-    for (const Rule& alternative : alternatives_of(rule.value_or(Rule()), trouble)) {
+    for (const Rule& alternative : alternatives_of(rule.value_or(Rule()), error)) {
       YamlDraft& entry = draft.resources.add(YamlDraft::map({{"name", literal_name("akri.sh", name)}}));
       if (!note.empty()) entry.notes.emplace_back(std::exchange(note, {}));
       YamlDraft groups = grouped ? groups_of(alternative, permissions) : YamlDraft::list();
@@ -296,7 +295,7 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
       if (is_usb)
         entry.add("groups", std::move(groups));
       else
-        add_udev(trouble.empty() ? alternative : Rule(), trouble, permissions, entry);
+        add_udev(error.empty() ? alternative : Rule(), error, permissions, entry);
       if (capacity > 1) entry.add("replicas", sharing_draft(capacity));
       YamlDraft& env =
           entry.add("env", YamlDraft::map({{is_usb ? "UDEV_DEVNODE_0" : "UDEV_DEVNODE", "{path}"}}));

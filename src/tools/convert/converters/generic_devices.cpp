@@ -36,7 +36,7 @@ std::string pattern_of(const std::string& theirs) {
 // A path as plughost takes one; a note on the draft says if it is not as it was.
 YamlDraft path_value(const std::string& theirs, LenientFields& path, const char* key) {
   if (!theirs.starts_with('/')) {
-    path.error(*path.node(key), key, path_trouble(theirs));
+    path.error(*path.node(key), key, path_error(theirs));
     return theirs;
   }
   YamlDraft value = pattern_of(theirs);
@@ -89,7 +89,7 @@ YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& di
   const std::string host_path(without_blanks(path.require_text("path")));
   if (!host_path.empty()) draft.add("path", path_value(host_path, path, "path"));
   if (const std::string mount(without_blanks(path.text("mountPath").value_or(""))); !mount.empty()) {
-    if (!mount.starts_with('/')) path.error(*path.node("mountPath"), "mountPath", path_trouble(mount));
+    if (!mount.starts_with('/')) path.error(*path.node("mountPath"), "mountPath", path_error(mount));
     draft.add("mountPath", Template::escape(mount));
     if (has_wildcards(host_path))
       draft.notes.emplace_back(
@@ -300,7 +300,7 @@ void add_short_device(const std::string& text, ConfigDraft& draft, Diagnostics& 
   while (comma != std::string::npos) {
     const std::size_t next = text.find(',', comma + 1);
     const std::string theirs(without_blanks(text.substr(comma + 1, next - comma - 1)));
-    if (!theirs.starts_with('/')) diagnostics.error({.file = "--device"}, "", path_trouble(theirs));
+    if (!theirs.starts_with('/')) diagnostics.error({.file = "--device"}, "", path_error(theirs));
     groups.add(
         group_of(YamlDraft::map({{"path", pattern_of(theirs)}, {"permissions", kDefaultPermissions}})));
     comma = next;

@@ -87,7 +87,7 @@ void convert_row(const Node& node, const std::string& path, ConfigDraft& draft, 
   auto globs = globs_of(*regex);
   if (globs)
     std::erase_if(globs->patterns, [](const std::string& each) {
-      return each.empty() || !path_trouble("/dev/" + each).empty();
+      return each.empty() || !path_error("/dev/" + each).empty();
     });
   if (!globs || globs->patterns.empty())
     return draft.notes.push_back(loss(

@@ -168,12 +168,10 @@ std::vector<Pattern> patterns_of(const Selector& selector) {
 
 class Resource {
  public:
-  // troubles: why it cannot be kept, beside what is found here.
+  // errors: why it cannot be kept, beside what is found here.
   Resource(const Node& node, std::string path, std::string_view prefix, Diagnostics& diagnostics,
-           Texts troubles = {})
-      : theirs_(node, std::move(path), diagnostics),
-        diagnostics_(diagnostics),
-        troubles_(std::move(troubles)) {
+           Texts errors = {})
+      : theirs_(node, std::move(path), diagnostics), diagnostics_(diagnostics), errors_(std::move(errors)) {
     const std::string name = theirs_.require_text("resourceName");
     name_ = literal_name(theirs_.text("resourcePrefix").value_or(std::string(prefix)), name);
     type_ = theirs_.text("deviceType").value_or("netDevice");
@@ -222,7 +220,7 @@ class Resource {
     entry_ = YamlDraft::map({{"name", name_}});
     entry_.notes = std::move(notes);
     add_notes(entry_.notes, selector.notes);
-    for (const Texts& all : {troubles_, selector.without_words})
+    for (const Texts& all : {errors_, selector.without_words})
       for (const std::string& why : all) refuse(why);
     if (type_ == "auxNetDevice")
       refuse("Auxiliary devices (subfunctions) have no counterpart.");
@@ -301,7 +299,7 @@ class Resource {
 
   LenientFields theirs_;
   Diagnostics& diagnostics_;
-  Texts troubles_;
+  Texts errors_;
   std::string name_;
   std::string type_;
   YamlDraft entry_ = YamlDraft::map();  // which is being written
@@ -310,8 +308,8 @@ class Resource {
 }  // namespace
 
 std::vector<YamlDraft> sriov_entries(const Node& resource, const std::string& path, std::string_view prefix,
-                                     Diagnostics& diagnostics, const Texts& troubles) {
-  return Resource(resource, path, prefix, diagnostics, troubles).drafts();
+                                     Diagnostics& diagnostics, const Texts& errors) {
+  return Resource(resource, path, prefix, diagnostics, errors).drafts();
 }
 
 void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {

@@ -33,8 +33,8 @@ void add(Node& map, const char* key, const Node& value) {
   if (value.kind != Node::Kind::kNull) map.members.push_back({text_node(value.mark, key), value});
 }
 
-// The item of `resourceList` that the operator makes of a policy. troubles: why it cannot be kept.
-Node resource_of(const Node& spec, Texts& troubles, Notes& notes) {
+// The item of `resourceList` that the operator makes of a policy. errors: why it cannot be kept.
+Node resource_of(const Node& spec, Texts& errors, Notes& notes) {
   const Node& nic = at(spec, "nicSelector");
   Node selectors{.kind = Node::Kind::kMap, .mark = nic.mark};
   add(selectors, "vendors", at(nic, "vendor"));
@@ -50,7 +50,7 @@ Node resource_of(const Node& spec, Texts& troubles, Notes& notes) {
                 " are the operator does not know, either: it takes those of the other selectors."));
   }
   for (const char* key : {"pfNames", "rootDevices"}) add(selectors, key, at(nic, key));
-  if (!at(nic, "netFilter").scalar.empty()) troubles.emplace_back("`netFilter` has no counterpart.");
+  if (!at(nic, "netFilter").scalar.empty()) errors.emplace_back("`netFilter` has no counterpart.");
   for (const char* key : {"isRdma", "needVhostNet", "vdpaType"}) add(selectors, key, at(spec, key));
   const Node& link = at(spec, "linkType");
   if (const Node& type = at(spec, "deviceType"); type.scalar == "vfio-pci")
@@ -69,9 +69,9 @@ void add_sriov_policy(const Node& root, std::string_view prefix, ConfigDraft& dr
                       Diagnostics& diagnostics) {
   draft.joins_others = true;
   const Node& spec = at(root, "spec");
-  Texts troubles;
-  const Node node = resource_of(spec, troubles, draft.notes);
-  for (YamlDraft& entry : sriov_entries(node, "spec", prefix, diagnostics, troubles))
+  Texts errors;
+  const Node node = resource_of(spec, errors, draft.notes);
+  for (YamlDraft& entry : sriov_entries(node, "spec", prefix, diagnostics, errors))
     draft.resources.add(std::move(entry));
   draft.notes.emplace_back(
       "The operator goes on making the virtual functions (`numVfs`, `mtu` …), and must not run its own "

@@ -58,7 +58,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostFiles = 20'000;
 
 // A pipe has no size and can be awaited, other than where the daemon reads.
-std::variant<std::string, FileTrouble> text_of(const std::string& file) {
+std::variant<std::string, FileError> text_of(const std::string& file) {
   if (file == kStandardInput) return read_text(STDIN_FILENO);
   struct stat status {};
   if (::stat(file.c_str(), &status) < 0 || !S_ISFIFO(status.st_mode)) return read_text_file(file);
@@ -70,8 +70,8 @@ void read_file(const std::string& path, ReadFiles& read, Diagnostics& diagnostic
   const std::string name = path == kStandardInput ? "standard input" : path;
   const Mark whole{.file = name};
   const auto text = text_of(path);
-  if (const auto* trouble = std::get_if<FileTrouble>(&text))
-    return diagnostics.error(whole, "", "the file " + trouble->what);
+  if (const auto* error = std::get_if<FileError>(&text))
+    return diagnostics.error(whole, "", "the file " + error->what);
   const auto& content = std::get<std::string>(text);
   read.language = other_language(name, content);
   Diagnostics own;
@@ -85,8 +85,8 @@ void read_file(const std::string& path, ReadFiles& read, Diagnostics& diagnostic
 
 void read_one_of_many(const std::string& path, ReadFiles& read) {
   const auto text = read_text_file(path);
-  if (const auto* trouble = std::get_if<FileTrouble>(&text)) {
-    read.unread.push_back({.file = path, .why = "the file " + trouble->what});
+  if (const auto* error = std::get_if<FileError>(&text)) {
+    read.unread.push_back({.file = path, .why = "the file " + error->what});
     return;
   }
   const auto& content = std::get<std::string>(text);
@@ -94,9 +94,9 @@ void read_one_of_many(const std::string& path, ReadFiles& read) {
   auto documents = parse_documents(content, path, own);
   if (!documents || own.has_errors()) {
     const std::string language = other_language(path, content);
-    const std::string trouble = own.all().empty() ? "" : own.all().front().text();
+    const std::string error = own.all().empty() ? "" : own.all().front().text();
     read.unread.push_back({.file = path,
-                           .why = language.empty() ? trouble : language,
+                           .why = language.empty() ? error : language,
                            .may_matter = has_word_of_plugins(content)});
     return;
   }

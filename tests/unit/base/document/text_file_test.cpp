@@ -11,16 +11,16 @@ namespace {
 
 using test::TempDir;
 
-std::string trouble_of(const std::filesystem::path& path) {
+std::string error_of(const std::filesystem::path& path) {
   const auto read = read_text_file(path);
-  const auto* trouble = std::get_if<FileTrouble>(&read);
-  return trouble ? trouble->what : "no trouble";
+  const auto* error = std::get_if<FileError>(&read);
+  return error ? error->what : "no trouble";
 }
 
-std::string trouble_with(std::string_view content) {
+std::string error_with(std::string_view content) {
   const TempDir dir;
   dir.file("a.yaml", content);
-  return trouble_of(dir.at("a.yaml"));
+  return error_of(dir.at("a.yaml"));
 }
 
 TEST_CASE("a text file is read as it is") {
@@ -48,48 +48,48 @@ TEST_CASE("what is open is read to its end, whatever it is") {
   REQUIRE(std::holds_alternative<std::string>(read));
   CHECK(std::get<std::string>(read) == content);
   const auto closed = read_text(-1);
-  REQUIRE(std::holds_alternative<FileTrouble>(closed));
-  CHECK(std::get<FileTrouble>(closed).what.starts_with("cannot be read: "));
+  REQUIRE(std::holds_alternative<FileError>(closed));
+  CHECK(std::get<FileError>(closed).what.starts_with("cannot be read: "));
 }
 
 TEST_CASE("a file that cannot be opened is said to be so") {
   const TempDir dir;
   dir.file("file");
   dir.link("loop", "loop");
-  CHECK(trouble_of(dir.at("missing")) == "cannot be opened: No such file or directory");
-  CHECK(trouble_of(dir.at("file/below")) == "cannot be opened: Not a directory");
-  CHECK(trouble_of(dir.at("loop")) == "cannot be opened: Too many levels of symbolic links");
+  CHECK(error_of(dir.at("missing")) == "cannot be opened: No such file or directory");
+  CHECK(error_of(dir.at("file/below")) == "cannot be opened: Not a directory");
+  CHECK(error_of(dir.at("loop")) == "cannot be opened: Too many levels of symbolic links");
 }
 
 TEST_CASE("a directory, a pipe and a device are no configuration, and are not waited for") {
   const TempDir dir;
   REQUIRE(::mkfifo(dir.at("pipe").c_str(), 0600) == 0);
-  CHECK(trouble_of(dir.path()) == "is a directory, not a file");
-  CHECK(trouble_of(dir.at("pipe")) == "is not a regular file");
-  CHECK(trouble_of("/dev/zero") == "is not a regular file");
+  CHECK(error_of(dir.path()) == "is a directory, not a file");
+  CHECK(error_of(dir.at("pipe")) == "is not a regular file");
+  CHECK(error_of("/dev/zero") == "is not a regular file");
 }
 
 TEST_CASE("the first byte that no text has is pointed at") {
-  CHECK(trouble_with(std::string_view("a: 1\nb:\0", 8)) == "is not a text file (byte 0x00 at 2:3)");
-  CHECK(trouble_with("\x7f"
-                     "ELF") == "is not a text file (byte 0x7F at 1:1)");
-  CHECK(trouble_with("a: 1\n\nbc\xFF"
-                     "d") == "is not a text file (byte 0xFF at 3:3)");
-  CHECK(trouble_with("\xC3\xA4\xC3") == "is not a text file (byte 0xC3 at 1:3)");
-  CHECK(trouble_with("\xED\xA0\x80") == "is not a text file (byte 0xED at 1:1)");
+  CHECK(error_with(std::string_view("a: 1\nb:\0", 8)) == "is not a text file (byte 0x00 at 2:3)");
+  CHECK(error_with("\x7f"
+                   "ELF") == "is not a text file (byte 0x7F at 1:1)");
+  CHECK(error_with("a: 1\n\nbc\xFF"
+                   "d") == "is not a text file (byte 0xFF at 3:3)");
+  CHECK(error_with("\xC3\xA4\xC3") == "is not a text file (byte 0xC3 at 1:3)");
+  CHECK(error_with("\xED\xA0\x80") == "is not a text file (byte 0xED at 1:1)");
 }
 
 TEST_CASE("a byte that terminals take for the end of a text does not hide what follows") {
-  CHECK(trouble_with("a: 1\n\x04\nb: 1\n") == "is not a text file (byte 0x04 at 2:1)");
+  CHECK(error_with("a: 1\n\x04\nb: 1\n") == "is not a text file (byte 0x04 at 2:1)");
 }
 
 TEST_CASE("a file larger than 1 MiB is not read to its end") {
   const TempDir dir;
   dir.file("largest.yaml", std::string(1u << 20, '#'));
-  CHECK(trouble_of(dir.at("largest.yaml")) == "no trouble");
+  CHECK(error_of(dir.at("largest.yaml")) == "no trouble");
   dir.file("a.yaml");
   std::filesystem::resize_file(dir.at("a.yaml"), (1u << 20) + 1);
-  CHECK(trouble_of(dir.at("a.yaml")) == "is larger than 1 MiB, which no configuration is");
+  CHECK(error_of(dir.at("a.yaml")) == "is larger than 1 MiB, which no configuration is");
 }
 
 }  // namespace

@@ -20,19 +20,19 @@ struct Disk {
   std::mutex mutex;
   std::condition_variable answers;
   bool hangs = false;
-  std::string trouble;
+  std::string error;
   std::vector<std::string> tried;  // each text
 
   std::string write(const std::string& text) {
     std::unique_lock lock(mutex);
     tried.push_back(text);
     answers.wait(lock, [this] { return !hangs; });
-    return trouble;
+    return error;
   }
   void set(bool hang, std::string with = {}) {
     const std::lock_guard lock(mutex);
     hangs = hang;
-    trouble = std::move(with);
+    error = std::move(with);
     answers.notify_all();
   }
   std::vector<std::string> all() {
@@ -49,7 +49,7 @@ struct Rig {
   std::vector<std::string> answers;
   unsigned finished = 0;
   std::unique_ptr<CoalescingWriter> latest = std::make_unique<CoalescingWriter>(
-      loop, workers, [this](const std::string& trouble) { told.push_back(trouble); }, "/x hangs", 300ms);
+      loop, workers, [this](const std::string& error) { told.push_back(error); }, "/x hangs", 300ms);
 
   ~Rig() { disk->set(false); }
   void write(const std::string& text) {
@@ -58,7 +58,7 @@ struct Rig {
   // Who asks is answered.
   void ask(const std::string& text) {
     latest->write([disk = disk, text] { return disk->write(text); },
-                  [this](const std::string& trouble) { answers.push_back(trouble); });
+                  [this](const std::string& error) { answers.push_back(error); });
   }
   bool answered(std::size_t count) {
     return run_until(loop, [&] { return answers.size() == count; });

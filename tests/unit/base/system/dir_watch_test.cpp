@@ -25,7 +25,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-void fail(const std::string& trouble) { FAIL(trouble); }
+void fail(const std::string& error) { FAIL(error); }
 
 struct Watched {
   // Returns when the watch is in force.
@@ -118,10 +118,10 @@ struct Hung {
 
   Hanging files;
   EventLoop loop;
-  Names troubles;
+  Names errors;
   Names reliefs;
   DirWatcher watcher{loop,
-                     {.trouble = [this](std::string text) { troubles.push_back(std::move(text)); },
+                     {.error = [this](std::string text) { errors.push_back(std::move(text)); },
                       .relief = [this](std::string text) { reliefs.push_back(std::move(text)); },
                       .place = files.place()}};
 };
@@ -334,8 +334,8 @@ TEST_CASE(
   CHECK(hung.until([&] { return !well.empty(); }));
   touch(dir.at("well/x"));
   CHECK(hung.until([&] { return well.size() > 1; }));
-  REQUIRE(hung.until([&] { return !hung.troubles.empty(); }));
-  CHECK(hung.troubles ==
+  REQUIRE(hung.until([&] { return !hung.errors.empty(); }));
+  CHECK(hung.errors ==
         Names{"the file system at " + dir.at("dead").string() + " does not answer: until it does, " +
               dir.at("dead").string() + " is not watched"});
   // Now everybody knows: others wait no more, and it is not asked again.
@@ -344,7 +344,7 @@ TEST_CASE(
   CHECK(hung.until([&] { return !late.empty(); }));
   CHECK(dead.empty());
   CHECK(hung.files.looks_at(dir.at("dead")) == 1);
-  CHECK(hung.troubles.size() == 1);
+  CHECK(hung.errors.size() == 1);
   CHECK(hung.reliefs.empty());
 
   hung.files.answer();
@@ -363,7 +363,7 @@ TEST_CASE("what lies behind a directory that does not answer costs no further th
   std::map<int, Names> seen;
   std::vector<std::unique_ptr<DirWatch>> watches;
   watches.push_back(hung.watch(dir.at("dead/0"), seen[0]));
-  REQUIRE(hung.until([&] { return !hung.troubles.empty(); }));
+  REQUIRE(hung.until([&] { return !hung.errors.empty(); }));
   for (int i = 1; i < 5; ++i) watches.push_back(hung.watch(dir.at("dead/" + std::to_string(i)), seen[i]));
   watches.push_back(hung.watch(dir.at("deader"), seen[5]));  // which only begins alike
   CHECK(hung.until([&] { return !seen[5].empty(); }));
@@ -386,7 +386,7 @@ TEST_CASE("a watch that goes while its file system hangs leaves nothing behind")
   auto watch = hung.watch(dir.at("dead"), dead);
   SUBCASE("before that is noticed") {}
   SUBCASE("after that was noticed") {
-    REQUIRE(hung.until([&] { return !hung.troubles.empty(); }));
+    REQUIRE(hung.until([&] { return !hung.errors.empty(); }));
   }
   watch.reset();
   auto anew = hung.watch(dir.at("dead"), again);
@@ -447,7 +447,7 @@ TEST_CASE(
   CHECK(hung.files.looks() == 2 * kDirectories);
   watches.clear();
   CHECK(hung.until([&] { return kernel_watches() == 0; }));
-  CHECK(hung.troubles.empty());
+  CHECK(hung.errors.empty());
 }
 
 TEST_CASE("without an inotify instance it polls, names the limit once, and watches as soon as there is one") {
@@ -455,7 +455,7 @@ TEST_CASE("without an inotify instance it polls, names the limit once, and watch
   rlimit before{};
   check(::getrlimit(RLIMIT_NOFILE, &before), "getrlimit");
   EventLoop loop;
-  Names troubles;
+  Names errors;
   Names reliefs;
   Names seen;
   const auto watcher = [&] {
@@ -465,7 +465,7 @@ TEST_CASE("without an inotify instance it polls, names the limit once, and watch
     const rlimit none{.rlim_cur = static_cast<rlim_t>(next), .rlim_max = before.rlim_max};
     check(::setrlimit(RLIMIT_NOFILE, &none), "setrlimit");
     return std::make_unique<DirWatcher>(
-        loop, DirWatcher::Options{.trouble = [&](std::string text) { troubles.push_back(std::move(text)); },
+        loop, DirWatcher::Options{.error = [&](std::string text) { errors.push_back(std::move(text)); },
                                   .relief =
                                       [&](std::string text) {
                                         reliefs.push_back(std::move(text));
@@ -473,11 +473,11 @@ TEST_CASE("without an inotify instance it polls, names the limit once, and watch
                                       },
                                   .retry = 20ms});
   }();
-  CHECK(troubles == Names{"no directory can be watched: all inotify instances of this user are taken, raise "
-                          "fs.inotify.max_user_instances; until then they are looked at now and then"});
+  CHECK(errors == Names{"no directory can be watched: all inotify instances of this user are taken, raise "
+                        "fs.inotify.max_user_instances; until then they are looked at now and then"});
   const auto watch = watcher->watch(dir.path(), "*", [&](std::string_view name) { seen.emplace_back(name); });
   CHECK(test::run_until(loop, [&] { return seen == Names{"", "", ""}; }));
-  CHECK(troubles.size() == 1);
+  CHECK(errors.size() == 1);
   CHECK(reliefs.empty());
 
   check(::setrlimit(RLIMIT_NOFILE, &before), "setrlimit");
@@ -494,9 +494,9 @@ TEST_CASE("a path for which the kernel has no watch is polled, and watched as so
   dir.directory("rich");
   EventLoop loop;
   std::atomic<bool> starving = true;
-  Names troubles;
+  Names errors;
   Names reliefs;
-  DirWatcher watcher(loop, {.trouble = [&](std::string text) { troubles.push_back(std::move(text)); },
+  DirWatcher watcher(loop, {.error = [&](std::string text) { errors.push_back(std::move(text)); },
                             .relief = [&](std::string text) { reliefs.push_back(std::move(text)); },
                             .retry = 20ms,
                             .place =
@@ -515,8 +515,8 @@ TEST_CASE("a path for which the kernel has no watch is polled, and watched as so
       watcher.watch(dir.at("rich"), "*", [&](std::string_view name) { rich.emplace_back(name); });
   CHECK(test::run_until(loop, [&] { return poor == Names{"", "", ""}; }));
   CHECK(rich == Names{""});
-  CHECK(troubles == Names{"too many inotify watches for fs.inotify.max_user_watches: raise it; until then " +
-                          dir.at("poor").string() + " is looked at only now and then"});
+  CHECK(errors == Names{"too many inotify watches for fs.inotify.max_user_watches: raise it; until then " +
+                        dir.at("poor").string() + " is looked at only now and then"});
   CHECK(reliefs.empty());
   SUBCASE("there is one") {
     starving = false;
@@ -527,14 +527,14 @@ TEST_CASE("a path for which the kernel has no watch is polled, and watched as so
   }
   SUBCASE("nobody wants it any more") { first.reset(); }
   CHECK(reliefs == Names{"every directory is watched again"});
-  CHECK(troubles.size() == 1);
+  CHECK(errors.size() == 1);
 }
 
 TEST_CASE("a directory that comes as its coming begins to be watched is not missed") {
   const test::TempDir dir;
   EventLoop loop;
   int at_parent = 0;  // when it is reached, for the way on, and again because there is none
-  DirWatcher watcher(loop, {.trouble = fail,
+  DirWatcher watcher(loop, {.error = fail,
                             .place = [&](Inotify& inotify, Inotify::Owner owner, const fs::path& path,
                                          WatchFor what, const AtPath& at) {
                               return place_watches(inotify, owner, path, what, [&](const fs::path& step) {

@@ -16,7 +16,7 @@ using namespace plughost;
 namespace {
 
 const auto kAnybody = [](UniqueFd, const ucred&) {};
-const auto kNoTrouble = [](const std::string& what) { FAIL(what); };
+const auto kNoError = [](const std::string& what) { FAIL(what); };
 
 }  // namespace
 
@@ -25,7 +25,7 @@ TEST_CASE("whoever connects is handed over with its process and user") {
   EventLoop loop;
   std::optional<ucred> seen;
   const Listener listener(
-      loop, dir.path() / "s", [&](UniqueFd, const ucred& peer) { seen = peer; }, kNoTrouble);
+      loop, dir.path() / "s", [&](UniqueFd, const ucred& peer) { seen = peer; }, kNoError);
   const UniqueFd client = connect_unix(dir.path() / "s");
   CHECK(test::run_until(loop, [&] { return seen.has_value(); }));
   CHECK(seen->pid == ::getpid());
@@ -35,7 +35,7 @@ TEST_CASE("whoever connects is handed over with its process and user") {
 TEST_CASE("only the owner may connect") {
   const test::TempDir dir;
   EventLoop loop;
-  const Listener listener(loop, dir.path() / "s", kAnybody, kNoTrouble);
+  const Listener listener(loop, dir.path() / "s", kAnybody, kNoError);
   struct stat status {};
   REQUIRE(::stat((dir.path() / "s").c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0600);
@@ -45,11 +45,11 @@ TEST_CASE("the file goes with the listener, but not a newer one of the same name
   const test::TempDir dir;
   EventLoop loop;
   const auto path = dir.path() / "s";
-  std::optional<Listener> first(std::in_place, loop, path, kAnybody, kNoTrouble);
+  std::optional<Listener> first(std::in_place, loop, path, kAnybody, kNoError);
   CHECK(first->reachable());
   std::filesystem::remove(path);
   CHECK_FALSE(first->reachable());
-  std::optional<Listener> second(std::in_place, loop, path, kAnybody, kNoTrouble);
+  std::optional<Listener> second(std::in_place, loop, path, kAnybody, kNoError);
   first.reset();
   CHECK(second->reachable());
   second.reset();
@@ -59,7 +59,7 @@ TEST_CASE("the file goes with the listener, but not a newer one of the same name
 TEST_CASE("a symbolic link that leads to the socket stays when the listener goes") {
   const test::TempDir dir;
   EventLoop loop;
-  std::optional<Listener> listener(std::in_place, loop, dir.path() / "s", kAnybody, kNoTrouble);
+  std::optional<Listener> listener(std::in_place, loop, dir.path() / "s", kAnybody, kNoError);
   std::filesystem::rename(dir.path() / "s", dir.path() / "moved");
   dir.link("s", "moved");
   listener.reset();
@@ -70,7 +70,7 @@ TEST_CASE("a path over 107 bytes is refused before anything is tried") {
   const test::TempDir dir;
   EventLoop loop;
   const auto path = dir.path() / std::string(kLongestSocketPath, 'x');
-  CHECK_THROWS_AS(Listener(loop, path, kAnybody, kNoTrouble), std::system_error);
+  CHECK_THROWS_AS(Listener(loop, path, kAnybody, kNoError), std::system_error);
   CHECK(std::filesystem::is_empty(dir.path()));
 }
 
@@ -78,23 +78,22 @@ TEST_CASE("a connection that could not be accepted is accepted later, although n
   const test::TempDir dir;
   EventLoop loop;
   int accepted = 0;
-  std::vector<std::string> troubles;
+  std::vector<std::string> errors;
   const Listener listener(
       loop, dir.path() / "s", [&](UniqueFd, const ucred&) { ++accepted; },
-      [&](const std::string& what) { troubles.push_back(what); });
+      [&](const std::string& what) { errors.push_back(what); });
   const UniqueFd client = connect_unix(dir.path() / "s");
   rlimit usual{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &usual) == 0);
   const UniqueFd lowest_free(::dup(client.get()));
   const rlimit none{.rlim_cur = static_cast<rlim_t>(lowest_free.get()), .rlim_max = usual.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
-  const bool told = test::run_until(loop, [&] { return !troubles.empty(); });
+  const bool told = test::run_until(loop, [&] { return !errors.empty(); });
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &usual) == 0);
   REQUIRE(told);
   CHECK(accepted == 0);
   CHECK(test::run_until(loop, [&] { return accepted == 1; }));
-  CHECK(troubles ==
-        std::vector<std::string>{"connections cannot be accepted, and wait: Too many open files"});
+  CHECK(errors == std::vector<std::string>{"connections cannot be accepted, and wait: Too many open files"});
 }
 
 TEST_CASE("a socket's name is short, readable and another for each resource and each incarnation") {

@@ -129,7 +129,7 @@ TEST_CASE("what is read of somebody's JSON can be bounded, and what nobody wants
 TEST_CASE("of the members that are named everything is kept, and nothing of the others") {
   const auto kept = [](std::string_view text, std::vector<std::string> names) {
     const JsonPart part = parse_json_part(text, {.kept = names});
-    CHECK(part.trouble.empty());
+    CHECK(part.error.empty());
     return part.value.dump();
   };
   const std::string_view text =
@@ -149,13 +149,13 @@ TEST_CASE("a text that ends early is read up to there, with the reason") {
   };
   const JsonPart cut = read(R"({"a":{"b":[1,{"c":"d","e":"f)");
   CHECK(cut.value.dump() == R"({"a":{"b":[1,{"c":"d"}]}})");
-  CHECK(cut.trouble.starts_with("this is no JSON: byte "));
+  CHECK(cut.error.starts_with("this is no JSON: byte "));
   CHECK(read(R"({"a":1,"x":{"y":[)", {.left_out = "x"}).value.dump() == R"({"a":1})");
   CHECK(read("").value.is_null());
   CHECK(read("{\"a\":1,\"\xff").value.dump() == R"({"a":1})");
   const JsonPart many = read("[1,2,3]", {.most_values = 2});
   CHECK(many.value.dump() == "[1]");
-  CHECK(many.trouble == "this JSON has more than 2 values");
+  CHECK(many.error == "this JSON has more than 2 values");
 }
 
 TEST_CASE("what is kept of a text takes no more memory than it may") {
@@ -163,9 +163,9 @@ TEST_CASE("what is kept of a text takes no more memory than it may") {
   const std::vector<std::string> kept{"wanted"};
   const JsonPart all = parse_json_part(text, {.kept = kept});
   CHECK(all.bytes >= 3 * sizeof(Json));
-  CHECK(parse_json_part(text, {.kept = kept, .most_kept = all.bytes}).trouble.empty());
+  CHECK(parse_json_part(text, {.kept = kept, .most_kept = all.bytes}).error.empty());
   const JsonPart less = parse_json_part(text, {.kept = kept, .most_kept = all.bytes - 1});
-  CHECK(less.trouble ==
+  CHECK(less.error ==
         "what is read of this JSON takes more than " + std::to_string(all.bytes - 1) + " bytes");
   CHECK(parse_json_part(text, {}).bytes > all.bytes);
 }

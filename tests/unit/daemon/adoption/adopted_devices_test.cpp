@@ -42,11 +42,11 @@ TEST_CASE("a device that is adopted is Unhealthy, and says who holds it") {
   CHECK(adopted.ids().at(kA) == std::set<std::string>{"X"});
   Device amy = with(adopted, {.id = "amy"});
   CHECK_FALSE(amy.healthy());
-  CHECK(amy.trouble.empty());
+  CHECK(amy.error.empty());
   CHECK(amy.reason() == "held by uid since before plughost, as X");
   CHECK(with(adopted, {.id = "bob"}).healthy());
   CHECK(with(adopted, {.id = "amy"}, kB).healthy());
-  CHECK(with(adopted, {.id = "amy", .trouble = "sick"}).reason() ==
+  CHECK(with(adopted, {.id = "amy", .error = "sick"}).reason() ==
         "held by uid since before plughost, as X; and by itself: sick");
   // The kubelet knows the pod's name; by the checkpoint's word it has none.
   CHECK(adopted.update({{kA, {{"X", {.pod_namespace = "", .pod = "uid", .container = "main"}}}}}, true)

@@ -111,7 +111,7 @@ TEST_CASE(
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
   SUBCASE("a device that is sick is held, too") {
-    node.devices[1].trouble = "sick";
+    node.devices[1].error = "sick";
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
   SUBCASE("a device that is sick, and whose node is what the entry brings") {
@@ -120,7 +120,7 @@ TEST_CASE(
       device.attributes = {{"id", device.id}};
     }
     node.spec.nodes = {{.host_path = Template("/dev/{id}"), .container_path = Template("/dev/{id}")}};
-    node.devices[1].trouble = "sick";
+    node.devices[1].error = "sick";
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
   SUBCASE("a device of which no answer can be made") {
@@ -157,7 +157,7 @@ TEST_CASE("an id that is listed, or was, is the resource's own") {
   node.hold({"amy"}, with_nodes({"/dev/bob"}));
   Device gone = at("eve", {"/dev/bob"});
   gone.gone = true;
-  gone.trouble = "gone";
+  gone.error = "gone";
   node.listed = {{kA, Inventory({gone})}};
   node.held.own = {{kA, ids({"zoe"})}, {"x.com/b", ids({"X"})}};
   node.hold({"eve"}, with_nodes({"/dev/bob"}));

@@ -107,7 +107,7 @@ TEST_CASE("drift: a sick or drained device is looked at as a well one") {
   Machine machine;
   machine.spec.nodes = {{.host_path = Template("/dev/c-{id}"), .container_path = Template("/dev/c")}};
   Device device = at("a", {"/dev/0"});
-  device.trouble = "sick";
+  device.error = "sick";
   device.reasons = {Reason::drain("the fan")};
   CHECK(machine.drift({"/dev/0", "/dev/c-a"}, {device}).lost == kNone);
 }

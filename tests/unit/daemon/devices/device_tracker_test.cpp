@@ -245,8 +245,8 @@ TEST_CASE("a device that is away is Healthy while a pod holds it: it is in that 
     return resource == kA && held.contains(id);
   };
   std::map<std::string, DeviceTracker::Seen> seen;
-  seen[kA].devices = {{.id = "a", .trouble = "another namespace has it", .away = true},
-                      {.id = "b", .trouble = "no driver"}};
+  seen[kA].devices = {{.id = "a", .error = "another namespace has it", .away = true},
+                      {.id = "b", .error = "no driver"}};
   const auto now = [&] {
     entry.take(seen, kStart);
     return text_of(entry.tracker.listed(kA));
@@ -277,7 +277,7 @@ TEST_CASE(
     entry.terms.held = [](const std::string&, const std::string&) { return true; };
     for (int n = 0; n < 20; ++n) {
       std::map<std::string, DeviceTracker::Seen> seen;
-      seen[kA].devices = {{.id = "a", .trouble = n % 2 == 1 ? "bad" : "", .replicas = replicas}};
+      seen[kA].devices = {{.id = "a", .error = n % 2 == 1 ? "bad" : "", .replicas = replicas}};
       entry.take(std::move(seen), kStart + n * 1s);
     }
     std::map<std::string, DeviceTracker::Seen> well;
@@ -394,11 +394,11 @@ TEST_CASE("a device that is drained and taken back again and again does not flap
   CHECK(text_of(entry.tracker.listed(kA)) == "a");
   // Changes of its own count as ever: five are not too many.
   for (std::size_t i = 0; i < Damping::kMostChanges; ++i) {
-    seen[kA].devices[0].trouble = i % 2 == 0 ? "sick" : "";
+    seen[kA].devices[0].error = i % 2 == 0 ? "sick" : "";
     entry.take(seen, kStart + 10s + std::chrono::seconds(i));
   }
   CHECK(entry.tracker.next_change() == kNever);
-  seen[kA].devices[0].trouble = "";
+  seen[kA].devices[0].error = "";
   entry.take(seen, kStart + 20s);
   CHECK(entry.tracker.next_change() == kStart + 20s + Damping::kCalm);
 }

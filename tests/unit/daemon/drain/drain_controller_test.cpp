@@ -133,13 +133,13 @@ TEST_CASE("what was understood of a broken file is drained, and written down ane
 TEST_CASE("a device whose trouble lasts is forgiven by an undrain alone, and nothing is written down") {
   const TempDir tree;
   Started daemon(tree);
-  daemon.snapshot = std::make_shared<const ResourceSnapshot>(ResourceSnapshot{
-      .resource = kDevice.resource,
-      .inventory = Inventory({{.id = kDevice.device, .trouble = "XID 79", .lasting = true}})});
+  daemon.snapshot = std::make_shared<const ResourceSnapshot>(
+      ResourceSnapshot{.resource = kDevice.resource,
+                       .inventory = Inventory({{.id = kDevice.device, .error = "XID 79", .lasting = true}})});
   const DrainAnswer answer = daemon.carry_out(std::nullopt);
   CHECK(daemon.forgiven == 1);
   CHECK(daemon.changes == 0);
-  CHECK(answer.device.trouble.empty());
+  CHECK(answer.device.error.empty());
   CHECK_FALSE(std::filesystem::exists(tree.at("drains.json")));
 }
 

@@ -30,7 +30,7 @@ std::string text_of(const TempDir& tree, const std::string& file) {
 TEST_CASE("drains: where there is no file nothing is drained, and the first one makes its directory") {
   const TempDir tree;
   DrainFile file(tree.at("lib/plughost"));
-  CHECK(file.read().troubles.empty());
+  CHECK(file.read().errors.empty());
   CHECK(file.read().drains == DrainSet());
   CHECK(file.write(drained("0").text()) == "");
   CHECK(file.path() == tree.at("lib/plughost/drains.json"));
@@ -60,15 +60,15 @@ TEST_CASE("drains: a broken file is kept aside, each under a name of its own") {
   tree.file("drains.json", "{\"version\": 1, \"dra");
   DrainFile file(tree.path());
   const DrainSet::Parsed first = file.read();
-  REQUIRE(first.troubles.size() == 2);
-  CHECK(first.troubles[0].find("no JSON") != std::string::npos);
-  CHECK(first.troubles[1] == "the file is kept as " + tree.at("drains.json.broken").string());
+  REQUIRE(first.errors.size() == 2);
+  CHECK(first.errors[0].find("no JSON") != std::string::npos);
+  CHECK(first.errors[1] == "the file is kept as " + tree.at("drains.json.broken").string());
   CHECK(text_of(tree, "drains.json.broken") == "{\"version\": 1, \"dra");
   CHECK_FALSE(std::filesystem::exists(file.path()));
-  CHECK(file.read().troubles.empty());
+  CHECK(file.read().errors.empty());
 
   tree.file("drains.json", "");
-  CHECK(file.read().troubles.back() == "the file is kept as " + tree.at("drains.json.broken-2").string());
+  CHECK(file.read().errors.back() == "the file is kept as " + tree.at("drains.json.broken-2").string());
   CHECK(text_of(tree, "drains.json.broken") == "{\"version\": 1, \"dra");
   // What comes after it is written as ever.
   CHECK(file.write(drained("0").text()) == "");
@@ -83,7 +83,7 @@ TEST_CASE("drains: a file that could not be set aside is before anything is writ
   for (int n = 1; n <= 100; ++n)
     tree.file("drains.json.broken" + (n == 1 ? std::string() : "-" + std::to_string(n)), "old");
   DrainFile file(tree.path());
-  CHECK(file.read().troubles.back() == "the file cannot be set aside: File exists");
+  CHECK(file.read().errors.back() == "the file cannot be set aside: File exists");
   CHECK(file.write(drained("0").text()) == file.path().string() + " cannot be written: File exists");
   CHECK(text_of(tree, "drains.json") == "broken");
   tree.remove("drains.json.broken-7");
@@ -96,10 +96,10 @@ TEST_CASE("drains: what cannot be read, and what is far too large, is kept aside
   const TempDir tree;
   tree.directory("drains.json");
   DrainFile file(tree.path());
-  CHECK(file.read().troubles.front() == "Is a directory");
+  CHECK(file.read().errors.front() == "Is a directory");
   CHECK(std::filesystem::is_directory(tree.at("drains.json.broken")));
   tree.file("drains.json", std::string(16u << 20, ' '));
-  CHECK(file.read().troubles.front() == "it is larger than 16 MiB");
+  CHECK(file.read().errors.front() == "it is larger than 16 MiB");
 }
 
 TEST_CASE("drains: why a file cannot be written is said with its name") {

@@ -7,8 +7,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string trouble_of_duration(std::chrono::seconds duration) {
-  return trouble_of(
+std::string error_of_duration(std::chrono::seconds duration) {
+  return error_of(
       {.resource = "x", .device = "0", .terms = DrainOrder::Terms{.reason = "", .duration = duration}});
 }
 
@@ -16,13 +16,13 @@ std::string trouble_of_duration(std::chrono::seconds duration) {
 
 TEST_CASE("a device is drained for a second to 1000 days, or without an end") {
   const std::string refused = "a device is drained for a second to 1000 days";
-  CHECK(trouble_of_duration(0s) == refused);
-  CHECK(trouble_of_duration(1s) == "");
-  CHECK(trouble_of_duration(std::chrono::days(1000)) == "");
-  CHECK(trouble_of_duration(std::chrono::days(1000) + 1s) == refused);
-  CHECK(trouble_of({.resource = "x", .device = "0", .terms = DrainOrder::Terms{}}) == "");
-  CHECK(trouble_of({.resource = "x", .device = "0", .terms = DrainOrder::Terms{.reason = "a\nb"}}) != "");
-  CHECK(trouble_of({.resource = "x", .device = "0", .terms = std::nullopt}) == "");
+  CHECK(error_of_duration(0s) == refused);
+  CHECK(error_of_duration(1s) == "");
+  CHECK(error_of_duration(std::chrono::days(1000)) == "");
+  CHECK(error_of_duration(std::chrono::days(1000) + 1s) == refused);
+  CHECK(error_of({.resource = "x", .device = "0", .terms = DrainOrder::Terms{}}) == "");
+  CHECK(error_of({.resource = "x", .device = "0", .terms = DrainOrder::Terms{.reason = "a\nb"}}) != "");
+  CHECK(error_of({.resource = "x", .device = "0", .terms = std::nullopt}) == "");
 }
 
 TEST_CASE("a device is meant by its own id, and by those of its replicas") {
@@ -55,7 +55,7 @@ TEST_CASE("a drain names a device that is listed, and an undrain one that is dra
   };
   const std::vector<std::shared_ptr<const ResourceSnapshot>> snapshots = {
       snapshot("x/b", {{.id = "0"}, {.id = "1"}}),
-      snapshot("x/a", {{.id = "7"}, {.id = "sick", .trouble = "XID 95", .lasting = true}})};
+      snapshot("x/a", {{.id = "7"}, {.id = "sick", .error = "XID 95", .lasting = true}})};
   CHECK(device_named(snapshots, "x/b", "1")->id == "1");
   CHECK(device_named(snapshots, "x/b", "7") == nullptr);
   CHECK(device_named(snapshots, "x/c", "1") == nullptr);
@@ -86,7 +86,7 @@ TEST_CASE("the answer says what is, and who holds the device, and a refusal says
   CHECK(DrainAnswer{.error = "there is none"}.json().dump() == R"({"error":"there is none"})");
   DrainAnswer answer{.name = {"x.com/a", "0"}};
   answer.drain = Drain{.reason = "the fan", .since = Drain::Clock::time_point(1h)};
-  answer.device = {.id = "0", .trouble = "drained: the fan", .replicas = 2};
+  answer.device = {.id = "0", .error = "drained: the fan", .replicas = 2};
   answer.holdings = std::make_shared<const Holdings>(
       Holdings{{"x.com/a", {{"0::1", {.pod_namespace = "default", .pod = "p", .container = "c"}}}}});
   CHECK(answer.json().dump() ==

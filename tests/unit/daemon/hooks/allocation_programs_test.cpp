@@ -51,7 +51,7 @@ struct Asked {
     REQUIRE(test::run_until(loop, [this] { return outcome.has_value(); }));
     return *outcome;
   }
-  std::string trouble() { return std::get<std::string>(answer({"a"})); }
+  std::string error() { return std::get<std::string>(answer({"a"})); }
   std::string content(const std::string& file) const {
     std::ifstream text(dir.at(file));
     return {std::istreambuf_iterator<char>(text), {}};
@@ -78,14 +78,14 @@ TEST_CASE("the program knows the resource's name") {
 }
 
 TEST_CASE("what goes wrong with a program is said, with the last line of its standard error") {
-  CHECK(Asked("echo one >&2; echo no licence left >&2; exit 3").trouble() ==
+  CHECK(Asked("echo one >&2; echo no licence left >&2; exit 3").error() ==
         "allocate: the program exited with 3: no licence left");
-  CHECK(Asked("echo asking >&2; exec sleep 1000", 200ms).trouble() ==
+  CHECK(Asked("echo asking >&2; exec sleep 1000", 200ms).error() ==
         "allocate: the program was killed: it gave no answer within 200 ms: asking");
-  CHECK(Asked("exec yes").trouble() == "allocate: the program was killed: it printed more than 4 MiB");
-  CHECK(Asked("exit 0").trouble() ==
+  CHECK(Asked("exec yes").error() == "allocate: the program was killed: it printed more than 4 MiB");
+  CHECK(Asked("exit 0").error() ==
         "allocate: what the program printed cannot be used: the document: it is empty");
-  CHECK(Asked(R"(echo '{"env": {"A": 1}}'; echo oops >&2)").trouble() ==
+  CHECK(Asked(R"(echo '{"env": {"A": 1}}'; echo oops >&2)").error() ==
         "allocate: what the program printed cannot be used: env.'A': text is expected here, and this is a "
         "number: oops");
 }
@@ -149,9 +149,9 @@ TEST_CASE(
     first.snapshot.inventory =
         Inventory({{.id = "a", .terms = first.snapshot.spec}, {.id = "b", .terms = second->snapshot.spec}});
     first.outcome.reset();
-    const auto trouble = std::get<std::string>(first.answer({"a", "b"}));
-    CAPTURE(trouble);
-    CHECK(trouble.find(second == &other ? "X would be both \"1\" and \"2\"" : "allocate: ") !=
+    const auto error = std::get<std::string>(first.answer({"a", "b"}));
+    CAPTURE(error);
+    CHECK(error.find(second == &other ? "X would be both \"1\" and \"2\"" : "allocate: ") !=
           std::string::npos);
   }
 }

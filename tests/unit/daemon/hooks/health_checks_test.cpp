@@ -53,7 +53,7 @@ struct Checked {
     checks.apply(kResource, listed, scanned);
     std::string text;
     for (const Device& device : scanned)
-      text += (text.empty() ? "" : " ") + device.id + (device.healthy() ? "" : '(' + device.trouble + ')');
+      text += (text.empty() ? "" : " ") + device.id + (device.healthy() ? "" : '(' + device.error + ')');
     return text;
   }
   bool becomes(const std::string& text, const std::vector<Device>& scanned) {
@@ -87,7 +87,7 @@ TEST_CASE("a device that is listed as Healthy is not taken away for its first ch
 
 TEST_CASE("a trouble of its own is listed at once, and stays whatever the check says") {
   Checked entry("echo too hot; exit 1");
-  std::vector<Device> sick{{.id = "a", .trouble = "no driver"}};
+  std::vector<Device> sick{{.id = "a", .error = "no driver"}};
   entry.follow(sick);
   CHECK(entry.list(sick) == "a(no driver)");
   REQUIRE(test::run_until(entry.loop, [&] { return entry.verdicts == 1; }));
@@ -189,7 +189,7 @@ TEST_CASE(
     std::vector<Device> listed = many;
     entry.checks.apply(kResource, {}, listed);
     for (const Device& device : listed)
-      other_words = other_words || device.trouble != "the health check was killed after 100 ms";
+      other_words = other_words || device.error != "the health check was killed after 100 ms";
     const bool waits = entry.checks.waits_until(kResource) != Clock::time_point::max();
     some_listed = some_listed || (!waits && !listed.empty() && listed.size() < many.size());
     return entry.verdicts == 20;

@@ -25,7 +25,7 @@ struct Prepared {
   Programs programs{loop};
   std::optional<PreStarts> starts{std::in_place, programs};
   std::shared_ptr<ResourceSnapshot> snapshot = std::make_shared<ResourceSnapshot>();
-  std::optional<std::string> trouble;  // the answer
+  std::optional<std::string> error;  // the answer
   bool dropped = false;
 
   explicit Prepared(const std::string& script, std::chrono::milliseconds timeout = 1min) {
@@ -42,13 +42,13 @@ struct Prepared {
 
   void begin(const std::vector<std::string>& ids) {
     // As a call of gRPC's: what has gone without an answer is one, too.
-    const std::shared_ptr<void> call(nullptr, [this](void*) { dropped = !trouble; });
-    starts->run(snapshot, ids, [this, call](std::string why) { trouble = std::move(why); });
+    const std::shared_ptr<void> call(nullptr, [this](void*) { dropped = !error; });
+    starts->run(snapshot, ids, [this, call](std::string why) { error = std::move(why); });
   }
   std::string answer(const std::vector<std::string>& ids) {
     begin(ids);
-    REQUIRE(test::run_until(loop, [this] { return trouble.has_value(); }));
-    return *trouble;
+    REQUIRE(test::run_until(loop, [this] { return error.has_value(); }));
+    return *error;
   }
   std::string content(const std::string& file) const {
     std::ifstream text(dir.at(file));
@@ -88,8 +88,8 @@ TEST_CASE("a start fails with the program's words, and what still runs for it is
 TEST_CASE("all devices of a container have one time limit") {
   Prepared pod("exec sleep 1000", 200ms);
   const auto begun = EventLoop::Clock::now();
-  const std::string trouble = pod.answer({"a", "b"});
-  CHECK(trouble.find("not ready within 200 ms") != std::string::npos);
+  const std::string error = pod.answer({"a", "b"});
+  CHECK(error.find("not ready within 200 ms") != std::string::npos);
   CHECK(EventLoop::Clock::now() - begun >= 200ms);
 }
 
@@ -101,10 +101,10 @@ TEST_CASE("many devices are prepared, eight at a time") {
   pod.list(many);
   pod.begin(ids);
   CHECK(test::only_run(pod.loop, pod.dir, 8));
-  CHECK_FALSE(pod.trouble);
+  CHECK_FALSE(pod.error);
   test::let_go(pod.dir);
-  REQUIRE(test::run_until(pod.loop, [&] { return pod.trouble.has_value(); }));
-  CHECK(pod.trouble->empty());
+  REQUIRE(test::run_until(pod.loop, [&] { return pod.error.has_value(); }));
+  CHECK(pod.error->empty());
   CHECK(test::begun(pod.dir) == 30);
 }
 
@@ -116,9 +116,9 @@ TEST_CASE("the time limit counts while a start waits for others, and one that ha
   pod.list(many);
   std::size_t answers = 0;
   for (int i = 0; i < 10; ++i)
-    pod.starts->run(pod.snapshot, ids, [&](const std::string& trouble) {
+    pod.starts->run(pod.snapshot, ids, [&](const std::string& error) {
       ++answers;
-      CHECK(trouble.find("not ready within 400 ms") != std::string::npos);
+      CHECK(error.find("not ready within 400 ms") != std::string::npos);
     });
   CHECK(test::run_until(
       pod.loop, [&] { return answers == 10; }, 3s));
@@ -128,14 +128,14 @@ TEST_CASE("what cannot be prepared is said at once") {
   Prepared pod("exit 0");
   SUBCASE("a device that is not listed any more") {
     pod.begin({"a", "gone"});
-    CHECK(pod.trouble == "there is no device \"gone\" any more");
+    CHECK(pod.error == "there is no device \"gone\" any more");
   }
   SUBCASE("a device without a value that the command needs") {
     AllocationSpec spec = *pod.snapshot->spec;
     spec.pre_start->command.emplace_back("{serial}");
     pod.snapshot->spec = std::make_shared<const AllocationSpec>(spec);
     pod.begin({"a"});
-    CHECK(pod.trouble == "device \"a\" has no {serial}, which preStart needs");
+    CHECK(pod.error == "device \"a\" has no {serial}, which preStart needs");
   }
   CHECK_FALSE(pod.dropped);
 }
@@ -146,7 +146,7 @@ TEST_CASE("destroyed means that the programs are killed, and the answers dropped
   REQUIRE(test::run_until(pod.loop, [&] { return pod.content("pid").ends_with('\n'); }));
   pod.starts.reset();
   CHECK(test::run_until(pod.loop, [&] { return !runs(pod.content("pid")); }));
-  CHECK_FALSE(pod.trouble);
+  CHECK_FALSE(pod.error);
   CHECK(pod.dropped);
 }
 

@@ -65,7 +65,7 @@ struct Watched {
 
 TEST_CASE("whenUnhealthy: its program reads which device it is, why, since when, and who holds it") {
   Watched disks("cat >> $1/read-$2");
-  disks.snapshots({{.id = "a", .trouble = "the fan"}, {.id = "b"}});
+  disks.snapshots({{.id = "a", .error = "the fan"}, {.id = "b"}});
   REQUIRE(disks.until_logged("info", "whenUnhealthy program finished"));
   const Json read = Json::parse(disks.text("read-a"));
   CHECK(read["resource"].text() == kA);
@@ -79,7 +79,7 @@ TEST_CASE("whenUnhealthy: its program reads which device it is, why, since when,
 }
 
 TEST_CASE("whenUnhealthy: what the program reads, word by word") {
-  const Device device{.id = "0", .trouble = "the fan", .replicas = 2};
+  const Device device{.id = "0", .error = "the fan", .replicas = 2};
   PodResources::Answer answer;
   answer.why = "nobody tells";
   CHECK(unhealthy_document(kA, device, std::chrono::system_clock::time_point(1h), answer) ==
@@ -97,11 +97,11 @@ TEST_CASE("whenUnhealthy: what the program reads, word by word") {
 
 TEST_CASE("whenUnhealthy: once for a spell, and again for the next one") {
   Watched disks("echo >> $1/ran-$2");
-  disks.snapshots({{.id = "a", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .error = "sick"}});
   REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-a") == "\n"; }));
-  disks.snapshots({{.id = "a", .trouble = "sicker"}});
+  disks.snapshots({{.id = "a", .error = "sicker"}});
   disks.snapshots({{.id = "a"}});
-  disks.snapshots({{.id = "a", .trouble = "sick"}, {.id = "b", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .error = "sick"}, {.id = "b", .error = "sick"}});
   REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-b") == "\n"; }));
   CHECK(test::run_until(disks.loop, [&] { return disks.text("ran-a") == "\n\n"; }));
 }
@@ -109,8 +109,8 @@ TEST_CASE("whenUnhealthy: once for a spell, and again for the next one") {
 TEST_CASE("whenUnhealthy: not before the time, nor for a device that is well again by then") {
   Watched disks("echo >> $1/ran-$2", 200ms);
   const auto began = EventLoop::Clock::now();
-  disks.snapshots({{.id = "a", .trouble = "sick"}, {.id = "b", .trouble = "sick"}});
-  disks.snapshots({{.id = "a"}, {.id = "b", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .error = "sick"}, {.id = "b", .error = "sick"}});
+  disks.snapshots({{.id = "a"}, {.id = "b", .error = "sick"}});
   REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-b") == "\n"; }));
   CHECK(EventLoop::Clock::now() - began >= 200ms);
   CHECK(disks.text("ran-a").empty());
@@ -121,15 +121,15 @@ TEST_CASE(
     "affair") {
   Watched disks("echo >> $1/ran-$2");
   disks.silent = true;
-  disks.snapshots({{.id = "a", .trouble = "sick"}, {.id = "b", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .error = "sick"}, {.id = "b", .error = "sick"}});
   REQUIRE(test::run_until(disks.loop, [&] { return disks.told != nullptr; }));
-  disks.snapshots({{.id = "a"}, {.id = "b", .trouble = "sick"}});
+  disks.snapshots({{.id = "a"}, {.id = "b", .error = "sick"}});
   disks.told();
   REQUIRE(disks.until_logged("info", "\"b\""));
   CHECK(disks.text("ran-a").empty());
 
   disks.told = nullptr;
-  disks.snapshots({{.id = "a", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .error = "sick"}});
   REQUIRE(test::run_until(disks.loop, [&] { return disks.told != nullptr; }));
   disks.watched.forget(kA);
   disks.told();
@@ -139,7 +139,7 @@ TEST_CASE(
 
 TEST_CASE("whenUnhealthy: a program that fails is told of, with its words, and not run again") {
   Watched disks("echo >> $1/ran-$2; echo no room; exit 3");
-  disks.snapshots({{.id = "a", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .error = "sick"}});
   REQUIRE(disks.until_logged("warn", "no room"));
   CHECK(disks.logged("warn", "the whenUnhealthy program failed"));
   CHECK(disks.text("ran-a") == "\n");
@@ -150,19 +150,19 @@ TEST_CASE("whenUnhealthy: what the program needs and the device does not have is
   AllocationSpec spec = *disks.snapshot.spec;
   spec.when_unhealthy->program.command.emplace_back("{serial}");
   disks.snapshot.spec = std::make_shared<const AllocationSpec>(spec);
-  disks.snapshots({{.id = "a", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .error = "sick"}});
   CHECK(disks.until_logged("warn", "the device has no {serial}, which whenUnhealthy needs"));
 }
 
 TEST_CASE("whenUnhealthy: an entry that does not want to know any more is not told") {
   Watched disks("echo >> $1/ran-$2", 100ms);
-  disks.snapshots({{.id = "a", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .error = "sick"}});
   const auto wants = disks.snapshot.spec;
   disks.snapshot.spec = std::make_shared<const AllocationSpec>();
-  disks.snapshots({{.id = "a", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .error = "sick"}});
   disks.snapshot.resource = "x.com/b";
   disks.snapshot.spec = wants;
-  disks.snapshots({{.id = "b", .trouble = "sick"}});
+  disks.snapshots({{.id = "b", .error = "sick"}});
   REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-b") == "\n"; }));
   CHECK(disks.text("ran-a").empty());
 }
@@ -170,18 +170,18 @@ TEST_CASE("whenUnhealthy: an entry that does not want to know any more is not to
 TEST_CASE("whenUnhealthy: a device's own entry says which program hears of it, and after how long") {
   Watched first("touch $1/first-$2", 1h), second("touch $1/second-$2");
   const auto none = std::make_shared<const AllocationSpec>();
-  first.snapshots({{.id = "a", .trouble = "sick", .terms = first.snapshot.spec},
-                   {.id = "b", .trouble = "sick", .terms = second.snapshot.spec},
-                   {.id = "c", .trouble = "sick", .terms = none}});
+  first.snapshots({{.id = "a", .error = "sick", .terms = first.snapshot.spec},
+                   {.id = "b", .error = "sick", .terms = second.snapshot.spec},
+                   {.id = "c", .error = "sick", .terms = none}});
   REQUIRE(test::run_until(first.loop, [&] { return std::filesystem::exists(second.dir.at("second-b")); }));
   CHECK(first.text("first-a").empty());
   CHECK_FALSE(std::filesystem::exists(first.dir.at("first-a")));
   CHECK_FALSE(std::filesystem::exists(second.dir.at("second-c")));
   // Though the resource's first entry wants to hear of none.
   first.snapshot.spec = none;
-  first.snapshots({{.id = "b", .trouble = "", .terms = second.snapshot.spec}});
+  first.snapshots({{.id = "b", .error = "", .terms = second.snapshot.spec}});
   std::filesystem::remove(second.dir.at("second-b"));
-  first.snapshots({{.id = "b", .trouble = "sick", .terms = second.snapshot.spec}});
+  first.snapshots({{.id = "b", .error = "sick", .terms = second.snapshot.spec}});
   CHECK(test::run_until(first.loop, [&] { return std::filesystem::exists(second.dir.at("second-b")); }));
 }
 
@@ -192,8 +192,8 @@ TEST_CASE(
   const auto none = std::make_shared<const AllocationSpec>();
   first.silent = true;
   const auto snapshots = [&](const std::shared_ptr<const AllocationSpec>& of_a) {
-    first.snapshots({{.id = "a", .trouble = "sick", .terms = of_a},
-                     {.id = "b", .trouble = "sick", .terms = second.snapshot.spec}});
+    first.snapshots({{.id = "a", .error = "sick", .terms = of_a},
+                     {.id = "b", .error = "sick", .terms = second.snapshot.spec}});
   };
   snapshots(first.snapshot.spec);
   REQUIRE(test::run_until(first.loop, [&] { return first.told != nullptr; }));

@@ -11,7 +11,7 @@ namespace plughost::test {
 // What hangs must have been let go before it ends.
 struct Process {
   explicit Process(HostRoot machine = HostRoot(), DirWatcher::Place place = place_watches)
-      : directories(loop, {.trouble = [](const std::string&) {}, .place = std::move(place)}),
+      : directories(loop, {.error = [](const std::string&) {}, .place = std::move(place)}),
         host(std::move(machine)) {}
 
   EventLoop loop;

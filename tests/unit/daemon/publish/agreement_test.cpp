@@ -15,7 +15,7 @@ constexpr Agreement::Time kStart{1000h};
 Inventory list(const Texts& healthy, const Texts& sick = {}) {
   std::vector<Device> devices;
   for (const std::string& id : healthy) devices.push_back({.id = id});
-  for (const std::string& id : sick) devices.push_back({.id = id, .trouble = "broken"});
+  for (const std::string& id : sick) devices.push_back({.id = id, .error = "broken"});
   return Inventory(std::move(devices));
 }
 

@@ -84,7 +84,7 @@ class Exploration {
       for (const Move& move : moves) {
         NodeModel node = state.node;
         node.make(move);
-        if (const char* trouble = node.trouble()) return fail(trouble, state.number, move);
+        if (const char* error = node.error()) return fail(error, state.number, move);
         node.tidy();
         if (!known_.add(node.hash())) continue;
         const auto time = node.time_to_calm();

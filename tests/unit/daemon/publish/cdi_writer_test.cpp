@@ -23,11 +23,11 @@ struct Rig {
   Workers workers{loop, 2};
   std::optional<CdiWriter> writer{std::in_place, workers,    HostRoot(tree.path()),
                                   "/run/cdi",    "plughost", 300ms};
-  std::vector<std::string> told;  // the resource's trouble, by each of those who asked
+  std::vector<std::string> told;  // the resource's error, by each of those who asked
 
   void write(const std::string& node, std::vector<CdiFile> files = {}) {
     writer->write(std::move(files), {snapshot_of(spec, node)},
-                  [this](const CdiWriter::Outcome& outcome) { told.push_back(outcome.trouble_of(kCamera)); });
+                  [this](const CdiWriter::Outcome& outcome) { told.push_back(outcome.error_of(kCamera)); });
   }
   bool told_all(std::size_t count) {
     return run_until(loop, [&] { return told.size() == count; });
@@ -61,9 +61,9 @@ TEST_CASE("CDI: a file that another program made is everybody's trouble, a speci
   rig.write("/dev/video1", {{.name = "other.json", .text = "{}"}});
   REQUIRE(rig.told_all(2));
   CHECK(contains(rig.told[1], "plughost-example.com_camera.json cannot be written"));
-  CHECK(CdiWriter::Outcome{.common = "it hangs", .by_resource = {{"a", "no room"}}}.trouble_of("a") ==
+  CHECK(CdiWriter::Outcome{.common = "it hangs", .by_resource = {{"a", "no room"}}}.error_of("a") ==
         "no room");
-  CHECK(CdiWriter::Outcome{.common = "it hangs", .by_resource = {{"a", "no room"}}}.trouble_of("b") ==
+  CHECK(CdiWriter::Outcome{.common = "it hangs", .by_resource = {{"a", "no room"}}}.error_of("b") ==
         "it hangs");
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("CDI: a late name is written, or it is said why not, and goes when it 
   const std::string file = "run/cdi/plughost.late-1.json";
   std::vector<std::string> told;
   const auto write = [&] {
-    rig.writer->write_late("late-1", "one", [&](const std::string& trouble) { told.push_back(trouble); });
+    rig.writer->write_late("late-1", "one", [&](const std::string& error) { told.push_back(error); });
   };
   write();
   REQUIRE(run_until(rig.loop, [&] { return told.size() == 1; }));

@@ -82,7 +82,7 @@ class NodeModel {
   void moves(std::vector<Move>& found) const;
   void make(const Move& move);
   // Which rule has been broken; nullptr: none.
-  const char* trouble() const { return trouble_; }
+  const char* error() const { return error_; }
   std::string text() const;
 
   // Provocations end, and all do at once what they have to: how long until the kubelet has a stream that
@@ -192,7 +192,7 @@ class NodeModel {
   bool see_socket_ = false;           // likewise ours
   std::array<News, kMostWaiting> news_{};
   std::size_t news_count_ = 0;
-  const char* trouble_ = nullptr;
+  const char* error_ = nullptr;
 };
 
 }  // namespace plughost::test

@@ -47,7 +47,7 @@ struct Of final : PublisherOwner {
   void on_incomplete() override { ++looks; }
   void all_published() override { ++published; }
   void dropped(const std::string& resource) override { drops.push_back(resource); }
-  void record_error(const std::string& trouble) override { notes.push_back(trouble); }
+  void record_error(const std::string& error) override { notes.push_back(error); }
 
   unsigned looks = 0;
   unsigned published = 0;

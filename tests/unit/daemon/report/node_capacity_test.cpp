@@ -132,7 +132,7 @@ TEST_CASE("counts that changed while the API server was away are right as soon a
   // The watch that the server broke off was a short one: it is well again once one has been refused since.
   REQUIRE(run_until(rig.loop, [&] {
     return rig.told("cannot write node counts") == 1 &&
-           rig.watch.trouble().find("Connection refused") != std::string::npos;
+           rig.watch.error().find("Connection refused") != std::string::npos;
   }));
   rig.objects.start();
   CHECK(rig.shows("0", "0"));

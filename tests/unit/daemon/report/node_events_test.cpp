@@ -13,7 +13,7 @@ using test::FakeCluster;
 using test::run_until;
 
 const Inventory kWell(std::vector<Device>{{.id = "a"}});
-const Inventory kSick(std::vector<Device>{{.id = "a", .trouble = "hot"}});
+const Inventory kSick(std::vector<Device>{{.id = "a", .error = "hot"}});
 
 struct Rig : test::ApiNode {
   explicit Rig(bool on = true) {
@@ -61,8 +61,8 @@ TEST_CASE("a device that turns Unhealthy is an Event on the node, and on the pod
 }
 
 TEST_CASE("one list in which a device turns Unhealthy and another Healthy makes two Events of each object") {
-  const Inventory first(std::vector<Device>{{.id = "a", .trouble = "hot"}, {.id = "b"}});
-  const Inventory second(std::vector<Device>{{.id = "a"}, {.id = "b", .trouble = "cold"}});
+  const Inventory first(std::vector<Device>{{.id = "a", .error = "hot"}, {.id = "b"}});
+  const Inventory second(std::vector<Device>{{.id = "a"}, {.id = "b", .error = "cold"}});
   Rig rig;
   rig.answer.holdings = std::make_shared<const Holdings>(
       Holdings{{"x.com/gpu", {{"a", {"ml", "train", "main"}}, {"b", {"ml", "train", "main"}}}}});
@@ -107,7 +107,7 @@ TEST_CASE(
 
 TEST_CASE(
     "a device that is gone and comes back is told as Healthy again, and one that is merely new is not") {
-  const Inventory gone(std::vector<Device>{{.id = "a", .trouble = "it is gone", .gone = true}});
+  const Inventory gone(std::vector<Device>{{.id = "a", .error = "it is gone", .gone = true}});
   const Inventory two(std::vector<Device>{{.id = "a"}, {.id = "b"}});
   using News = std::vector<HealthNews>;
   CHECK(health_news("x.com/gpu", &kWell, gone, nullptr) ==

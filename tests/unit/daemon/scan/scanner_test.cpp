@@ -20,7 +20,7 @@ using Clock = Scanner::Clock;
 struct Told {
   std::vector<std::string> words;
   std::map<std::string, Inventory> listed;
-  std::vector<std::string> troubles;  // of the devices of the last find
+  std::vector<std::string> errors;  // of the devices of the last find
   HeldIds held;
   Clock::time_point change_at = ScanSchedule::kNever;
 
@@ -31,11 +31,11 @@ struct Told {
             .found =
                 [this](Scanner::Found& found) {
                   words.emplace_back("found");
-                  troubles.clear();
+                  errors.clear();
                   for (const auto& [resource, devices] : found.assembly.resources) {
                     for (const Device& device : devices) {
                       words.back() += ' ' + device.id + (device.away ? " (away)" : "");
-                      troubles.push_back(device.trouble);
+                      errors.push_back(device.error);
                     }
                     listed[resource] = Inventory(devices);
                   }
@@ -161,7 +161,7 @@ TEST_CASE("what a network namespace has is away, not gone, while the hardware ha
   rig.machine->show({.devices = {{.id = "c"}, {.id = "d"}}});
   SUBCASE("an interface of it, or its RDMA device, is not shown here") {
     CHECK(looks_again() == "found b (away) c d");
-    CHECK(rig.told.troubles ==
+    CHECK(rig.told.errors ==
           std::vector<std::string>{"another network namespace has it, or its interface", "", ""});
     CHECK(looks_again() == "found b (away) c d");
     rig.machine->show({.devices = {b}});

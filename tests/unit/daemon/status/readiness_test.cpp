@@ -35,7 +35,7 @@ Json status_with(const Texts& problems) { return {{"problems", problems}, {"reso
 TEST_CASE("a node is ready whose resources are attached, whatever their devices are") {
   CHECK(problems(node({}, {})).empty());
   CHECK(problems(node({resource("x.com/a", "x.com/a", {})}, {kEntry})).empty());
-  CHECK(problems(node({resource("x.com/a", "x.com/a", {{.id = "0", .trouble = "sick"}})}, {kEntry})).empty());
+  CHECK(problems(node({resource("x.com/a", "x.com/a", {{.id = "0", .error = "sick"}})}, {kEntry})).empty());
   // A name with a placeholder may have no resource.
   CHECK(problems(node({}, {kEntry})).empty());
 }
@@ -65,7 +65,7 @@ TEST_CASE("a required entry needs one Healthy device in any of its resources, an
   const Texts missing{"required, and no device is Healthy: x.com/a"};
   CHECK(problems(node({}, {kRequired})) == missing);
   CHECK(problems(node({resource("x.com/a", "x.com/a", {})}, {kRequired})) == missing);
-  const auto sick = resource("x.com/a0", "x.com/a", {{.id = "0", .trouble = "sick"}});
+  const auto sick = resource("x.com/a0", "x.com/a", {{.id = "0", .error = "sick"}});
   CHECK(problems(node({sick}, {kRequired})) == missing);
   // Out of service is out of service.
   CHECK(problems(node({resource("x.com/a", "x.com/a", {{.id = "0", .reasons = {Reason::drain("drained")}}})},
@@ -87,9 +87,8 @@ TEST_CASE("a required entry needs one Healthy device in any of its resources, an
 }
 
 TEST_CASE("the check says that all is well, with figures") {
-  DaemonStatus status =
-      node({resource("x.com/a", "x.com/a", {{.id = "0", .replicas = 3}, {.id = "1", .trouble = "sick"}})},
-           {kEntry});
+  DaemonStatus status = node(
+      {resource("x.com/a", "x.com/a", {{.id = "0", .replicas = 3}, {.id = "1", .error = "sick"}})}, {kEntry});
   Readiness check = readiness_of(status.json());
   CHECK(check.verdict == Readiness::Verdict::kOk);
   CHECK(static_cast<int>(check.verdict) == 0);

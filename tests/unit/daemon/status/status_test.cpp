@@ -21,7 +21,7 @@ ResourceStatus resource_with(std::vector<Device> devices) {
 
 ResourceStatus resource() {
   Device amy{.id = "amy", .numa_nodes = {0, 1}, .nodes = {{.host_path = "/dev/amy"}}};
-  Device token{.id = "token", .trouble = "gone", .replicas = 3};
+  Device token{.id = "token", .error = "gone", .replicas = 3};
   return resource_with({amy, token});
 }
 
@@ -108,8 +108,8 @@ TEST_CASE("a resource is told with its stage, its trouble and its devices") {
   ResourceStatus told = resource();
   told.stage = Stage::kBackingOff;
   told.since = kThen;
-  told.trouble = "refused";
-  told.trouble_at = kThen + 1us;
+  told.error = "refused";
+  told.error_at = kThen + 1us;
   told.next_try = kThen + 2us;
   told.disagreement = "it counts another";
   const Json json = told.json(nullptr);
@@ -131,9 +131,9 @@ TEST_CASE("an API server is told with who we are there, when it was heard, and e
       .identity = "/etc/kubernetes/kubelet.conf",
       .node = "n",
       .heard_at = kThen,
-      .trouble = "down",
+      .error = "down",
       .warnings = {"trusts anybody"},
-      .watches = {{.collection = "/api/v1/nodes", .objects = 1, .heard_at = std::nullopt, .trouble = "403"}},
+      .watches = {{.collection = "/api/v1/nodes", .objects = 1, .heard_at = std::nullopt, .error = "403"}},
       .requests = {{.verb = "list", .code = 200, .count = 1}}};
   CHECK(
       status.json()["apiServer"].dump() ==
@@ -190,7 +190,7 @@ TEST_CASE("shares that are taken are Unhealthy and adopted, and say by whom") {
   const ResourceStatus adopted = resource_with(
       {{.id = "0", .replicas = 5, .reasons = {Reason::holder("2 of its 5 shares held by a/b", {1, 2})}},
        {.id = "1", .reasons = {Reason::holder("held by a/b", {0})}},
-       {.id = "2", .trouble = "sick", .replicas = 3, .reasons = {Reason::holder("held by a/b", {0})}}});
+       {.id = "2", .error = "sick", .replicas = 3, .reasons = {Reason::holder("held by a/b", {0})}}});
   const ResourceStatus::Counts counts = adopted.counts(nullptr);
   CHECK(counts.healthy == 3);
   CHECK(counts.unhealthy == 6);

@@ -86,8 +86,8 @@ TEST_CASE("parts: one that cannot be looked at keeps no other from being listed,
   parts.other->fail("no driver");
   parts.start_both();
   REQUIRE(parts.comes_to_list("one"));
-  CHECK(parts.entry->status()[0].trouble.empty());
-  CHECK(parts.entry->status()[1].trouble == "device scan failed: no driver");
+  CHECK(parts.entry->status()[0].error.empty());
+  CHECK(parts.entry->status()[1].error == "device scan failed: no driver");
   parts.other->fail("");
   parts.look_anew();
   CHECK(parts.comes_to_list("one two"));

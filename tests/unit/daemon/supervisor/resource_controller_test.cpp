@@ -40,8 +40,8 @@ TEST_CASE("entry: a look that fails leaves the list, is counted, and is tried ag
   running.entry->request_scan();
   REQUIRE(test::run_until(running.process.loop, [&] { return running.status().scans_failed == 1; }));
   CHECK(running.resources() == std::set<std::string>{"x.com/one"});
-  CHECK(running.status().trouble == "device scan failed: the directory is gone");
-  CHECK(running.status().trouble_at);
+  CHECK(running.status().error == "device scan failed: the directory is gone");
+  CHECK(running.status().error_at);
   running.machine->fail("");
   running.machine->show({.devices = {of_type("b", "two")}});
   test::pass(running.process.loop, 1s);

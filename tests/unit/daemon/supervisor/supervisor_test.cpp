@@ -130,7 +130,7 @@ TEST_CASE(
   REQUIRE(test::run_until(running.process.loop, [&] {
     running.ask(WithHolders::kNo);
     return std::ranges::any_of(running.told->entries, [](const EntryStatus& entry) {
-      return entry.trouble == "x.com/one: x.com/{type} () serves it already";
+      return entry.error == "x.com/one: x.com/{type} () serves it already";
     });
   }));
   CHECK(listed("a"));
@@ -151,10 +151,10 @@ TEST_CASE(
   Config both = running.config();
   both.resources = {test::entry_of(running.machine, "x.com/one"), test::entry_of(other, "x.com/{type}")};
   running.supervisor.apply(both);
-  const auto entry_says = [&](const std::string& trouble) {
+  const auto entry_says = [&](const std::string& error) {
     running.ask(WithHolders::kNo);
     return std::ranges::any_of(running.told->entries,
-                               [&](const EntryStatus& entry) { return entry.trouble == trouble; });
+                               [&](const EntryStatus& entry) { return entry.error == error; });
   };
   REQUIRE(test::run_until(running.process.loop,
                           [&] { return entry_says("x.com/one: x.com/one () serves it already"); }));

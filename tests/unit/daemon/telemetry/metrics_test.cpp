@@ -24,11 +24,8 @@ Lines lines_of(const std::string& text, const std::string& metric) {
 // amy, bob with three shares, and eve without a node.
 DaemonStatus status() {
   Device amy{.id = "amy", .nodes = {{.host_path = "/dev/amy"}, {.host_path = "/dev/amy-control"}}};
-  Device bob{.id = "bob",
-             .trouble = "it is gone",
-             .gone = true,
-             .nodes = {{.host_path = "/dev/bob"}},
-             .replicas = 3};
+  Device bob{
+      .id = "bob", .error = "it is gone", .gone = true, .nodes = {{.host_path = "/dev/bob"}}, .replicas = 3};
   Device eve{.id = "eve"};
   ResourceStatus resource{.name = "x.example/a", .entry = "x.example/a"};
   resource.snapshot = std::make_shared<const ResourceSnapshot>(

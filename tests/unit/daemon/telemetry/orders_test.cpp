@@ -14,11 +14,11 @@ HttpRequest posted(const char* path, std::string body = {}) {
 Order ordered(const HttpRequest& request) {
   const auto read = order_of(request);
   REQUIRE(read.has_value());
-  if (const auto* const trouble = std::get_if<std::string>(&*read)) FAIL(*trouble);
+  if (const auto* const error = std::get_if<std::string>(&*read)) FAIL(*error);
   return std::get<Order>(*read);
 }
 
-std::string trouble_of(const char* path, std::string body) {
+std::string error_of(const char* path, std::string body) {
   const auto read = order_of(posted(path, std::move(body)));
   REQUIRE(read.has_value());
   REQUIRE(std::holds_alternative<std::string>(*read));
@@ -52,18 +52,17 @@ TEST_CASE("a drain names a device, and may say why and for how long") {
 }
 
 TEST_CASE("what is no order is refused with its place and what would be right") {
-  CHECK(trouble_of("/reload", "logLevel: loud") ==
+  CHECK(error_of("/reload", "logLevel: loud") ==
         "/reload:1:11: logLevel: 'loud' is not one of debug, info, warn, error");
-  CHECK(trouble_of("/reload", "confirm: 2d").find("from 1s to 1d") != std::string::npos);
-  CHECK(trouble_of("/reload", "confrim: 1m").find("did you mean 'confirm'?") != std::string::npos);
-  CHECK(trouble_of("/keep", "x: y").find("x") != std::string::npos);
-  CHECK(trouble_of("/drain", "{resource: a.b/c}").find("device") != std::string::npos);
-  CHECK(trouble_of("/drain", "").find("resource") != std::string::npos);
-  CHECK(trouble_of("/drain", "{resource: a.b/c, device: d, for: 90}").find("for") != std::string::npos);
-  CHECK(trouble_of("/undrain", "{resource: a.b/c, device: d, reason: x}").find("reason") !=
-        std::string::npos);
-  CHECK(trouble_of("/reload", "{{{").find("/reload:1:") == 0);
-  CHECK(trouble_of("/reload", "[1]").find("a list") != std::string::npos);
+  CHECK(error_of("/reload", "confirm: 2d").find("from 1s to 1d") != std::string::npos);
+  CHECK(error_of("/reload", "confrim: 1m").find("did you mean 'confirm'?") != std::string::npos);
+  CHECK(error_of("/keep", "x: y").find("x") != std::string::npos);
+  CHECK(error_of("/drain", "{resource: a.b/c}").find("device") != std::string::npos);
+  CHECK(error_of("/drain", "").find("resource") != std::string::npos);
+  CHECK(error_of("/drain", "{resource: a.b/c, device: d, for: 90}").find("for") != std::string::npos);
+  CHECK(error_of("/undrain", "{resource: a.b/c, device: d, reason: x}").find("reason") != std::string::npos);
+  CHECK(error_of("/reload", "{{{").find("/reload:1:") == 0);
+  CHECK(error_of("/reload", "[1]").find("a list") != std::string::npos);
 }
 
 TEST_CASE("nothing is ordered by another path") {

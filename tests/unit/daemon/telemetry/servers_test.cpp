@@ -24,7 +24,7 @@ struct Running {
     daemon.start();
     daemon.in_loop([this] {
       servers.emplace(daemon.loop, daemon.log, daemon.requests);
-      troubles = servers->open(config("first.sock", "127.0.0.1:0"));
+      errors = servers->open(config("first.sock", "127.0.0.1:0"));
     });
   }
   ~Running() {
@@ -47,9 +47,9 @@ struct Running {
     daemon.in_loop([&] {
       try {
         Servers::Opened opened = servers->prepare(to);
-        troubles = servers->use(std::move(opened));
-      } catch (const std::runtime_error& error) {
-        why = error.what();
+        errors = servers->use(std::move(opened));
+      } catch (const std::runtime_error& exception) {
+        why = exception.what();
       }
     });
     return why;
@@ -82,7 +82,7 @@ struct Running {
   TempDir dir;
   AskedDaemon daemon;
   std::optional<Servers> servers;
-  std::vector<std::string> troubles;
+  std::vector<std::string> errors;
 };
 
 // A control server alone.
@@ -125,7 +125,7 @@ TEST_CASE("a new address and a new socket are open before the former ones end") 
   const Client waiting(first);
   REQUIRE(running.answers("first.sock"));
   REQUIRE(running.move(running.config("second.sock", "127.0.0.2:0")).empty());
-  CHECK(running.troubles.empty());
+  CHECK(running.errors.empty());
   CHECK(running.port() != first);
   CHECK(running.answers("second.sock"));
   CHECK_FALSE(std::filesystem::exists(running.dir.path() / "first.sock"));
@@ -222,8 +222,8 @@ TEST_CASE("a call that nobody answers does not keep a server that has moved") {
   std::thread caller([&] {
     try {
       ControlClient(running.dir.path() / "first.sock").status();
-    } catch (const NoAnswer& error) {
-      why = error.what();
+    } catch (const NoAnswer& exception) {
+      why = exception.what();
     }
   });
   while (running.daemon.asked == 0) std::this_thread::yield();
@@ -247,8 +247,8 @@ TEST_CASE("who follows is left with the server, whose end the loop does not wait
       try {
         ControlClient(socket).events(1, ControlClient::Follow::kYes,
                                      [&](const Json&) { return follows = true; });
-      } catch (const NoAnswer& error) {
-        why = error.what();
+      } catch (const NoAnswer& exception) {
+        why = exception.what();
       }
     });
     while (!follows) std::this_thread::yield();

@@ -13,7 +13,7 @@ using namespace plughost;
 
 namespace {
 
-std::string trouble_with(const HostRoot& host, const std::string& path) {
+std::string error_with(const HostRoot& host, const std::string& path) {
   Allocation allocation;
   allocation.nodes = {{path, path, "rw"}};
   return missing_device_node(host, allocation);
@@ -31,11 +31,11 @@ Device device_with(const std::vector<std::string>& paths) {
 }
 
 // Why the device is Unhealthy after its check; empty: it is not.
-std::string trouble_of(const HostRoot& host, Device device, const AllocationSpec& spec = {},
-                       const NodeNumbers& numbers = {}) {
+std::string error_of(const HostRoot& host, Device device, const AllocationSpec& spec = {},
+                     const NodeNumbers& numbers = {}) {
   std::vector<Device> devices{std::move(device)};
   check_devices(host, "x.com/a", spec, numbers, devices);
-  return devices[0].trouble;
+  return devices[0].error;
 }
 
 }  // namespace
@@ -43,28 +43,28 @@ std::string trouble_of(const HostRoot& host, Device device, const AllocationSpec
 TEST_CASE("a device node that is there, also behind a link, can be given") {
   const test::TempDir tree;
   tree.link("dev/modem", "/dev/null");
-  CHECK(trouble_with(HostRoot(), "/dev/null").empty());
-  CHECK(trouble_with(HostRoot(tree.path()), "/dev/modem").empty());
+  CHECK(error_with(HostRoot(), "/dev/null").empty());
+  CHECK(error_with(HostRoot(tree.path()), "/dev/modem").empty());
 }
 
 TEST_CASE("a device node that is gone, or is none any more, is named") {
   const test::TempDir tree;
   tree.file("dev/plain");
   const HostRoot host(tree.path());
-  CHECK(trouble_with(host, "/dev/gone") == none_at("/dev/gone"));
-  CHECK(trouble_with(host, "/dev/plain") == "/dev/plain is no device node");
+  CHECK(error_with(host, "/dev/gone") == none_at("/dev/gone"));
+  CHECK(error_with(host, "/dev/plain") == "/dev/plain is no device node");
 }
 
 TEST_CASE("what is not below /dev is not looked at: its file system may hang") {
-  CHECK(trouble_with(HostRoot(), "/mnt/nowhere/node").empty());
+  CHECK(error_with(HostRoot(), "/mnt/nowhere/node").empty());
   const test::TempDir tree;
   tree.link("dev/far", "/mnt/nowhere/node");
   tree.link("dev/by-id/far", "../far");
   tree.link("dev/outside", "/mnt/nowhere");
   const HostRoot host(tree.path());
-  CHECK(trouble_with(host, "/dev/far").empty());
-  CHECK(trouble_with(host, "/dev/by-id/far").empty());
-  CHECK(trouble_with(host, "/dev/outside/node").empty());
+  CHECK(error_with(host, "/dev/far").empty());
+  CHECK(error_with(host, "/dev/by-id/far").empty());
+  CHECK(error_with(host, "/dev/outside/node").empty());
 }
 
 TEST_CASE("links within /dev are followed to their end") {
@@ -73,11 +73,11 @@ TEST_CASE("links within /dev are followed to their end") {
   tree.link("dev/loop-a", "loop-b");
   tree.link("dev/loop-b", "loop-a");
   const HostRoot host(tree.path());
-  CHECK(trouble_with(host, "/dev/serial/by-id/usb-A1") == none_at("/dev/serial/by-id/usb-A1"));
+  CHECK(error_with(host, "/dev/serial/by-id/usb-A1") == none_at("/dev/serial/by-id/usb-A1"));
   tree.link("dev/ttyUSB0", "/dev/null");
-  CHECK(trouble_with(host, "/dev/serial/by-id/usb-A1").empty());
-  CHECK(trouble_with(host, "/dev/loop-a") == none_at("/dev/loop-a"));
-  CHECK(trouble_with(host, "/dev/ttyUSB0/below") == none_at("/dev/ttyUSB0/below"));
+  CHECK(error_with(host, "/dev/serial/by-id/usb-A1").empty());
+  CHECK(error_with(host, "/dev/loop-a") == none_at("/dev/loop-a"));
+  CHECK(error_with(host, "/dev/ttyUSB0/below") == none_at("/dev/ttyUSB0/below"));
 }
 
 TEST_CASE("a device is Unhealthy whose node is missing, or is no device node, wherever it is") {
@@ -87,11 +87,11 @@ TEST_CASE("a device is Unhealthy whose node is missing, or is no device node, wh
   tree.link("dev/dangling", "nowhere");
   tree.link("srv/good", "/dev/null");
   const HostRoot host(tree.path());
-  CHECK(trouble_of(host, device_with({"/dev/good", "/srv/good"})).empty());
-  CHECK(trouble_of(host, device_with({"/dev/good", "/dev/gone"})) == none_at("/dev/gone"));
-  CHECK(trouble_of(host, device_with({"/dev/dangling"})) == none_at("/dev/dangling"));
-  CHECK(trouble_of(host, device_with({"/srv/gone"})) == none_at("/srv/gone"));
-  CHECK(trouble_of(host, device_with({"/dev/plain"})) == "/dev/plain is no device node");
+  CHECK(error_of(host, device_with({"/dev/good", "/srv/good"})).empty());
+  CHECK(error_of(host, device_with({"/dev/good", "/dev/gone"})) == none_at("/dev/gone"));
+  CHECK(error_of(host, device_with({"/dev/dangling"})) == none_at("/dev/dangling"));
+  CHECK(error_of(host, device_with({"/srv/gone"})) == none_at("/srv/gone"));
+  CHECK(error_of(host, device_with({"/dev/plain"})) == "/dev/plain is no device node");
 }
 
 TEST_CASE("a device is Unhealthy whose entry, or whose kind, gives a node that is missing") {
@@ -99,22 +99,22 @@ TEST_CASE("a device is Unhealthy whose entry, or whose kind, gives a node that i
   const HostRoot host(tree.path());
   AllocationSpec spec;
   spec.nodes = {{.host_path = Template("/dev/{id}"), .container_path = Template("/dev/modem")}};
-  CHECK(trouble_of(host, {.id = "a"}, spec) == none_at("/dev/a"));
+  CHECK(error_of(host, {.id = "a"}, spec) == none_at("/dev/a"));
   auto kind = std::make_shared<KindSpec>();
   kind->nodes = spec.nodes;
-  CHECK(trouble_of(host, {.id = "b", .spec = kind}) == none_at("/dev/b"));
+  CHECK(error_of(host, {.id = "b", .spec = kind}) == none_at("/dev/b"));
   spec.cdi = CdiNames::kCri;
-  CHECK(trouble_of(host, {.id = "a"}, spec) == none_at("/dev/a"));
+  CHECK(error_of(host, {.id = "a"}, spec) == none_at("/dev/a"));
 }
 
 TEST_CASE("a device is Unhealthy whose node has another number, or another type, than the kernel says") {
   const HostRoot host;
   const Device null = device_with({"/dev/null"});
-  CHECK(trouble_of(host, null, {}, {{"/dev/null", "c1:3"}}).empty());
-  CHECK(trouble_of(host, null, {}, {{"/dev/zero", "c1:5"}}).empty());
-  CHECK(trouble_of(host, null, {}, {{"/dev/null", "c1:5"}}) ==
+  CHECK(error_of(host, null, {}, {{"/dev/null", "c1:3"}}).empty());
+  CHECK(error_of(host, null, {}, {{"/dev/zero", "c1:5"}}).empty());
+  CHECK(error_of(host, null, {}, {{"/dev/null", "c1:5"}}) ==
         "/dev/null is another device's node: it is c1:3, and the device is c1:5 (c: character, b: block)");
-  CHECK(trouble_of(host, null, {}, {{"/dev/null", "b1:3"}}) ==
+  CHECK(error_of(host, null, {}, {{"/dev/null", "b1:3"}}) ==
         "/dev/null is another device's node: it is c1:3, and the device is b1:3 (c: character, b: block)");
 }
 
@@ -122,38 +122,38 @@ TEST_CASE("a device is Unhealthy whose Allocate would be refused, with its sente
   const HostRoot host;
   Device two = device_with({"/dev/null", "/dev/zero"});
   for (DeviceNode& node : two.nodes) node.container_path = "/dev/modem";
-  const std::string conflict = trouble_of(host, two);
+  const std::string conflict = error_of(host, two);
   CHECK(conflict.find("/dev/modem in the container would be both device /dev/null") != std::string::npos);
   const std::vector<std::string> ids{"a"};
   const auto refused = allocate("x.com/a", {}, Inventory({two}), ids);
   CHECK(conflict == std::get<Refusal>(refused).text);
   AllocationSpec spec;
   spec.env = {{Template("SERIAL"), Template("{serial}")}};
-  CHECK(trouble_of(host, {.id = "a"}, spec).find("has no {serial}") != std::string::npos);
+  CHECK(error_of(host, {.id = "a"}, spec).find("has no {serial}") != std::string::npos);
   spec.env = {{Template("A=B"), Template("x")}};
-  CHECK(trouble_of(host, {.id = "a"}, spec).find("cannot be an environment variable's name") !=
+  CHECK(error_of(host, {.id = "a"}, spec).find("cannot be an environment variable's name") !=
         std::string::npos);
   spec = {};
   spec.mounts = {{.host_path = Template("/srv/{serial}"), .container_path = Template("/data")}};
   Device outside{.id = "a"};
   outside.add("serial", "../../etc");
-  CHECK(trouble_of(host, outside, spec) ==
+  CHECK(error_of(host, outside, spec) ==
         "resource x.com/a: device \"a\": its {serial} is \"../../etc\", which leads to another directory and "
         "cannot be in a path; use another attribute there");
   spec.mounts = {};
   spec.nodes = {{.host_path = Template("/dev/null"), .container_path = Template("/dev/{name}")}};
   Device dot{.id = "a"};
   dot.add("name", ".");
-  CHECK(trouble_of(host, dot, spec).find("its {name} is \".\"") != std::string::npos);
+  CHECK(error_of(host, dot, spec).find("its {name} is \".\"") != std::string::npos);
 }
 
 TEST_CASE("a device that is Unhealthy keeps its reason, and one that a container gets nothing of is well") {
   const test::TempDir tree;
   const HostRoot host(tree.path());
   Device sick = device_with({"/dev/gone"});
-  sick.trouble = "no driver is bound to it";
-  CHECK(trouble_of(host, sick) == "no driver is bound to it");
-  CHECK(trouble_of(host, {.id = "a"}).empty());
+  sick.error = "no driver is bound to it";
+  CHECK(error_of(host, sick) == "no driver is bound to it");
+  CHECK(error_of(host, {.id = "a"}).empty());
 }
 
 TEST_CASE("a device is Unhealthy whose VFIO group is not viable, and the cards' events are followed for it") {
@@ -166,7 +166,7 @@ TEST_CASE("a device is Unhealthy whose VFIO group is not viable, and the cards' 
   const auto check = [&](const char* path) {
     std::vector<Device> devices{device_with({path})};
     const auto again = check_devices(machine.host(), "x.com/a", {}, {}, devices);
-    return std::pair(devices[0].trouble, again.subsystems);
+    return std::pair(devices[0].error, again.subsystems);
   };
   using Texts = std::vector<std::string>;
   CHECK(check("/dev/vfio/15") == std::pair(std::string("IOMMU group 15 is not viable: 0000:01:00.1 has the "
@@ -199,7 +199,7 @@ TEST_CASE("however many nodes are missing, a check asks for 1,000 directories at
   for (const std::string& path : paths) devices.push_back(device_with({path}));
   CHECK(check_devices(HostRoot(tree.path()), "x.com/a", {}, {}, devices).directories.size() ==
         HostRoot::kMostWatched);
-  CHECK(devices.back().trouble == none_at(paths.back()));
+  CHECK(devices.back().error == none_at(paths.back()));
 }
 
 // A node of this machine that is not one for all programs.

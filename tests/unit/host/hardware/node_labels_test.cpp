@@ -12,7 +12,7 @@ using Labels = std::map<std::string, std::string>;
 TEST_CASE("labels are read as the downward API writes them, and as people do") {
   const NodeLabels found = node_labels_of(
       "# of this node\n\nexample.com/rack=\"a 1\"\r\n zone = north\ntier=\nmode=\"a=\\\"b\\\"\"");
-  CHECK(found.trouble.empty());
+  CHECK(found.error.empty());
   CHECK(found.node.empty());
   CHECK(found.labels ==
         Labels{{"example.com/rack", "a 1"}, {"zone", "north"}, {"tier", ""}, {"mode", "a=\"b\""}});
@@ -30,7 +30,7 @@ TEST_CASE("labels are read from a node as the API server has it, from its metada
   const NodeLabels map = node_labels_of(R"({"rack": "a1"})");
   CHECK(map.node.empty());
   CHECK(map.labels == rack);
-  CHECK(map.trouble.empty());
+  CHECK(map.error.empty());
 }
 
 TEST_CASE("a node's name is its label, if nothing else says it") {
@@ -40,28 +40,28 @@ TEST_CASE("a node's name is its label, if nothing else says it") {
 }
 
 TEST_CASE("half a file is no file: what is wrong with it is said") {
-  CHECK(node_labels_of("rack=a1\nzo").trouble == "line 2 is no key=value: zo");
-  CHECK(node_labels_of("=a").trouble == R"(line 1 is no key=value: "=a")");
+  CHECK(node_labels_of("rack=a1\nzo").error == "line 2 is no key=value: zo");
+  CHECK(node_labels_of("=a").error == R"(line 1 is no key=value: "=a")");
   CHECK(node_labels_of("rack=a1\nzo").labels.empty());
-  CHECK_FALSE(node_labels_of(R"({"rack": "a1")").trouble.empty());
-  CHECK_FALSE(node_labels_of("rack=\"a1").trouble.empty());
-  CHECK(node_labels_of(R"({"rack": 1})").trouble == "the value of rack is no text");
-  CHECK(node_labels_of("{\"rack\": " + std::string(1 << 19, '[')).trouble ==
+  CHECK_FALSE(node_labels_of(R"({"rack": "a1")").error.empty());
+  CHECK_FALSE(node_labels_of("rack=\"a1").error.empty());
+  CHECK(node_labels_of(R"({"rack": 1})").error == "the value of rack is no text");
+  CHECK(node_labels_of("{\"rack\": " + std::string(1 << 19, '[')).error ==
         "this JSON is nested more than 64 deep");
 }
 
 TEST_CASE("no labels are labels") {
-  CHECK(node_labels_of("").trouble.empty());
-  CHECK(node_labels_of("{}").trouble.empty());
+  CHECK(node_labels_of("").error.empty());
+  CHECK(node_labels_of("{}").error.empty());
 }
 
 TEST_CASE("a file that cannot be read is named") {
   const test::TempDir dir;
   const HostRoot host(dir.path());
-  CHECK(read_node_labels(host, "/none").trouble == "/none: it cannot be read");
-  CHECK(read_node_labels(host, "").trouble == "`nodeLabels` names no file");
+  CHECK(read_node_labels(host, "/none").error == "/none: it cannot be read");
+  CHECK(read_node_labels(host, "").error == "`nodeLabels` names no file");
   dir.file("labels", "zo");
-  CHECK(read_node_labels(host, "/labels").trouble == "/labels: line 1 is no key=value: zo");
+  CHECK(read_node_labels(host, "/labels").error == "/labels: line 1 is no key=value: zo");
   dir.file("labels", "rack=a1");
   CHECK(read_node_labels(host, "/labels").labels == Labels{{"rack", "a1"}});
 }

@@ -134,27 +134,27 @@ TEST_CASE("a library from before the calls had versions does what it can") {
 TEST_CASE("a fabric that is not ready has NVML's words, by either version of the call") {
   const FakeNvml fake("");
   const auto nvml = opened();
-  const auto trouble = [&](const std::string& fabric) {
+  const auto error = [&](const std::string& fabric) {
     const auto told = [&](const std::string& more) {
       fake.show("card GPU-a " + fabric + "\n" + more);
-      return nvml->fabric_trouble(value(nvml->device(0)));
+      return nvml->fabric_error(value(nvml->device(0)));
     };
     CHECK(told("fail nvmlDeviceGetGpuFabricInfoV 25\n") == told("fail nvmlDeviceGetGpuFabricInfo 13\n"));
     return told("");
   };
-  CHECK(trouble("") == "");
-  CHECK(trouble("fabric=0") == "");
-  CHECK(trouble("fabric=1") == "has not finished: Not Started");
-  CHECK(trouble("fabric=2 fabricStatus=999") == "has not finished: In Progress");
-  CHECK(trouble("fabric=3") == "");
-  CHECK(trouble("fabric=3 fabricStatus=999") == "has failed: Unknown Error (999)");
-  CHECK(trouble("fabric=200") == "");
+  CHECK(error("") == "");
+  CHECK(error("fabric=0") == "");
+  CHECK(error("fabric=1") == "has not finished: Not Started");
+  CHECK(error("fabric=2 fabricStatus=999") == "has not finished: In Progress");
+  CHECK(error("fabric=3") == "");
+  CHECK(error("fabric=3 fabricStatus=999") == "has failed: Unknown Error (999)");
+  CHECK(error("fabric=200") == "");
 }
 
 TEST_CASE("a library that has no call for fabrics reports no trouble with them") {
   const FakeNvml fake("card GPU-a fabric=2\n");
   const auto nvml = opened(test::kFakeNvmlOld);
-  CHECK(nvml->fabric_trouble(value(nvml->device(0))).empty());
+  CHECK(nvml->fabric_error(value(nvml->device(0))).empty());
 }
 
 TEST_CASE("a call that hangs ends when the driver lets it") {

@@ -14,9 +14,9 @@ TEST_CASE(
   const test::TempDir machine;
   machine.directory("run/udev");
   EventLoop loop;
-  DirWatcher directories(loop, [](const std::string& trouble) { FAIL(trouble); });
+  DirWatcher directories(loop, [](const std::string& error) { FAIL(error); });
   const HostRoot host(machine.path());
-  UdevMonitor monitor(loop, directories, host, [](const std::string& trouble) { FAIL(trouble); });
+  UdevMonitor monitor(loop, directories, host, [](const std::string& error) { FAIL(error); });
   int told = 0;
   const auto watch = monitor.watch("no-such-subsystem", [&] { ++told; });
   machine.file("run/udev/control");

@@ -17,22 +17,22 @@ void add(const test::MadeSysfs& machine, const std::string& address, const std::
   machine.link(kRoot + address + "/iommu_group", "/sys/kernel/iommu_groups/15");
 }
 
-std::string trouble(const test::MadeSysfs& machine, const char* group = "15") {
-  return VfioGroups(machine.host()).trouble_of(group);
+std::string error(const test::MadeSysfs& machine, const char* group = "15") {
+  return VfioGroups(machine.host()).error_of(group);
 }
 
 }  // namespace
 
 TEST_CASE("a group is viable if its functions have no driver, one of VFIO, pci-stub, or are bridges") {
   const test::MadeSysfs machine;
-  CHECK(trouble(machine).empty());
+  CHECK(error(machine).empty());
   add(machine, "0000:01:00.0", "0x030000", "vfio-pci");
   add(machine, "0000:01:00.1", "0x040300", "");
   add(machine, "0000:01:00.2", "0x0c0330", "pci-stub");
   add(machine, "0000:01:00.3", "0x020000", "mlx5_vfio_pci");
   add(machine, "0000:00:01.0", "0x060400", "pcieport");
   add(machine, "0000:00:02.0", "0x060700", "yenta_cardbus");
-  CHECK(trouble(machine).empty());
+  CHECK(error(machine).empty());
 }
 
 TEST_CASE("each function of a group that another driver has is named, and of other groups none") {
@@ -41,11 +41,11 @@ TEST_CASE("each function of a group that another driver has is named, and of oth
   add(machine, "0000:01:00.1", "0x040300", "snd_hda_intel");
   add(machine, "0000:01:00.2", "0x0c0330", "xhci_hcd");
   add(machine, "0000:00:1f.0", "0x060100", "lpc_ich");
-  CHECK(trouble(machine) ==
+  CHECK(error(machine) ==
         "IOMMU group 15 is not viable: 0000:00:1f.0 has the driver lpc_ich, 0000:01:00.1 has the driver "
         "snd_hda_intel, 0000:01:00.2 has the driver xhci_hcd; bind each function of the group to vfio-pci, "
         "or to no driver");
-  CHECK(trouble(machine, "16").empty());
+  CHECK(error(machine, "16").empty());
 }
 
 TEST_CASE("the nodes of VFIO say which group they open: by its number, without an IOMMU, and by device") {

@@ -38,11 +38,11 @@ struct Listed {
     return entry.source->watch(programs, [this] { ++hints; });
   }
   Scan scan() const { return entry.source->scan(HostRoot(dir.path())); }
-  std::string trouble() const {
+  std::string error() const {
     try {
       scan();
-    } catch (const std::exception& error) {
-      return error.what();
+    } catch (const std::exception& exception) {
+      return exception.what();
     }
     return "it was taken";
   }
@@ -76,18 +76,18 @@ TEST_CASE("exec: a scan asks to look again after the interval, and upon its trig
 }
 
 TEST_CASE("exec: what goes wrong is said, with the last line of standard error") {
-  CHECK(Listed("echo one >&2; echo no controller >&2; exit 3").trouble() ==
+  CHECK(Listed("echo one >&2; echo no controller >&2; exit 3").error() ==
         "the program exited with 3: no controller");
-  CHECK(Listed("kill -SEGV $$").trouble() == "the program was ended by signal 11");
-  CHECK(Listed("echo waiting for the bus >&2; exec sleep 1000", {{"timeout", text("200ms")}}).trouble() ==
+  CHECK(Listed("kill -SEGV $$").error() == "the program was ended by signal 11");
+  CHECK(Listed("echo waiting for the bus >&2; exec sleep 1000", {{"timeout", text("200ms")}}).error() ==
         "the program was killed after 200 ms: waiting for the bus");
-  CHECK(Listed("exec yes").trouble() == "the program was killed: it printed more than 4 MiB");
+  CHECK(Listed("exec yes").error() == "the program was killed: it printed more than 4 MiB");
   CHECK(Listed("echo garbage; echo a warning >&2")
-            .trouble()
+            .error()
             .starts_with("what the program printed cannot be used: the document: it is not JSON: "));
-  CHECK(Listed("echo garbage; echo a warning >&2").trouble().ends_with(": a warning"));
+  CHECK(Listed("echo garbage; echo a warning >&2").error().ends_with(": a warning"));
   CHECK(Listed(R"(printf '{"devices": [{"id": "sd')")
-            .trouble()
+            .error()
             .starts_with("what the program printed cannot be used: the document: it is not JSON: "));
   const Entry missing = read_entry("exec", map({{"discover", text("/nonexistent/list")}}));
   CHECK_THROWS_WITH(missing.source->scan(HostRoot()),
@@ -167,9 +167,9 @@ TEST_CASE("exec: a program runs as the user of the entry") {
   const std::string script = R"sh(printf '{"devices": [{"id": "%s"}]}' "$(id -un)-$(id -gn)")sh";
   CHECK(ids_of(Listed(script, {{"user", text("daemon")}}).scan()) ==
         std::vector<std::string>{"daemon-daemon"});
-  const std::string trouble = Listed(script, {{"user", text("nobody-of-this-name")}}).trouble();
-  CHECK(trouble.starts_with("the program exited with 125: "));
-  CHECK(trouble.ends_with("chroot: invalid user"));
+  const std::string error = Listed(script, {{"user", text("nobody-of-this-name")}}).error();
+  CHECK(error.starts_with("the program exited with 125: "));
+  CHECK(error.ends_with("chroot: invalid user"));
 }
 
 TEST_CASE("exec: what is wrong with an entry is told") {

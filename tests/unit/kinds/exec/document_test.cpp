@@ -10,18 +10,18 @@ using namespace plughost;
 
 namespace {
 
-std::string trouble_of(const std::string& text) {
+std::string error_of(const std::string& text) {
   try {
     read_exec_document(text);
-  } catch (const DocumentError& error) {
-    return error.what();
+  } catch (const DocumentError& exception) {
+    return exception.what();
   }
   return "it was taken";
 }
 
 // Of a document with one device, whose id is "a" and that has more members.
-std::string trouble_with(const std::string& more) {
-  return trouble_of(R"({"devices": [{"id": "a", )" + more + "}]}");
+std::string error_with(const std::string& more) {
+  return error_of(R"({"devices": [{"id": "a", )" + more + "}]}");
 }
 
 nlohmann::json schema_of(const std::string& name) {
@@ -46,7 +46,7 @@ TEST_CASE("everything that a document says of a device arrives") {
      "env": {"DISK_{n}": "a", "EMPTY": ""},
      "attributes": {"serial": "S1"}}]})");
   REQUIRE(devices.size() == 2);
-  CHECK(devices[0] == Device{.id = "b", .trouble = "too hot", .numa_nodes = {1, 0}});
+  CHECK(devices[0] == Device{.id = "b", .error = "too hot", .numa_nodes = {1, 0}});
   CHECK(devices[1] ==
         Device{.id = "a",
                .numa_nodes = {1},
@@ -62,7 +62,7 @@ TEST_CASE("no devices are a list, too") { CHECK(read_exec_document(R"({"devices"
 TEST_CASE("a device that is not healthy has a reason, whatever the program says") {
   const auto devices = read_exec_document(R"({"devices": [{"id": "a", "healthy": false, "reason": " \n"},
                                                           {"id": "b", "reason": "well"}]})");
-  CHECK(devices[0].trouble == "its program says that it is Unhealthy");
+  CHECK(devices[0].error == "its program says that it is Unhealthy");
   CHECK(devices[1].healthy());
 }
 
@@ -71,59 +71,59 @@ TEST_CASE("-1 is no NUMA node: the kubelet would take it for one that never fits
 }
 
 TEST_CASE("what is not a document is refused with the reason") {
-  CHECK(trouble_of("") == "the document: it is empty");
-  CHECK(trouble_of(" \n") == "the document: it is empty");
-  CHECK(trouble_of("nvme0n1\n").starts_with("the document: it is not JSON: parse error at line 1, column 2"));
-  CHECK(trouble_of(R"({"devices": [{"id": "a"})").starts_with("the document: it is not JSON: "));
-  CHECK(trouble_of("{\"devices\": [{\"id\": \"\xff\"}]}").starts_with("the document: it is not JSON: "));
-  CHECK(trouble_of(R"({"devices": []} {"devices": []})").starts_with("the document: it is not JSON: "));
-  CHECK(trouble_of("[]") == "the document: an object is expected here, and this is a list");
-  CHECK(trouble_of("{}") == "the document: the key 'devices' is missing");
-  CHECK(trouble_of(std::string(100'000, '[')) == "the document: it is nested too deeply");
-  CHECK(trouble_of(R"({"devices": 1e999})") == "the document: it has a number that is too large");
-  CHECK(trouble_of(R"({"devices": [], "devices": []})") ==
+  CHECK(error_of("") == "the document: it is empty");
+  CHECK(error_of(" \n") == "the document: it is empty");
+  CHECK(error_of("nvme0n1\n").starts_with("the document: it is not JSON: parse error at line 1, column 2"));
+  CHECK(error_of(R"({"devices": [{"id": "a"})").starts_with("the document: it is not JSON: "));
+  CHECK(error_of("{\"devices\": [{\"id\": \"\xff\"}]}").starts_with("the document: it is not JSON: "));
+  CHECK(error_of(R"({"devices": []} {"devices": []})").starts_with("the document: it is not JSON: "));
+  CHECK(error_of("[]") == "the document: an object is expected here, and this is a list");
+  CHECK(error_of("{}") == "the document: the key 'devices' is missing");
+  CHECK(error_of(std::string(100'000, '[')) == "the document: it is nested too deeply");
+  CHECK(error_of(R"({"devices": 1e999})") == "the document: it has a number that is too large");
+  CHECK(error_of(R"({"devices": [], "devices": []})") ==
         "the document: the key 'devices' is there twice in one object");
-  CHECK(trouble_of(R"({"devices": [], "device": []})") ==
+  CHECK(error_of(R"({"devices": [], "device": []})") ==
         "the document: unknown key 'device' (did you mean 'devices'?)");
-  CHECK(trouble_of(R"({"devices": {}})") == "devices: a list is expected here, and this is an object");
+  CHECK(error_of(R"({"devices": {}})") == "devices: a list is expected here, and this is an object");
 }
 
 TEST_CASE("what is wrong with a device is told by its place and id") {
-  CHECK(trouble_of(R"({"devices": ["a"]})") == "devices[0]: an object is expected here, and this is text");
-  CHECK(trouble_of(R"({"devices": [{"id": "a"}, {"healthy": true}]})") ==
+  CHECK(error_of(R"({"devices": ["a"]})") == "devices[0]: an object is expected here, and this is text");
+  CHECK(error_of(R"({"devices": [{"id": "a"}, {"healthy": true}]})") ==
         "devices[1]: the key 'id' is missing");
-  CHECK(trouble_of(R"({"devices": [{"id": 7}]})") ==
+  CHECK(error_of(R"({"devices": [{"id": 7}]})") ==
         "devices[0].id: text is expected here, and this is a number");
-  CHECK(trouble_of(R"({"devices": [{"id": ""}]})") == "devices[0] (''): the id is empty");
-  CHECK(trouble_with(R"("helthy": true)") ==
+  CHECK(error_of(R"({"devices": [{"id": ""}]})") == "devices[0] (''): the id is empty");
+  CHECK(error_with(R"("helthy": true)") ==
         "devices[0] ('a'): unknown key 'helthy' (did you mean 'healthy'?)");
-  CHECK(trouble_with(R"("healthy": "yes")") ==
+  CHECK(error_with(R"("healthy": "yes")") ==
         "devices[0] ('a').healthy: true or false is expected here, and this is text");
-  CHECK(trouble_with(R"("reason": null)") ==
+  CHECK(error_with(R"("reason": null)") ==
         "devices[0] ('a').reason: text is expected here, and this is null");
-  CHECK(trouble_with(R"("numa": 0.5)") ==
+  CHECK(error_with(R"("numa": 0.5)") ==
         "devices[0] ('a').numa: a NUMA node's number is expected here, and this is a number");
-  CHECK(trouble_with(R"("numa": [0, 5000])") ==
+  CHECK(error_with(R"("numa": [0, 5000])") ==
         "devices[0] ('a').numa[1]: the range of NUMA nodes is from 0 to 1023");
-  CHECK(trouble_with(R"("numa": 18446744073709551615)") ==
+  CHECK(error_with(R"("numa": 18446744073709551615)") ==
         "devices[0] ('a').numa: the range of NUMA nodes is from 0 to 1023");
-  CHECK(trouble_with(R"("nodes": ["dev/a"])") ==
+  CHECK(error_with(R"("nodes": ["dev/a"])") ==
         "devices[0] ('a').nodes[0]: an absolute path is expected here, and this is 'dev/a'");
-  CHECK(trouble_with(R"("nodes": [{"hostPath": "/dev/a", "permissions": "rx"}])") ==
+  CHECK(error_with(R"("nodes": [{"hostPath": "/dev/a", "permissions": "rx"}])") ==
         "devices[0] ('a').nodes[0].permissions: permissions are one or more of r, w and m, as in rw");
-  CHECK(trouble_with(R"("nodes": [{"hostPath": "/dev/a", "containerPath": "/dev/{serial}"}])") ==
+  CHECK(error_with(R"("nodes": [{"hostPath": "/dev/a", "containerPath": "/dev/{serial}"}])") ==
         "devices[0] ('a').nodes[0].containerPath: the placeholder {serial} is not known here; {n} is");
-  CHECK(trouble_with(R"("mounts": ["/srv"])") ==
+  CHECK(error_with(R"("mounts": ["/srv"])") ==
         "devices[0] ('a').mounts[0]: an object is expected here, and this is text");
-  CHECK(trouble_with(R"("mounts": [{"hostPath": "/a/../b"}])")
+  CHECK(error_with(R"("mounts": [{"hostPath": "/a/../b"}])")
             .starts_with("devices[0] ('a').mounts[0].hostPath: the path is not in its plain form"));
-  CHECK(trouble_with(R"("env": {"A=B": "1"})") ==
+  CHECK(error_with(R"("env": {"A=B": "1"})") ==
         "devices[0] ('a').env.'A=B': the name of a variable cannot have '='");
-  CHECK(trouble_with(R"("env": {"A": 1})") ==
+  CHECK(error_with(R"("env": {"A": 1})") ==
         "devices[0] ('a').env.'A': text is expected here, and this is a number");
-  CHECK(trouble_with(R"("env": {"A": "\u0000"})") ==
+  CHECK(error_with(R"("env": {"A": "\u0000"})") ==
         "devices[0] ('a').env.'A': a text cannot have a NUL character");
-  CHECK(trouble_with(R"("attributes": {"id": "b"})") ==
+  CHECK(error_with(R"("attributes": {"id": "b"})") ==
         "devices[0] ('a').attributes.'id': the id has a key of its own");
 }
 
@@ -141,24 +141,23 @@ TEST_CASE("everything that an answer to an allocation says arrives, as it is wri
 }
 
 TEST_CASE("an answer to an allocation that cannot be right is refused where it is wrong") {
-  const auto trouble = [](const std::string& text) -> std::string {
+  const auto error = [](const std::string& text) -> std::string {
     try {
       read_allocation_document(text);
-    } catch (const DocumentError& error) {
-      return error.what();
+    } catch (const DocumentError& exception) {
+      return exception.what();
     }
     return "it was taken";
   };
-  CHECK(trouble("") == "the document: it is empty");
-  CHECK(trouble("[]") == "the document: an object is expected here, and this is a list");
-  CHECK(trouble(R"({"nodes": ["dev/a"]})").starts_with("nodes[0]: an absolute path is expected here"));
-  CHECK(trouble(R"({"mounts": [{"hostPath": "/a", "containerPath": "b"}]})")
+  CHECK(error("") == "the document: it is empty");
+  CHECK(error("[]") == "the document: an object is expected here, and this is a list");
+  CHECK(error(R"({"nodes": ["dev/a"]})").starts_with("nodes[0]: an absolute path is expected here"));
+  CHECK(error(R"({"mounts": [{"hostPath": "/a", "containerPath": "b"}]})")
             .starts_with("mounts[0].containerPath: an absolute path is expected here"));
-  CHECK(trouble(R"({"env": {"A=B": "c"}})") == "env.'A=B': the name of a variable cannot have '='");
-  CHECK(trouble(R"({"cdi": ["disk"]})") ==
-        "cdi[0]: 'disk' is no CDI name, which is vendor.example/class=name");
-  CHECK(trouble(R"({"devices": []})").starts_with("the document: unknown key 'devices'"));
-  CHECK(trouble("{\"env\": {\"A\": \"\xff\"}}").starts_with("the document: it is not JSON: "));
+  CHECK(error(R"({"env": {"A=B": "c"}})") == "env.'A=B': the name of a variable cannot have '='");
+  CHECK(error(R"({"cdi": ["disk"]})") == "cdi[0]: 'disk' is no CDI name, which is vendor.example/class=name");
+  CHECK(error(R"({"devices": []})").starts_with("the document: unknown key 'devices'"));
+  CHECK(error("{\"env\": {\"A\": \"\xff\"}}").starts_with("the document: it is not JSON: "));
 }
 
 TEST_CASE("the schemas have the keys that are taken and asked, and no others") {
@@ -168,7 +167,7 @@ TEST_CASE("the schemas have the keys that are taken and asked, and no others") {
   CHECK(keys(parts["device"]["properties"]) == "attributes, env, healthy, id, mounts, nodes, numa, reason");
   CHECK(keys(parts["node"]["properties"]) == "containerPath, hostPath, permissions");
   CHECK(keys(parts["mount"]["properties"]) == "containerPath, hostPath, readOnly");
-  CHECK(trouble_with(R"("xyzzyxyzzyxyzzy": 1)") ==
+  CHECK(error_with(R"("xyzzyxyzzyxyzzy": 1)") ==
         "devices[0] ('a'): unknown key 'xyzzyxyzzyxyzzy'; known here: id, healthy, reason, numa, nodes, "
         "mounts, env, attributes");
 

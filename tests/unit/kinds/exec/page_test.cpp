@@ -62,7 +62,7 @@ void check_list(const std::string& language) {
   std::ranges::sort(devices, {}, &Device::id);
   REQUIRE(devices.size() == 2);
   CHECK(devices[0] == Device{.id = "gone",
-                             .trouble = "/nonexistent/disk is not there",
+                             .error = "/nonexistent/disk is not there",
                              .nodes = {{.host_path = "/nonexistent/disk",
                                         .container_path = "/nonexistent/disk",
                                         .permissions = "rw"}}});

@@ -52,11 +52,11 @@ struct Watched {
     return {std::istreambuf_iterator<char>(text), {}};
   }
   // Why the only device, which was well, is so no more.
-  std::string trouble() {
+  std::string error() {
     begin();
     std::string why;
     REQUIRE(until([&](const Scan& found) {
-      if (!found.undecided) why = found.devices.at(0).trouble;
+      if (!found.undecided) why = found.devices.at(0).error;
       return !why.empty();
     }));
     return why;
@@ -96,7 +96,7 @@ TEST_CASE("exec: each line of a program that stays is the list, and a reason to 
 TEST_CASE("exec: when a program that was to stay ends, its devices are Unhealthy and it is started again") {
   Watched disks("echo >> $1/starts; " + kOne +
                 "[ $(wc -l < $1/starts) = 1 ] || exec sleep 1000; echo the bus is gone >&2; exit 3");
-  CHECK(disks.trouble() == "the program exited with 3: the bus is gone");
+  CHECK(disks.error() == "the program exited with 3: the bus is gone");
   CHECK(disks.scan().remarks == std::vector<std::string>{"the program exited with 3: the bus is gone"});
   const auto healthy = [](const Scan& found) { return found.devices.at(0).healthy(); };
   CHECK(disks.until(healthy));
@@ -104,18 +104,18 @@ TEST_CASE("exec: when a program that was to stay ends, its devices are Unhealthy
 }
 
 TEST_CASE("exec: what its end says") {
-  CHECK(Watched(kOne + "exit 0").trouble() == "the program, which was to stay, has ended");
-  CHECK(Watched(kOne + "kill -9 $$").trouble() == "the program was ended by signal 9");
-  CHECK(Watched(kOne + "printf '{\"devices\": [{\"id\"'; exit 1").trouble() ==
+  CHECK(Watched(kOne + "exit 0").error() == "the program, which was to stay, has ended");
+  CHECK(Watched(kOne + "kill -9 $$").error() == "the program was ended by signal 9");
+  CHECK(Watched(kOne + "printf '{\"devices\": [{\"id\"'; exit 1").error() ==
         "the program exited with 1 (in the middle of a line)");
-  CHECK(Watched(kOne + "head -c 5000000 /dev/zero | tr '\\0' a; exec sleep 1000").trouble() ==
+  CHECK(Watched(kOne + "head -c 5000000 /dev/zero | tr '\\0' a; exec sleep 1000").error() ==
         "the program was killed: it printed more than 4 MiB");
 }
 
 TEST_CASE("exec: a program that is silent for too long is killed") {
   Watched disks(kOne + "echo asking the controller >&2; echo $$ > $1/pid; exec sleep 1000",
                 {{"timeout", text("300ms")}});
-  CHECK(disks.trouble() == "the program was killed: it said nothing for 300 ms: asking the controller");
+  CHECK(disks.error() == "the program was killed: it said nothing for 300 ms: asking the controller");
   const std::string pid = disks.content("pid");
   CHECK(run_until(disks.loop, [&] { return !runs(pid); }));
 }
@@ -136,15 +136,15 @@ TEST_CASE("exec: a line that cannot be used leaves the list as it was, until the
   disks.begin();
   CHECK(ids_of(disks.next()) == std::vector<std::string>{"a"});
   disks.dir.file("go");
-  std::string trouble;
+  std::string error;
   REQUIRE(run_until(disks.loop, [&] { return disks.hints == 2; }));
   try {
     disks.scan();
-  } catch (const std::exception& error) {
-    trouble = error.what();
+  } catch (const std::exception& exception) {
+    error = exception.what();
   }
-  CHECK(trouble.starts_with("what the program printed cannot be used: the document: it is not JSON: "));
-  CHECK(trouble.ends_with(": a warning"));
+  CHECK(error.starts_with("what the program printed cannot be used: the document: it is not JSON: "));
+  CHECK(error.ends_with(": a warning"));
   REQUIRE(run_until(disks.loop, [&] { return !std::filesystem::exists(disks.dir.at("go")); }));
   disks.dir.file("go");
   REQUIRE(run_until(disks.loop, [&] { return disks.hints == 3; }));
@@ -157,7 +157,7 @@ TEST_CASE("exec: what ends after a line that cannot be used makes the former dev
   CHECK(ids_of(disks.next()) == std::vector<std::string>{"a"});
   disks.dir.file("go");
   REQUIRE(run_until(disks.loop, [&] { return disks.hints == 3; }));
-  CHECK(disks.scan().devices.at(0).trouble == "the program exited with 2");
+  CHECK(disks.scan().devices.at(0).error == "the program exited with 2");
 }
 
 TEST_CASE("exec: a program that floods keeps neither the loop nor the newest line from us") {

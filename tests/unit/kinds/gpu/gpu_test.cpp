@@ -144,8 +144,8 @@ TEST_CASE("two entries over one card both hear of its error") {
   cores.scan();
   fake.show(kTwoCards + "event 1 0 8 79\n");
   for (const GpuRig* rig : {&whole, &cores}) {
-    CHECK(rig->trouble("GPU-a").starts_with("XID 79"));
-    CHECK(rig->trouble("GPU-b").empty());
+    CHECK(rig->error("GPU-a").starts_with("XID 79"));
+    CHECK(rig->error("GPU-b").empty());
   }
 }
 

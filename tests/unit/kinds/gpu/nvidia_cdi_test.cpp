@@ -189,32 +189,32 @@ TEST_CASE("the tool is told where the driver is") {
 
 TEST_CASE("what is wrong with the tool's answer is why the cards cannot be had, in words") {
   const FakeNvml fake(kTwoCards);
-  const auto trouble = [](const std::string& tool) {
+  const auto error = [](const std::string& tool) {
     const ToolRig made;
     made.tool(tool);
     const Scan scan = made.rig.scan();
     CHECK(scan.cdi.empty());
     CHECK(scan.remarks.empty());
-    CHECK(scan.devices[1].trouble == scan.devices[0].trouble);
-    return scan.devices[0].trouble;
+    CHECK(scan.devices[1].error == scan.devices[0].error);
+    return scan.devices[0].error;
   };
-  CHECK(trouble("echo 'no NVML' >&2; exit 3") ==
+  CHECK(error("echo 'no NVML' >&2; exit 3") ==
         "/usr/bin/nvidia-ctk cdi generate: the program exited with 3: no NVML");
-  CHECK(trouble("echo devices: []") ==
+  CHECK(error("echo devices: []") ==
         "/usr/bin/nvidia-ctk cdi generate: what it printed is no CDI specification in JSON");
-  CHECK(trouble("kill -9 $$").find("ended by signal 9") != std::string::npos);
+  CHECK(error("kill -9 $$").find("ended by signal 9") != std::string::npos);
 }
 
 TEST_CASE("a failure is tried again after a while, and what it made sick is well then") {
   const FakeNvml fake(kTwoCards);
   ToolRig made;
   made.tool("cat \"${0%/usr/*}/answer\"");
-  CHECK_FALSE(made.rig.trouble("GPU-a").empty());
+  CHECK_FALSE(made.rig.error("GPU-a").empty());
   made.rig.machine.tree().file("answer", specification_of({"GPU-a", "GPU-b"}));
-  CHECK_FALSE(made.rig.trouble("GPU-a").empty());
+  CHECK_FALSE(made.rig.error("GPU-a").empty());
   CHECK(made.runs().size() == 1);
   made.rig.wait(30s);
-  CHECK(made.rig.trouble("GPU-a").empty());
+  CHECK(made.rig.error("GPU-a").empty());
   CHECK(made.runs().size() == 2);
 }
 
@@ -225,10 +225,10 @@ TEST_CASE("a card that the tool's specification does not name is Unhealthy, and 
   const Scan scan = made.rig.scan();
   CHECK(scan.cdi.size() == 1);
   CHECK(scan.devices[0].healthy());
-  CHECK(scan.devices[1].trouble == "/usr/bin/nvidia-ctk cdi generate: its specification has no device GPU-b");
+  CHECK(scan.devices[1].error == "/usr/bin/nvidia-ctk cdi generate: its specification has no device GPU-b");
   made.prints(specification_of({"GPU-a", "GPU-b"}));
   made.rig.wait(30s);
-  CHECK(made.rig.trouble("GPU-b").empty());
+  CHECK(made.rig.error("GPU-b").empty());
 }
 
 // Adds a mount of the driver's library to the specification.
@@ -268,39 +268,38 @@ TEST_CASE("a tool that fails later makes no card Unhealthy that it has named bef
   fake.show("card GPU-a lost=1\ncard GPU-b minor=1\ncard GPU-c minor=2\n");
   const Scan scan = made.rig.scan();
   REQUIRE(ids_of(scan) == Texts{"GPU-a", "GPU-b", "GPU-c"});
-  CHECK(scan.devices[0].trouble == "nvmlDeviceGetHandleByIndex: GPU is lost (15)");
+  CHECK(scan.devices[0].error == "nvmlDeviceGetHandleByIndex: GPU is lost (15)");
   CHECK(scan.devices[1].healthy());
-  CHECK(scan.devices[2].trouble ==
-        "/usr/bin/nvidia-ctk cdi generate: the program exited with 1: GPU is lost");
+  CHECK(scan.devices[2].error == "/usr/bin/nvidia-ctk cdi generate: the program exited with 1: GPU is lost");
   CHECK(scan.remarks.size() == 1);
   CHECK(scan.cdi.size() == 1);
   made.prints(specification_of({"GPU-b", "GPU-c"}));
   made.rig.wait(30s);
   CHECK(made.rig.scan().remarks.empty());
-  CHECK(made.rig.trouble("GPU-c").empty());
+  CHECK(made.rig.error("GPU-c").empty());
 }
 
 TEST_CASE("a former specification is not used if it names missing files, or cards by number") {
   const FakeNvml fake(kTwoCards);
-  const auto trouble = [](Keys keys, const std::string& former) {
+  const auto error = [](Keys keys, const std::string& former) {
     const ToolRig made(std::move(keys));
     made.rig.machine.tree().file("/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json", former);
     made.tool("exit 1");
     const Scan scan = made.rig.scan();
     CHECK(scan.cdi.empty());
-    return scan.devices[1].trouble;
+    return scan.devices[1].error;
   };
   const std::string failed = "/usr/bin/nvidia-ctk cdi generate: the program exited with 1";
   const Keys by_uuid{{"deviceListStrategy", text("cdi-cri")}};
   const std::string cards = specification_of({"GPU-a", "GPU-b"});
   // The driver was updated, and its library has another name.
-  CHECK(trouble(by_uuid, with_library(cards, "/lib/libcuda.so.550")).starts_with(failed));
-  CHECK(trouble(by_uuid, "half of {").starts_with(failed));
-  CHECK(trouble(by_uuid, R"({"devices":[{"name":7}],"containerEdits":"none"})").starts_with(failed));
+  CHECK(error(by_uuid, with_library(cards, "/lib/libcuda.so.550")).starts_with(failed));
+  CHECK(error(by_uuid, "half of {").starts_with(failed));
+  CHECK(error(by_uuid, R"({"devices":[{"name":7}],"containerEdits":"none"})").starts_with(failed));
   // A number may be another card's by now.
   Keys by_index = by_uuid;
   by_index.emplace_back("deviceIDStrategy", text("index"));
-  CHECK(trouble(by_index, specification_of({"0", "1"})).starts_with(failed));
+  CHECK(error(by_index, specification_of({"0", "1"})).starts_with(failed));
 }
 
 // A ToolRig that somebody watches.
@@ -354,14 +353,14 @@ TEST_CASE("while a tool that failed is tried again its cards are listed, with wh
   watched.made.tool("cat \"${0%/usr/*}/answer\"");
   CHECK(watched.made.rig.scan().undecided);
   REQUIRE(watched.hinted());
-  CHECK_FALSE(watched.made.rig.trouble("GPU-a").empty());
+  CHECK_FALSE(watched.made.rig.error("GPU-a").empty());
   watched.made.rig.machine.tree().file("answer", specification_of({"GPU-a", "GPU-b"}));
   watched.made.rig.wait(30s);
   const Scan meanwhile = watched.made.rig.scan();
   CHECK_FALSE(meanwhile.undecided);
   CHECK_FALSE(meanwhile.devices.at(0).healthy());
   REQUIRE(watched.hinted());
-  CHECK(watched.made.rig.trouble("GPU-a").empty());
+  CHECK(watched.made.rig.error("GPU-a").empty());
 }
 
 TEST_CASE("a tool that hangs ends with the entry") {

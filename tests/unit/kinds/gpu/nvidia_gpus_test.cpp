@@ -81,12 +81,12 @@ TEST_CASE("at rest NVML is closed, and the cards that it told last are Unhealthy
   CHECK_FALSE(fake.in_use());
   fake.show("fail nvmlInit_v2 9\n");  // the driver is unloaded
   CHECK(rig.scan().rescan_after == 0s);
-  CHECK(rig.trouble("GPU-a") == "NVML is closed while all of the cards are drained");
-  CHECK(rig.trouble("GPU-b") == rig.trouble("GPU-a"));
+  CHECK(rig.error("GPU-a") == "NVML is closed while all of the cards are drained");
+  CHECK(rig.error("GPU-b") == rig.error("GPU-a"));
   fake.show("card GPU-b minor=0\n");
   rig.source->rest(false);
-  CHECK(rig.trouble("GPU-a") == "not listed");
-  CHECK(rig.trouble("GPU-b").empty());
+  CHECK(rig.error("GPU-a") == "not listed");
+  CHECK(rig.error("GPU-b").empty());
   CHECK(fake.in_use());
 }
 

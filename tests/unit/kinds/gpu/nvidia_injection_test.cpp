@@ -138,10 +138,10 @@ TEST_CASE("MPS gives its pipes and its memory, and waits for its daemon") {
   const FakeNvml fake(kCards);
   const GpuRig rig({{"mps", text("true")}});
   const std::string control = "/run/nvidia/mps/nvidia.com/gpu/pipe/control";
-  CHECK(rig.trouble(kA) == "the MPS control daemon is not ready: there is no " + control);
-  CHECK(rig.scan().not_yet == rig.trouble(kA));
+  CHECK(rig.error(kA) == "the MPS control daemon is not ready: there is no " + control);
+  CHECK(rig.scan().not_yet == rig.error(kA));
   rig.machine.tree().file(control);
-  CHECK(rig.trouble(kA).empty());
+  CHECK(rig.error(kA).empty());
   CHECK(rig.scan().not_yet.empty());
   const Allocation got = allocation(rig.scan(), {}, {kA, kB});
   CHECK(got.env.at("CUDA_MPS_PIPE_DIRECTORY") == "/mps/nvidia.com/gpu/pipe");

@@ -43,12 +43,12 @@ TEST_CASE("cards whose library is there and refuses are Unhealthy in its words, 
   show_in_proc(rig);
   const Scan scan = rig.scan();
   REQUIRE(ids_of(scan) == Texts{kUuid});
-  CHECK(scan.devices[0].trouble == "NVML refuses: " + std::string(kFakeNvml) +
-                                       " does not begin: Unknown Error (18); boot the machine anew, or load "
-                                       "the driver that came with the library");
+  CHECK(scan.devices[0].error == "NVML refuses: " + std::string(kFakeNvml) +
+                                     " does not begin: Unknown Error (18); boot the machine anew, or load "
+                                     "the driver that came with the library");
   CHECK(scan.rescan_after == 5s);
   fake.show("card " + kUuid + " minor=5\n");
-  CHECK(rig.trouble(kUuid).empty());
+  CHECK(rig.error(kUuid).empty());
 }
 
 TEST_CASE("a library that refuses is tried again after 5 s while no card is known, without a remark") {
@@ -67,7 +67,7 @@ TEST_CASE("a library that cannot be loaded refuses, too: it is there") {
   files.file("libnvidia-ml.so.1", "half of it");
   const GpuRig rig({}, files.at("libnvidia-ml.so.1"));
   show_in_proc(rig);
-  CHECK(rig.trouble(kUuid).starts_with("NVML refuses: " + files.at("libnvidia-ml.so.1").string() + ": "));
+  CHECK(rig.error(kUuid).starts_with("NVML refuses: " + files.at("libnvidia-ml.so.1").string() + ": "));
 }
 
 TEST_CASE("what a library that refuses has told before stands, with the parts of cards") {
@@ -75,11 +75,11 @@ TEST_CASE("what a library that refuses has told before stands, with the parts of
                       " minor=5 pci=0000:3b:00.0 mig=1\nmig 0 MIG-x gi=7 name=A_MIG_1g.5gb\n");
   const GpuRig rig({{"mig", text("mixed")}});
   show_in_proc(rig);
-  CHECK(rig.trouble("MIG-x").empty());
+  CHECK(rig.error("MIG-x").empty());
   fake.show("fail nvmlDeviceGetCount_v2 999\n");
   const Scan scan = rig.scan();
   CHECK(ids_of(scan) == Texts{"MIG-x"});
-  CHECK(scan.devices[0].trouble.starts_with("NVML refuses: nvmlDeviceGetCount: "));
+  CHECK(scan.devices[0].error.starts_with("NVML refuses: nvmlDeviceGetCount: "));
   CHECK(scan.rescan_after == 5s);
 }
 

@@ -35,18 +35,18 @@ TEST_CASE("how near cards are comes from the switches and links between them") {
 TEST_CASE("an error of the card makes it sick, and time without another makes it well") {
   const FakeNvml fake(kTwoCards);
   GpuRig rig({});
-  CHECK(rig.trouble("GPU-a").empty());
+  CHECK(rig.error("GPU-a").empty());
   fake.show(kTwoCards + "event 1 0 8 63\n");
-  CHECK(rig.trouble("GPU-a") == "XID 63: a row of memory is retired or remapped");
-  CHECK(rig.trouble("GPU-b").empty());
+  CHECK(rig.error("GPU-a") == "XID 63: a row of memory is retired or remapped");
+  CHECK(rig.error("GPU-b").empty());
   rig.wait(29s);
-  CHECK_FALSE(rig.trouble("GPU-a").empty());
+  CHECK_FALSE(rig.error("GPU-a").empty());
   fake.show(kTwoCards + "event 1 0 8 63\nevent 2 0 8 92\n");
-  CHECK(rig.trouble("GPU-a") == "XID 92: a high rate of single-bit memory errors");
+  CHECK(rig.error("GPU-a") == "XID 92: a high rate of single-bit memory errors");
   rig.wait(29s);
-  CHECK_FALSE(rig.trouble("GPU-a").empty());
+  CHECK_FALSE(rig.error("GPU-a").empty());
   rig.wait(1s);
-  CHECK(rig.trouble("GPU-a").empty());
+  CHECK(rig.error("GPU-a").empty());
 }
 
 TEST_CASE("after an error that only a reset ends, time does not make a card well") {
@@ -57,19 +57,19 @@ TEST_CASE("after an error that only a reset ends, time does not make a card well
   add_pci(rig.machine, "0000:3b:00.0", "10de", "030200", "nvidia");
   rig.scan();
   fake.show(kTwoCards + "event 1 0 8 95\n");
-  CHECK(rig.trouble("GPU-a") == lasts);
+  CHECK(rig.error("GPU-a") == lasts);
   fake.show(kTwoCards + "event 1 0 8 95\nevent 2 0 8 63\n");  // it does not end the other
   rig.wait(24h);
-  CHECK(device().trouble == lasts);
+  CHECK(device().error == lasts);
   CHECK(device().lasting);
   SUBCASE("somebody says that it is well") {
     rig.source->forgive(rig.scan().devices.back());
-    CHECK(rig.trouble("GPU-a") == lasts);
+    CHECK(rig.error("GPU-a") == lasts);
     rig.source->forgive(device());
     CHECK(device().healthy());
     CHECK_FALSE(device().lasting);
     fake.show(kTwoCards + "event 3 0 8 95\n");
-    CHECK(rig.trouble("GPU-a") == lasts);
+    CHECK(rig.error("GPU-a") == lasts);
   }
   SUBCASE("its driver asked for a reset, and does not any more") {
     fake.show("card GPU-a minor=3 pci=0000:3b:00.0 recovery=1\n");
@@ -118,34 +118,34 @@ TEST_CASE("a memory error that NVML counts itself lasts as its XID does") {
   GpuRig rig({});
   rig.scan();
   fake.show(kTwoCards + "event 1 0 2 0\n");
-  CHECK(rig.trouble("GPU-a") == "an uncorrectable (double-bit) memory error: until the GPU has been reset");
+  CHECK(rig.error("GPU-a") == "an uncorrectable (double-bit) memory error: until the GPU has been reset");
   rig.wait(1h);
-  CHECK_FALSE(rig.trouble("GPU-a").empty());
+  CHECK_FALSE(rig.error("GPU-a").empty());
 }
 
 TEST_CASE("errors that programs cause are not the card's, unless somebody wants them to be") {
   const std::string events = "event 1 0 8 31\nevent 2 1 8 48\n";
-  const auto troubles = [&](Keys keys) {
+  const auto errors = [&](Keys keys) {
     const FakeNvml fake(kTwoCards);
     const GpuRig rig(std::move(keys));
     rig.scan();
     fake.show(kTwoCards + events);
     rig.scan();  // one event a file, and a look takes them all
-    return std::pair(!rig.trouble("GPU-a").empty(), !rig.trouble("GPU-b").empty());
+    return std::pair(!rig.error("GPU-a").empty(), !rig.error("GPU-b").empty());
   };
-  CHECK(troubles({}) == std::pair(false, true));
-  CHECK(troubles({{"ignoredXids", text("48")}}) == std::pair(true, false));
-  CHECK(troubles({{"healthChecks", text("false")}}) == std::pair(false, false));
+  CHECK(errors({}) == std::pair(false, true));
+  CHECK(errors({{"ignoredXids", text("48")}}) == std::pair(true, false));
+  CHECK(errors({{"healthChecks", text("false")}}) == std::pair(false, false));
   ::setenv("DP_DISABLE_HEALTHCHECKS", "48, 74", 1);
-  CHECK(troubles({}) == std::pair(false, false));
+  CHECK(errors({}) == std::pair(false, false));
   ::setenv("DP_DISABLE_HEALTHCHECKS", "48 ,74", 1);
-  CHECK(troubles({}) == std::pair(false, false));
+  CHECK(errors({}) == std::pair(false, false));
   ::setenv("DP_DISABLE_HEALTHCHECKS", "74, 48 ", 1);
-  CHECK(troubles({}) == std::pair(false, false));
+  CHECK(errors({}) == std::pair(false, false));
   ::setenv("DP_DISABLE_HEALTHCHECKS", "xids", 1);
-  CHECK(troubles({}) == std::pair(false, false));
+  CHECK(errors({}) == std::pair(false, false));
   ::setenv("DP_ENABLE_HEALTHCHECKS", "31", 1);
-  CHECK(troubles({}) == std::pair(true, false));
+  CHECK(errors({}) == std::pair(true, false));
   ::unsetenv("DP_DISABLE_HEALTHCHECKS");
   ::unsetenv("DP_ENABLE_HEALTHCHECKS");
 }
@@ -155,14 +155,14 @@ TEST_CASE("an error of a part is that part's, and one of the card is all parts'"
   const GpuRig rig({{"mig", text("mixed")}});
   rig.scan();
   fake.show(kDividedCards + "event 1 0 8 48 8 0\n");
-  CHECK(rig.trouble("MIG-y").starts_with("XID 48"));
-  CHECK(rig.trouble("MIG-x").empty());
+  CHECK(rig.error("MIG-y").starts_with("XID 48"));
+  CHECK(rig.error("MIG-x").empty());
   fake.show(kDividedCards + "event 2 0 8 79\n");
-  CHECK(rig.trouble("MIG-x").starts_with("XID 79"));
+  CHECK(rig.error("MIG-x").starts_with("XID 79"));
   // Whoever says that a part is well says so of its card, and of no other part.
   rig.source->forgive(rig.scan().devices[0]);
-  CHECK(rig.trouble("MIG-x").empty());
-  CHECK(rig.trouble("MIG-y").starts_with("XID 48"));
+  CHECK(rig.error("MIG-x").empty());
+  CHECK(rig.error("MIG-y").starts_with("XID 48"));
 }
 
 TEST_CASE("an error of a GPU instance is that of each of its compute instances, and of no other's") {
@@ -175,9 +175,9 @@ TEST_CASE("an error of a GPU instance is that of each of its compute instances, 
   const GpuRig rig({{"mig", text("mixed")}});
   rig.scan();
   fake.show(cards + "event 1 0 8 79 7\n");
-  CHECK_FALSE(rig.trouble("MIG-x").empty());
-  CHECK_FALSE(rig.trouble("MIG-y").empty());
-  CHECK(rig.trouble("MIG-z").empty());
+  CHECK_FALSE(rig.error("MIG-x").empty());
+  CHECK_FALSE(rig.error("MIG-y").empty());
+  CHECK(rig.error("MIG-z").empty());
 }
 
 TEST_CASE("errors are followed again after the driver was unloaded and loaded") {
@@ -189,8 +189,8 @@ TEST_CASE("errors are followed again after the driver was unloaded and loaded") 
   fake.show(kTwoCards);
   rig.scan();
   fake.show(kTwoCards + "event 1 0 8 79\n");
-  CHECK_FALSE(rig.trouble("GPU-a").empty());
-  CHECK(rig.trouble("GPU-b").empty());
+  CHECK_FALSE(rig.error("GPU-a").empty());
+  CHECK(rig.error("GPU-b").empty());
 }
 
 TEST_CASE("a lost card costs that card, and it comes back when it answers again") {
@@ -198,15 +198,15 @@ TEST_CASE("a lost card costs that card, and it comes back when it answers again"
   GpuRig rig({});
   rig.scan();
   fake.show("card GPU-a lost=1\ncard GPU-b minor=1\n");
-  CHECK(rig.trouble("GPU-a") == "nvmlDeviceGetHandleByIndex: GPU is lost (15)");
-  CHECK(rig.trouble("GPU-b").empty());
+  CHECK(rig.error("GPU-a") == "nvmlDeviceGetHandleByIndex: GPU is lost (15)");
+  CHECK(rig.error("GPU-b").empty());
   const auto refused = answer(rig.scan(), {}, {"GPU-a"});
   REQUIRE(std::holds_alternative<Refusal>(refused));
   CHECK(std::get<Refusal>(refused).text.find("GPU is lost") != std::string::npos);
   fake.show(kTwoCards);
-  CHECK_FALSE(rig.trouble("GPU-a").empty());
+  CHECK_FALSE(rig.error("GPU-a").empty());
   rig.wait(30s);
-  CHECK(rig.trouble("GPU-a").empty());
+  CHECK(rig.error("GPU-a").empty());
 }
 
 TEST_CASE("a card that is lost when plughost starts is left out with a remark") {
@@ -232,27 +232,27 @@ TEST_CASE("a card that left the bus does not make the one that moved up sick") {
 TEST_CASE("a card that asks for a reset is sick until it does not") {
   const FakeNvml fake("card GPU-a recovery=1\n");
   GpuRig rig({});
-  CHECK(rig.trouble("GPU-a").find("recovery action (1)") != std::string::npos);
+  CHECK(rig.error("GPU-a").find("recovery action (1)") != std::string::npos);
   fake.show("card GPU-a\n");
   rig.wait(30s);
-  CHECK(rig.trouble("GPU-a").empty());
+  CHECK(rig.error("GPU-a").empty());
 }
 
 TEST_CASE("a card is Unhealthy until the fabric manager has finished, and Healthy at the next scan") {
   const std::string cards = "card GPU-a minor=3 fabric=";
   const FakeNvml fake(cards + "2\ncard GPU-b minor=1\n");
   const GpuRig rig({});
-  CHECK(rig.trouble("GPU-a") ==
+  CHECK(rig.error("GPU-a") ==
         "the fabric manager has not finished: In Progress; a CUDA program would fail with error 802 (system "
         "not yet initialized): start nvidia-fabricmanager in the version of the driver, or see its log");
-  CHECK(rig.trouble("GPU-b").empty());
+  CHECK(rig.error("GPU-b").empty());
   CHECK(rig.scan().rescan_after == 5s);
   fake.show(cards + "3\ncard GPU-b minor=1\n");
-  CHECK(rig.trouble("GPU-a").empty());
+  CHECK(rig.error("GPU-a").empty());
   fake.show(cards + "3 fabricStatus=999\ncard GPU-b minor=1\n");
-  CHECK(rig.trouble("GPU-a").starts_with("the fabric manager has failed: Unknown Error (999); "));
+  CHECK(rig.error("GPU-a").starts_with("the fabric manager has failed: Unknown Error (999); "));
   const GpuRig unasked({{"healthChecks", text("false")}});
-  CHECK(unasked.trouble("GPU-a").empty());
+  CHECK(unasked.error("GPU-a").empty());
 }
 
 TEST_CASE("a library from before the calls had versions lists its cards and reports their errors") {
@@ -260,7 +260,7 @@ TEST_CASE("a library from before the calls had versions lists its cards and repo
   const GpuRig rig({}, kFakeNvmlOld);
   CHECK(ids_of(rig.scan()) == Texts{"GPU-a", "GPU-b"});
   fake.show(kTwoCards + "event 1 1 8 79\n");
-  CHECK(rig.trouble("GPU-b").starts_with("XID 79"));
+  CHECK(rig.error("GPU-b").starts_with("XID 79"));
 }
 
 TEST_CASE("a call that hangs holds one look, and what it finds in the end is whole") {
@@ -287,7 +287,7 @@ TEST_CASE("a card whose errors cannot be followed is Unhealthy, if its health wa
     const FakeNvml fake(kTwoCards + "fail " + call + " 999\n");
     GpuRig rig({});
     for (const Device& device : rig.scan().devices)
-      CHECK(device.trouble.starts_with("its errors cannot be followed: nvml"));
+      CHECK(device.error.starts_with("its errors cannot be followed: nvml"));
     const GpuRig unasked({{"healthChecks", text("false")}});
     for (const Device& device : unasked.scan().devices) CHECK(device.healthy());
     // One that knows no events has none to follow.

@@ -29,7 +29,7 @@ TEST_CASE("by what NVML said a look finds what it finds by NVML itself") {
     rig.machine.tree().file("/proc/driver/nvidia-caps/mig-minors", kMinors);
     const Scan expected = rig.scan();
     const NvmlView view = look_at_nvml(rig.machine.host(), kFakeNvml);
-    CHECK(view.trouble.empty());
+    CHECK(view.error.empty());
     const GpuRig other({{"mig", text(mig)}, {"passDeviceSpecs", text("true")}});
     const HostRoot recorded = with_view(rig.machine.host(), view);
     const Scan found = other.source->scan_chosen(recorded, {});
@@ -57,7 +57,7 @@ TEST_CASE("where NVML could not be used its trouble is that of the machine that 
   const GpuRig rig({});
   add_pci(rig.machine, "0000:3b:00.0", "10de", "030200", "nouveau");
   NvmlView view;
-  view.trouble = "there was none";
+  view.error = "there was none";
   const Scan scan = rig.source->scan_chosen(with_view(rig.machine.host(), view), {});
   CHECK(scan.devices.empty());
   REQUIRE(scan.remarks.size() == 1);
@@ -71,22 +71,22 @@ TEST_CASE("where NVML refused, the cards of the machine that was recorded are Un
   rig.machine.tree().file("/proc/driver/nvidia/gpus/0000:3b:00.0/information",
                           "GPU UUID: GPU-12345678-1234-1234-1234-1234567890ab\n");
   NvmlView view;
-  view.trouble = "versions differ";
+  view.error = "versions differ";
   CHECK(rig.source->scan_chosen(with_view(rig.machine.host(), view), {}).devices.at(0).healthy());
   view.refuses = true;
-  CHECK(rig.source->scan_chosen(with_view(rig.machine.host(), view), {}).devices.at(0).trouble ==
+  CHECK(rig.source->scan_chosen(with_view(rig.machine.host(), view), {}).devices.at(0).error ==
         "NVML refuses: versions differ");
 }
 
 TEST_CASE("a library that cannot be loaded, or does not tell its cards, is the view's trouble") {
   const MadeSysfs machine;
   const NvmlView missing = look_at_nvml(machine.host(), "/none/libnvidia-ml.so.1");
-  CHECK(missing.trouble.starts_with("/none/libnvidia-ml.so.1: "));
+  CHECK(missing.error.starts_with("/none/libnvidia-ml.so.1: "));
   CHECK_FALSE(missing.refuses);
   const FakeNvml fake("fail nvmlDeviceGetCount_v2 1\n");
   const NvmlView view = look_at_nvml(machine.host(), kFakeNvml);
   CHECK(view.cards.empty());
-  CHECK(view.trouble.starts_with("nvmlDeviceGetCount: "));
+  CHECK(view.error.starts_with("nvmlDeviceGetCount: "));
   CHECK(view.refuses);
   CHECK_FALSE(fake.in_use());
 }

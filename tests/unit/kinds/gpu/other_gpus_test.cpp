@@ -26,21 +26,21 @@ TEST_CASE("a card of AMD whose memory fails needs a reset, and is well after it"
   const std::string count = kPciRoot + "0000:03:00.0/ras/umc_err_count";
   rig.machine.tree().file(count, "ue: 0\nce: 12\n");
   CHECK(rig.scan().rescan_after == 30s);
-  CHECK(rig.trouble("0000:03:00.0").empty());
+  CHECK(rig.error("0000:03:00.0").empty());
   rig.machine.tree().file(count, "ue: 2\nce: 12\n");
-  CHECK(rig.trouble("0000:03:00.0") ==
+  CHECK(rig.error("0000:03:00.0") ==
         "its memory had 2 uncorrectable errors since the last reset (umc_err_count); it needs a reset");
   rig.machine.tree().file(count, "ue: 0\nce: 0\n");
-  CHECK(rig.trouble("0000:03:00.0").empty());
+  CHECK(rig.error("0000:03:00.0").empty());
 }
 
 TEST_CASE("a card of Intel that its driver could not start is Unhealthy") {
   const GpuRig rig({{"vendor", text("intel")}}, "");
   add_pci(rig.machine, "0000:07:00.0", "8086", "038000", "xe");
   add_drm(rig.machine, "0000:07:00.0", "card1", "renderD129");
-  CHECK(rig.trouble("0000:07:00.0").empty());
+  CHECK(rig.error("0000:07:00.0").empty());
   rig.machine.attribute(kPciRoot + "0000:07:00.0", "survivability_mode", "info");
-  CHECK(rig.trouble("0000:07:00.0").find("survivability mode") != std::string::npos);
+  CHECK(rig.error("0000:07:00.0").find("survivability mode") != std::string::npos);
 }
 
 TEST_CASE("cards of AMD have the node that all share, and their own") {
@@ -52,7 +52,7 @@ TEST_CASE("cards of AMD have the node that all share, and their own") {
   add_pci(rig.machine, "0000:05:00.0", "1002", "120000", "");
   Scan scan = rig.scan();
   REQUIRE(ids_of(scan) == Texts{"0000:03:00.0", "0000:05:00.0"});
-  CHECK(scan.devices[1].trouble == "no driver is bound to it");
+  CHECK(scan.devices[1].error == "no driver is bound to it");
   CHECK(nodes_of(scan.devices[0]) == Texts{"/dev/kfd", "/dev/dri/card0", "/dev/dri/renderD128"});
   CHECK(scan.devices[0].numa_nodes == std::vector{1});
   CHECK(scan.devices[0].spec == nullptr);

@@ -57,9 +57,9 @@ class GpuRig {
   void wait(std::chrono::milliseconds duration) { now_ += duration; }
 
   // By id; "" is healthy.
-  std::string trouble(const std::string& id) const {
+  std::string error(const std::string& id) const {
     for (const Device& device : scan().devices) {
-      if (device.id == id) return device.trouble;
+      if (device.id == id) return device.error;
     }
     return "not listed";
   }

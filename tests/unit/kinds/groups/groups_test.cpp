@@ -131,9 +131,9 @@ TEST_CASE("a pattern passes over what is no device node, and a path that is none
   CHECK(ids_of(scan_of(tree, {group({path("/dev/snd/*")})})) == Ids{"snd_timer"});
   const Scan scan = scan_of(tree, {group({path("/dev/snd")}), group({path("/dev/snd/file")})});
   REQUIRE(ids_of(scan) == Ids{"snd", "snd_file"});
-  CHECK(scan.devices[0].trouble ==
+  CHECK(scan.devices[0].error ==
         "/dev/snd is a directory without device nodes; `type: Mount` gives files and directories");
-  CHECK(scan.devices[1].trouble.find("is a regular file") != std::string::npos);
+  CHECK(scan.devices[1].error.find("is a regular file") != std::string::npos);
 }
 
 TEST_CASE("a directory such as /dev/snd brings the nodes in it") {
@@ -141,7 +141,7 @@ TEST_CASE("a directory such as /dev/snd brings the nodes in it") {
   tree.directory("dev/snd/by-path");
   make_nodes(tree, {"dev/snd/link"});
   const Scan empty = scan_of(tree, {group({path("/dev/snd")})});
-  CHECK(empty.devices.at(0).trouble.find("a directory without device nodes") != std::string::npos);
+  CHECK(empty.devices.at(0).error.find("a directory without device nodes") != std::string::npos);
   if (::mknod(tree.at("dev/snd/timer").c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) return;  // needs root
   REQUIRE(::mknod(tree.at("dev/snd/controlC0").c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0);
   const Scan scan = scan_of(tree, {group({path("/dev/snd", {{"mountPath", text("/dev/sound")}})})});
@@ -199,7 +199,7 @@ TEST_CASE("a directory of more nodes than an answer can have is Unhealthy") {
   CHECK(full.devices.at(0).healthy());
   CHECK(full.devices[0].nodes.size() == 1000);
   REQUIRE(make(1000));
-  CHECK(scan_of(tree, {group({path("/dev/many")})}).devices.at(0).trouble ==
+  CHECK(scan_of(tree, {group({path("/dev/many")})}).devices.at(0).error ==
         "/dev/many has more than 1000 device nodes; name those that are meant, as in /dev/many/*");
 }
 

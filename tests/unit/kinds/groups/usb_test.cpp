@@ -101,7 +101,7 @@ TEST_CASE("child nodes are given instead of the bus node, by a link that lasts w
   const Members wanted{{"vendor", text("0451")}, {"nodes", list({text("tty")})}};
   Scan scan = scan_of(sysfs, wanted);
   REQUIRE(scan.devices.size() == 1);
-  CHECK(scan.devices[0].trouble ==
+  CHECK(scan.devices[0].error ==
         "the USB device at port 1-2 has no tty node: is its driver loaded, and has it been given to another "
         "one?");
   add_tty(sysfs, "1-2", "ttyUSB3", "3");

@@ -200,7 +200,7 @@ TEST_CASE("a card without its verbs node is Unhealthy until the node comes") {
   const std::string card = rig.add_card(kFirst, "mlx5_0", 0);
   const std::string function = card.substr(0, card.find("/infiniband"));
   rig.machine.remove(function + "/infiniband_verbs");
-  CHECK(rig.card().trouble == "mlx5_0 has no node /dev/infiniband/uverbs*; is the module ib_uverbs loaded?");
+  CHECK(rig.card().error == "mlx5_0 has no node /dev/infiniband/uverbs*; is the module ib_uverbs loaded?");
   rig.add_verbs(function, "mlx5_0", 0);
   CHECK(rig.card().healthy());
 }
@@ -301,21 +301,21 @@ TEST_CASE("a word of each selector has to fit, and all selectors") {
 TEST_CASE("a port's policy says when a card is Healthy, and its trouble names the ports") {
   Rig rig;
   const std::string card = rig.add_card(kFirst, "mlx5_0", 0);
-  const auto trouble = [&](const char* policy) {
+  const auto error = [&](const char* policy) {
     rig.configure({{"portState", text(policy)}});
-    return rig.card().trouble;
+    return rig.card().error;
   };
-  CHECK(trouble("any") == "it has no port");
-  CHECK(trouble("all") == "it has no port");
+  CHECK(error("any") == "it has no port");
+  CHECK(error("all") == "it has no port");
   rig.set_port(card, 1, "4: ACTIVE");
   rig.set_port(card, 2, "2: INIT");
-  CHECK(trouble("any").empty());
-  CHECK(trouble("all") == "port 2 is INIT");
+  CHECK(error("any").empty());
+  CHECK(error("all") == "port 2 is INIT");
   rig.set_port(card, 1, "1: DOWN");
-  CHECK(trouble("any") == "port 1 is DOWN, port 2 is INIT");
-  CHECK(trouble("ignore").empty());
+  CHECK(error("any") == "port 1 is DOWN, port 2 is INIT");
+  CHECK(error("ignore").empty());
   rig.machine.tree().remove(card + "/ports/2/state");
-  CHECK(trouble("all") == "port 1 is DOWN, port 2 does not tell its state");
+  CHECK(error("all") == "port 1 is DOWN, port 2 does not tell its state");
 }
 
 TEST_CASE("a port's state counts once it has lasted, in both directions") {
@@ -333,7 +333,7 @@ TEST_CASE("a port's state counts once it has lasted, in both directions") {
   CHECK_FALSE(healthy_with("1: DOWN"));
 
   CHECK_FALSE(healthy_with("4: ACTIVE"));
-  CHECK(rig.card().trouble == "its ports are ACTIVE again, but not for long enough");
+  CHECK(rig.card().error == "its ports are ACTIVE again, but not for long enough");
   rig.wait(5s);
   CHECK(healthy_with("4: ACTIVE"));
 
@@ -388,7 +388,7 @@ TEST_CASE("a pool is made of the cards that the entry takes") {
   const Scan storage = rig.scan(named("mlx5_1"));
   REQUIRE(ids_of(storage) == Texts{"rdma/hca"});
   CHECK(nodes_of(storage.devices[0]) == Texts{"/dev/infiniband/uverbs0"});
-  CHECK(storage.devices[0].trouble == "none of its cards works; 0000:03:00.0: port 1 is DOWN");
+  CHECK(storage.devices[0].error == "none of its cards works; 0000:03:00.0: port 1 is DOWN");
   CHECK(rig.scan(named("mlx5_0")).devices.at(0).healthy());
   CHECK(rig.scan(named("*")).devices.empty());
 }
@@ -406,7 +406,7 @@ TEST_CASE("a pool without a card that works says why") {
   const Rig rig{{{"pool", text("true")}}};
   rig.set_port(rig.add_card(kFirst, "mlx5_0", 0), 1, "1: DOWN");
   rig.set_port(rig.add_card(kSecond, "mlx5_1", 1), 1, "1: DOWN");
-  CHECK(rig.card().trouble == "none of its cards works; 0000:03:00.0: port 1 is DOWN");
+  CHECK(rig.card().error == "none of its cards works; 0000:03:00.0: port 1 is DOWN");
 }
 
 TEST_CASE("variables as the SR-IOV plugin sets them can be written as templates") {

@@ -47,7 +47,7 @@ struct ClientOfTest {
     std::optional<ApiAnswer> answer;
     const auto call = client->send(std::move(request), [&](ApiAnswer got) { answer = std::move(got); });
     if (!run_until(loop, [&] { return answer.has_value(); }))
-      return {.trouble = "the test has waited too long"};
+      return {.error = "the test has waited too long"};
     return *answer;
   }
   ApiAnswer get(const std::string& path) { return ask({.path = path}); }

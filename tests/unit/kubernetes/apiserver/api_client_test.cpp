@@ -44,7 +44,7 @@ TEST_CASE("a request has the path, the identity and the body that it should, and
   CHECK(answer.ok());
   CHECK(answer.code == 201);
   CHECK(answer.body == R"({"a":1})");
-  CHECK(answer.trouble.empty());
+  CHECK(answer.error.empty());
   const auto requests = server.requests();
   REQUIRE(requests.size() == 1);
   CHECK(requests[0].method == "PATCH");
@@ -60,7 +60,7 @@ TEST_CASE("a request has the path, the identity and the body that it should, and
   CHECK(state.identity == test.directory.at("kubeconfig"));
   CHECK(state.node == "worker-1");
   CHECK(state.heard);
-  CHECK(state.trouble.empty());
+  CHECK(state.error.empty());
 }
 
 TEST_CASE("what is created is posted, and what is got or listed is got") {
@@ -132,13 +132,13 @@ TEST_CASE("409, 422 and 404 are answers, with the server's words") {
     const ApiAnswer answer = test.get("/api/v1/pods?limit=1");
     CHECK(answer.code == each);
     CHECK_FALSE(answer.ok());
-    CHECK(says(answer.trouble, "the API server (" + server.url() +
-                                   ") was asked to get /api/v1/pods: " + std::to_string(each)));
-    CHECK(says(answer.trouble, ": so it is"));
+    CHECK(says(answer.error, "the API server (" + server.url() +
+                                 ") was asked to get /api/v1/pods: " + std::to_string(each)));
+    CHECK(says(answer.error, ": so it is"));
     CHECK(says(answer.body, "Status"));
   }
   CHECK(server.requests().size() == 4);
-  CHECK(test.client->state().trouble.empty());
+  CHECK(test.client->state().error.empty());
 }
 
 TEST_CASE("429 and 503 say when to come again, a minute at most") {
@@ -167,7 +167,7 @@ TEST_CASE("a token that the server does not take is read anew at once, and the r
   const ApiAnswer refused = test.get("/");
   CHECK(refused.code == 401);
   CHECK(server.requests().size() == 2);
-  CHECK(says(test.client->state().trouble, "401 Unauthorized"));
+  CHECK(says(test.client->state().error, "401 Unauthorized"));
   test.directory.file("token", "new\n");
   const ApiAnswer taken = test.get("/");
   CHECK(taken.ok());
@@ -176,7 +176,7 @@ TEST_CASE("a token that the server does not take is read anew at once, and the r
   CHECK(server.requests()[2].headers.at("authorization") == "Bearer old");
   CHECK(counted(*test.tally, "get", 401) == 3);
   CHECK(counted(*test.tally, "get", 200) == 1);
-  CHECK(test.client->state().trouble.empty());
+  CHECK(test.client->state().error.empty());
 }
 
 TEST_CASE("credentials that have grown old are read anew before the next request") {
@@ -202,16 +202,16 @@ TEST_CASE("without credentials or without libcurl a request ends with the reason
   test.start();
   const ApiAnswer none = test.get("/api/v1/pods");
   CHECK(none.code == 0);
-  CHECK(says(none.trouble, "kubeconfig cannot be opened: No such file or directory"));
-  CHECK(says(test.client->state().trouble, "No such file or directory"));
+  CHECK(says(none.error, "kubeconfig cannot be opened: No such file or directory"));
+  CHECK(says(test.client->state().error, "No such file or directory"));
   CHECK(counted(*test.tally, "get", 0) == 1);
   test.kubeconfig("https://127.0.0.1:1");
   test.options.library = "libplughost-has-none.so.4";
   test.start();
-  CHECK(says(test.get("/").trouble, "install the package libcurl4"));
+  CHECK(says(test.get("/").error, "install the package libcurl4"));
   test.options.library = "libdl.so.2";
   test.start();
-  CHECK(says(test.get("/").trouble, "libdl.so.2 is no libcurl"));
+  CHECK(says(test.get("/").error, "libdl.so.2 is no libcurl"));
 }
 
 TEST_CASE(
@@ -229,8 +229,8 @@ TEST_CASE(
   test.start();
   const ApiAnswer refused = test.get("/x");
   CHECK(refused.code == 0);
-  CHECK(says(refused.trouble, "the API server (http://127.0.0.1:1) was asked to get /x: "));
-  CHECK(says(refused.trouble, "Connection refused"));
+  CHECK(says(refused.error, "the API server (http://127.0.0.1:1) was asked to get /x: "));
+  CHECK(says(refused.error, "Connection refused"));
   CHECK(refused.nobody);
   test.kubeconfig(server.url());
   for (mood = 0; mood < 3; ++mood) {
@@ -238,12 +238,12 @@ TEST_CASE(
     const ApiAnswer answer = test.get("/x");
     CHECK(answer.code == 0);
     CHECK(answer.body.empty());
-    CHECK_FALSE(answer.trouble.empty());
+    CHECK_FALSE(answer.error.empty());
     CHECK_FALSE(answer.nobody);
-    CHECK(test.client->state().trouble == answer.trouble);
+    CHECK(test.client->state().error == answer.error);
   }
   CHECK(test.get("/x").ok());
-  CHECK(test.client->state().trouble.empty());
+  CHECK(test.client->state().error.empty());
 }
 
 TEST_CASE("a server that does not answer is waited for until the deadline, and a dropped call not at all") {
@@ -253,7 +253,7 @@ TEST_CASE("a server that does not answer is waited for until the deadline, and a
   test.start();
   const ApiAnswer late = test.ask({.path = "/", .deadline = 50ms});
   CHECK(late.code == 0);
-  CHECK(says(late.trouble, "no answer within 50 ms"));
+  CHECK(says(late.error, "no answer within 50 ms"));
   bool called = false;
   auto call = test.client->send({.path = "/dropped"}, [&](const ApiAnswer&) { called = true; });
   // On a busy machine the deadline of the first may pass before the server has seen it.
@@ -297,9 +297,9 @@ TEST_CASE("an answer that is longer than wanted, or whose head is, is cut off") 
   const ApiAnswer too_long = test.ask({.path = "/long", .most_answer = 1000});
   CHECK_FALSE(too_long.ok());
   CHECK(too_long.body.empty());
-  CHECK(says(too_long.trouble, "its answer has more than 1000 bytes"));
+  CHECK(says(too_long.error, "its answer has more than 1000 bytes"));
   // It is an answer: the API server is there.
-  CHECK(test.client->state().trouble.empty());
+  CHECK(test.client->state().error.empty());
   CHECK(test.logged("cannot reach the API server").empty());
   CHECK(test.get("/large-head").ok());
   CHECK(test.get("/larger-head").code == 0);
@@ -380,7 +380,7 @@ TEST_CASE("a stream begins, says what comes and ends, and a refusal is its end")
   REQUIRE(run_until(test.loop, [&] { return ended.has_value(); }));
   CHECK(began == 1);
   CHECK(ended->code == 403);
-  CHECK(says(ended->trouble, "was asked to watch /no: 403 Forbidden: not you"));
+  CHECK(says(ended->error, "was asked to watch /no: 403 Forbidden: not you"));
   CHECK(counted(*test.tally, "watch", 403) == 1);
 }
 
@@ -436,7 +436,7 @@ TEST_CASE("a file system that does not answer is waited for once, and not by tho
                               nullptr);
   test.options.file_deadline = 50ms;
   test.start();
-  for (int i = 0; i < 3; ++i) CHECK(says(test.get("/").trouble, "takes longer than 50 ms: the file system"));
+  for (int i = 0; i < 3; ++i) CHECK(says(test.get("/").error, "takes longer than 50 ms: the file system"));
   CHECK(looks == 1);
   release.set_value();
   const auto end = EventLoop::Clock::now() + 10s;
@@ -450,7 +450,7 @@ TEST_CASE("a node that cannot be called so is not asked for") {
   for (const std::string name : {"a/b", "Worker", "a\"b", "a b"}) {
     test.options.config.node = name;
     test.start();
-    CHECK(says(test.get("/").trouble, "write `apiServer: {node: NAME}`"));
+    CHECK(says(test.get("/").error, "write `apiServer: {node: NAME}`"));
   }
   CHECK(server.requests().empty());
   test.options.config.node = "worker-1.example";

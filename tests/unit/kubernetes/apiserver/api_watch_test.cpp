@@ -54,7 +54,7 @@ bool is_watch(const FakeRequest& request) { return says(request.target, "watch=t
 // What a watch has told.
 struct Heard {
   std::vector<std::string> lines;
-  std::string trouble;
+  std::string error;
   ApiWatch::Hooks hooks() {
     const auto name = [](const Json& object) { return object["metadata"]["name"].text(); };
     return {.listed =
@@ -65,7 +65,7 @@ struct Heard {
                 },
             .changed = [this, name](const Json& object) { lines.push_back("changed " + name(object)); },
             .gone = [this, name](const Json& object) { lines.push_back("gone " + name(object)); },
-            .trouble = [this](const std::string& sentence) { trouble = sentence; }};
+            .error = [this](const std::string& sentence) { error = sentence; }};
   }
 };
 
@@ -143,7 +143,7 @@ TEST_CASE("a watch lists what there is, and then tells each change") {
   CHECK(state.watches[0].collection == "/api/v1/pods");
   CHECK(state.watches[0].listed);
   CHECK(state.watches[0].objects == 2);
-  CHECK(state.watches[0].trouble.empty());
+  CHECK(state.watches[0].error.empty());
   const auto reading = test.test.tally->read();
   REQUIRE(reading.watches.size() == 1);
   CHECK(reading.watches[0].objects == 2);
@@ -188,7 +188,7 @@ TEST_CASE("both forms of 410 list anew at once, and what comes is a full replace
          answers(200, list("20", pod("b", 15))), streams(event("ADDED", pod("c", 21)))});
     REQUIRE(test.until(3));
     CHECK(test.heard.lines == std::vector<std::string>{"listed a", "listed b", "changed c"});
-    CHECK(test.heard.trouble.empty());
+    CHECK(test.heard.error.empty());
     CHECK(says(test.server.requests()[3].target, "resourceVersion=20&"));
     CHECK(test.test.client->state().watches[0].objects == 2);
   }
@@ -201,7 +201,7 @@ TEST_CASE("a connection that is cut goes on from the last event, and nobody list
   REQUIRE(test.until(3));
   CHECK(test.heard.lines == std::vector<std::string>{"listed a", "changed a", "changed a"});
   CHECK(says(test.server.requests()[2].target, "resourceVersion=12&"));
-  CHECK(test.heard.trouble.empty());
+  CHECK(test.heard.error.empty());
 }
 
 TEST_CASE("a server that ends a watch in order is watched again") {
@@ -218,22 +218,22 @@ TEST_CASE("a server that ends a watch in order is watched again") {
 
 TEST_CASE("trouble is said when it begins and when it is over") {
   Watching test({answers(500, R"({"message":"no etcd"})"), answers(200, list("10", "")), streams("")});
-  REQUIRE(run_until(test.test.loop, [&] { return !test.heard.trouble.empty(); }));
-  CHECK(says(test.heard.trouble, "was asked to list /api/v1/pods: 500 Internal Server Error: no etcd"));
-  CHECK(test.test.client->state().watches[0].trouble == test.heard.trouble);
+  REQUIRE(run_until(test.test.loop, [&] { return !test.heard.error.empty(); }));
+  CHECK(says(test.heard.error, "was asked to list /api/v1/pods: 500 Internal Server Error: no etcd"));
+  CHECK(test.test.client->state().watches[0].error == test.heard.error);
   REQUIRE(test.until(1));
-  CHECK(run_until(test.test.loop, [&] { return test.heard.trouble.empty(); }));
+  CHECK(run_until(test.test.loop, [&] { return test.heard.error.empty(); }));
 }
 
 TEST_CASE("a quiet watch after one that broke soon is well when it has lived") {
   Watching test({answers(200, list("10", "")), cuts("\n"), streams("\n")});
-  REQUIRE(run_until(test.test.loop, [&] { return !test.heard.trouble.empty(); }));
+  REQUIRE(run_until(test.test.loop, [&] { return !test.heard.error.empty(); }));
   const auto heard = [&] { return test.test.client->state().watches[0].heard; };
   const auto before = heard();
   REQUIRE(run_until(test.test.loop, [&] { return heard() != before; }));
-  CHECK_FALSE(test.heard.trouble.empty());
+  CHECK_FALSE(test.heard.error.empty());
   EventLoop::Clock::advance(Reflector::kLived);
-  CHECK(run_until(test.test.loop, [&] { return test.heard.trouble.empty(); }));
+  CHECK(run_until(test.test.loop, [&] { return test.heard.error.empty(); }));
 }
 
 TEST_CASE("a 429 is heeded, and a 403 that passes is no trouble") {
@@ -243,7 +243,7 @@ TEST_CASE("a 429 is heeded, and a 403 that passes is no trouble") {
   REQUIRE(run_until(test.test.loop, [&] { return test.server.requests().size() >= 2; }));
   CHECK(EventLoop::Clock::now() - begin >= 1s);
   REQUIRE(test.until(1));
-  CHECK_FALSE(says(test.heard.trouble, "403"));
+  CHECK_FALSE(says(test.heard.error, "403"));
 }
 
 TEST_CASE("a list or a stream that makes no sense is trouble, and tried again") {
@@ -254,8 +254,8 @@ TEST_CASE("a list or a stream that makes no sense is trouble, and tried again") 
       {std::string(100, '['), "64 deep"}};
   for (const auto& [body, words] : lists) {
     Watching test({answers(200, body), answers(200, list("10", "")), streams("")});
-    REQUIRE(run_until(test.test.loop, [&] { return !test.heard.trouble.empty(); }));
-    CHECK(says(test.heard.trouble, words));
+    REQUIRE(run_until(test.test.loop, [&] { return !test.heard.error.empty(); }));
+    CHECK(says(test.heard.error, words));
     CHECK(test.until(1));
   }
   const std::vector<std::pair<std::string, std::string>> streams_of{
@@ -268,19 +268,19 @@ TEST_CASE("a list or a stream that makes no sense is trouble, and tried again") 
     // Not from the version of before, from where the same event would come again.
     Watching test(
         {answers(200, list("10", "")), streams(bytes), answers(200, list("11", pod("a", 11))), streams("")});
-    REQUIRE(run_until(test.test.loop, [&] { return !test.heard.trouble.empty(); }));
-    CHECK(says(test.heard.trouble, words));
+    REQUIRE(run_until(test.test.loop, [&] { return !test.heard.error.empty(); }));
+    CHECK(says(test.heard.error, words));
     CHECK(test.until(2));
     CHECK(test.heard.lines.back() == "listed a");
-    CHECK(run_until(test.test.loop, [&] { return test.heard.trouble.empty(); }));
+    CHECK(run_until(test.test.loop, [&] { return test.heard.error.empty(); }));
   }
   for (const auto& [bytes, words] :
        {std::pair{event("ERROR", R"({"code":500,"message":"in\nside"})"), "has ended: in\\x0Aside"}}) {
     Watching test({answers(200, list("10", "")), streams(bytes), streams(event("ADDED", pod("a", 11)))});
-    REQUIRE(run_until(test.test.loop, [&] { return !test.heard.trouble.empty(); }));
-    CHECK(says(test.heard.trouble, words));
+    REQUIRE(run_until(test.test.loop, [&] { return !test.heard.error.empty(); }));
+    CHECK(says(test.heard.error, words));
     CHECK(test.until(2));
-    CHECK(run_until(test.test.loop, [&] { return test.heard.trouble.empty(); }));
+    CHECK(run_until(test.test.loop, [&] { return test.heard.error.empty(); }));
   }
 }
 
@@ -295,12 +295,12 @@ TEST_CASE("a server that goes and comes again is found again") {
   const ApiWatch watch(*test.client, {.path = "/api/v1/pods"}, heard.hooks());
   REQUIRE(run_until(test.loop, [&] { return heard.lines.size() == 1 && server->requests().size() == 2; }));
   server.reset();
-  REQUIRE(run_until(test.loop, [&] { return says(heard.trouble, "Connection refused"); }));
+  REQUIRE(run_until(test.loop, [&] { return says(heard.error, "Connection refused"); }));
   CHECK(test.client->state().watches[0].listed);
   FakeApiServer next(script({streams(event("ADDED", pod("b", 11)))}), port);
   REQUIRE(run_until(
       test.loop, [&] { return heard.lines.size() == 2; }, 30s));
-  CHECK(heard.trouble.empty());
+  CHECK(heard.error.empty());
   CHECK(heard.lines[1] == "changed b");
 }
 
@@ -333,7 +333,7 @@ TEST_CASE("an object that is too large is left out and named once, and all the o
       test.test.loop, [&] { return test.heard.lines.size() >= 6; }, 60s));
   CHECK(test.heard.lines ==
         std::vector<std::string>{"listed a b d", "gone c", "changed e", "gone b", "gone b", "changed f"});
-  CHECK(test.heard.trouble.empty());
+  CHECK(test.heard.error.empty());
   CHECK(test.server.requests().size() == 2);
   const auto warnings = test.test.logged("object of the API server left out");
   REQUIRE(warnings.size() == 2);
@@ -441,8 +441,8 @@ TEST_CASE("an object of which too much would be kept is left out") {
 TEST_CASE("a list that always has one more page is trouble, and none is told") {
   Watching test({answers(200, list("10", pod("a", 3), "more"))});
   REQUIRE(run_until(
-      test.test.loop, [&] { return !test.heard.trouble.empty(); }, 60s));
-  CHECK(says(test.heard.trouble, "the list of /api/v1/pods has more than 1000 pages"));
+      test.test.loop, [&] { return !test.heard.error.empty(); }, 60s));
+  CHECK(says(test.heard.error, "the list of /api/v1/pods has more than 1000 pages"));
   CHECK(test.heard.lines.empty());
 }
 
@@ -453,11 +453,11 @@ TEST_CASE("a list whose metadata comes last is a list, and one with too much of 
   CHECK(test.heard.lines[0] == "listed a");
   Watching other({answers(200, R"({"metadata":{"resourceVersion":"10","x":")" + std::string(100'000, 'x') +
                                    R"("},"items":[]})")});
-  REQUIRE(run_until(other.test.loop, [&] { return !other.heard.trouble.empty(); }));
-  CHECK(says(other.heard.trouble, "the list cannot be read: it has more than 65536 bytes beside its items"));
+  REQUIRE(run_until(other.test.loop, [&] { return !other.heard.error.empty(); }));
+  CHECK(says(other.heard.error, "the list cannot be read: it has more than 65536 bytes beside its items"));
   Watching cut({answers(200, R"({"metadata":{"resourceVersion":"10"},"items":[)" + pod("a", 3))});
-  REQUIRE(run_until(cut.test.loop, [&] { return !cut.heard.trouble.empty(); }));
-  CHECK(says(cut.heard.trouble, "the list cannot be read: this is no JSON"));
+  REQUIRE(run_until(cut.test.loop, [&] { return !cut.heard.error.empty(); }));
+  CHECK(says(cut.heard.error, "the list cannot be read: this is no JSON"));
   CHECK(cut.heard.lines.empty());
 }
 
@@ -535,7 +535,7 @@ TEST_CASE("a watch may be ended by each of its hooks") {
                   ApiWatch::Hooks{.listed = [&](const std::vector<Json>&) { tell("listed"); },
                                   .changed = [&](const Json&) { tell("changed"); },
                                   .gone = [&](const Json&) { tell("gone"); },
-                                  .trouble = [&](const std::string&) { tell("trouble"); }});
+                                  .error = [&](const std::string&) { tell("trouble"); }});
     REQUIRE(run_until(test.loop, [&] { return !watch; }));
     test::run_once(test.loop);
     CHECK(told.back() == at);
@@ -573,7 +573,7 @@ TEST_CASE("a thousand pods are listed in two pages and followed, and others are 
                 ApiWatch::Hooks{.listed = [&](const std::vector<Json>& objects) { listed = objects.size(); },
                                 .changed = [&](const Json&) { ++changed; },
                                 .gone = [](const Json&) {},
-                                .trouble = [](const std::string&) {}});
+                                .error = [](const std::string&) {}});
   CHECK(test.get("/ping").ok());
   REQUIRE(run_until(
       test.loop, [&] { return changed == kPods; }, 60s));

@@ -26,11 +26,11 @@ std::string output(const std::string& status) {
 
 ExecCredential credential(const std::string& status) {
   const auto read = read_exec_credential(output(status), kPlugin);
-  if (const auto* const trouble = std::get_if<std::string>(&read)) FAIL(*trouble);
+  if (const auto* const error = std::get_if<std::string>(&read)) FAIL(*error);
   return std::get<ExecCredential>(read);
 }
 
-std::string trouble(const std::string& text) {
+std::string error(const std::string& text) {
   const auto read = read_exec_credential(text, kPlugin);
   return std::holds_alternative<std::string>(read) ? std::get<std::string>(read) : "it can be used";
 }
@@ -104,15 +104,15 @@ TEST_CASE("a plugin gives a token or a certificate, and says how long it is good
 }
 
 TEST_CASE("an answer that is none says why") {
-  CHECK(trouble("nonsense").find("its output cannot be read: this is no JSON") == 0);
-  CHECK(trouble("{}") == "its output is no ExecCredential, but of the kind ''");
-  CHECK(trouble(R"({"kind":"ExecCredential","apiVersion":"v0"})").find("has the apiVersion 'v0', and not") !=
+  CHECK(error("nonsense").find("its output cannot be read: this is no JSON") == 0);
+  CHECK(error("{}") == "its output is no ExecCredential, but of the kind ''");
+  CHECK(error(R"({"kind":"ExecCredential","apiVersion":"v0"})").find("has the apiVersion 'v0', and not") !=
         std::string::npos);
-  CHECK(trouble(output("")) == "its answer has neither a token nor a certificate");
-  CHECK(trouble(output(R"("clientCertificateData":"c")")).find("only one of") != std::string::npos);
-  CHECK(trouble(output(R"("token":"t","clientKeyData":"c")")).find("only one of") != std::string::npos);
-  CHECK(trouble(output(R"("token":"a\nb")")).find("a line's end") != std::string::npos);
-  CHECK(trouble(output(R"("token":"t","expirationTimestamp":"soon")")).find("'soon'") != std::string::npos);
+  CHECK(error(output("")) == "its answer has neither a token nor a certificate");
+  CHECK(error(output(R"("clientCertificateData":"c")")).find("only one of") != std::string::npos);
+  CHECK(error(output(R"("token":"t","clientKeyData":"c")")).find("only one of") != std::string::npos);
+  CHECK(error(output(R"("token":"a\nb")")).find("a line's end") != std::string::npos);
+  CHECK(error(output(R"("token":"t","expirationTimestamp":"soon")")).find("'soon'") != std::string::npos);
 }
 
 TEST_CASE("times are read with fractions and zones") {
@@ -228,7 +228,7 @@ TEST_CASE(
     test.directory.file("answer", script);
     test.options.plugin_deadline = script.find("sleep") == std::string::npos ? 10s : 0s + 200ms;
     test.start();
-    return test.get("/").trouble;
+    return test.get("/").error;
   };
   const std::string place =
       test.directory.at("kubeconfig").string() + ":13:9: " + test.directory.at("plugin").string();

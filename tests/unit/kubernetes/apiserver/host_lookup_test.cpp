@@ -79,7 +79,7 @@ TEST_CASE("a request to a host name reaches the first of its addresses that answ
   Named named;
   named.resolves_to(Addresses{"::1", "127.0.0.2", "127.0.0.1"});
   named.test.start();
-  CHECK(named.test.get("/x").trouble == "");
+  CHECK(named.test.get("/x").error == "");
   CHECK(named.test.get("/y").ok());
   REQUIRE(named.server.requests().size() == 2);
   CHECK(named.server.requests()[0].headers.at("host") == named.url("api.test"));
@@ -108,7 +108,7 @@ TEST_CASE("a call ends at its own deadline while its host name is being resolved
   Hanging hanging;
   named.test.options.lookup.resolve = hanging.resolve();
   named.test.start();
-  CHECK(says(named.test.ask({.path = "/", .deadline = 50ms}).trouble, "no answer within 50 ms"));
+  CHECK(says(named.test.ask({.path = "/", .deadline = 50ms}).error, "no answer within 50 ms"));
   CHECK(hanging.ended == 0);
   hanging.release.set_value();
 }
@@ -120,7 +120,7 @@ TEST_CASE("a lookup that stalls keeps one worker, calls end with the reason, and
   named.test.options.lookup.deadline = 50ms;
   named.test.start();
   for (int i = 0; i < 3; ++i)
-    CHECK(says(named.test.get("/").trouble,
+    CHECK(says(named.test.get("/").error,
                "resolving the host name 'api.test' takes longer than 50 ms: the "
                "name servers of this node do not answer"));
   CHECK(hanging.begun == 1);
@@ -138,7 +138,7 @@ TEST_CASE("a host name that cannot be resolved ends the request with the name an
   Named named;
   named.resolves_to("the host name 'api.test' cannot be resolved: Name or service not known");
   named.test.start();
-  CHECK(named.test.get("/x").trouble ==
+  CHECK(named.test.get("/x").error ==
         "the API server (" + named.url("http://api.test") +
             ") was asked to get /x: the host name 'api.test' cannot be resolved: Name or service not known");
   named.resolves_to(Addresses{"127.0.0.1"});
@@ -151,7 +151,7 @@ TEST_CASE("a host name is resolved again after a while, and the new address repl
   named.test.start();
   CHECK(named.test.get("/").ok());
   named.resolves_to(Addresses{"127.0.0.2"});
-  CHECK(says(named.test.get("/").trouble, "Connection refused"));
+  CHECK(says(named.test.get("/").error, "Connection refused"));
   named.resolves_to(Addresses{"127.0.0.1"});
   CHECK(named.test.get("/").ok());
   // The last addresses are used on: a connection that lives needs none.
@@ -160,7 +160,7 @@ TEST_CASE("a host name is resolved again after a while, and the new address repl
   named.test.kubeconfig(named.url("http://other.test"));
   named.test.options.access_age = 0ms;
   named.test.start();
-  CHECK(says(named.test.get("/").trouble, "the name servers are away"));
+  CHECK(says(named.test.get("/").error, "the name servers are away"));
 }
 
 TEST_CASE("an IP address is not resolved, and of a proxy and of another TLS name the host to connect to is") {

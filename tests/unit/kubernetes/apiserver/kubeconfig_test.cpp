@@ -23,20 +23,18 @@ struct Files {
   std::map<fs::path, std::string> texts;
   std::variant<ApiAccess, std::string> read(const std::string& text,
                                             const fs::path& file = "/etc/kubernetes/kubelet.conf") const {
-    return read_kubeconfig(text, file,
-                           [this](const fs::path& path) -> std::variant<std::string, FileTrouble> {
-                             const auto found = texts.find(path);
-                             if (found == texts.end())
-                               return FileTrouble{"cannot be opened: No such file or directory"};
-                             return found->second;
-                           });
+    return read_kubeconfig(text, file, [this](const fs::path& path) -> std::variant<std::string, FileError> {
+      const auto found = texts.find(path);
+      if (found == texts.end()) return FileError{"cannot be opened: No such file or directory"};
+      return found->second;
+    });
   }
   ApiAccess access(const std::string& text, const fs::path& file = "/etc/kubernetes/kubelet.conf") const {
     const auto result = read(text, file);
-    if (const auto* const trouble = std::get_if<std::string>(&result)) FAIL(*trouble);
+    if (const auto* const error = std::get_if<std::string>(&result)) FAIL(*error);
     return std::get<ApiAccess>(result);
   }
-  std::string trouble(const std::string& text) const {
+  std::string error(const std::string& text) const {
     const auto result = read(text, "/k");
     return std::holds_alternative<std::string>(result) ? std::get<std::string>(result) : "it can be used";
   }
@@ -259,47 +257,46 @@ TEST_CASE("data wins over a file, and a token or a certificate over a program") 
 
 TEST_CASE("a kubeconfig that cannot be used says where and why") {
   const Files files{{{"/empty", ""}, {"/text", "text"}}};
-  CHECK(files.trouble("") == "/k: this is no kubeconfig: it is empty");
-  CHECK(files.trouble("[]").find("/k:1:1: this is no kubeconfig, but a list") == 0);
-  CHECK(files.trouble("a: [").find("/k:1:") == 0);
-  CHECK(files.trouble("kind: Config").find("/k:1:1: `current-context` is missing") == 0);
-  CHECK(files.trouble("current-context: c") == "/k:1:18: `contexts` has no 'c'");
-  CHECK(files.trouble("current-context: c\ncontexts: {}") ==
+  CHECK(files.error("") == "/k: this is no kubeconfig: it is empty");
+  CHECK(files.error("[]").find("/k:1:1: this is no kubeconfig, but a list") == 0);
+  CHECK(files.error("a: [").find("/k:1:") == 0);
+  CHECK(files.error("kind: Config").find("/k:1:1: `current-context` is missing") == 0);
+  CHECK(files.error("current-context: c") == "/k:1:18: `contexts` has no 'c'");
+  CHECK(files.error("current-context: c\ncontexts: {}") ==
         "/k:2:11: `contexts` is a list, and this is a map");
-  CHECK(files.trouble("current-context: c\ncontexts: [{name: c}]") ==
+  CHECK(files.error("current-context: c\ncontexts: [{name: c}]") ==
         "/k:2:12: `contexts` has no `context` for 'c'");
-  CHECK(files.trouble("current-context: c\ncontexts: [{name: c, context: {user: u}}]") ==
+  CHECK(files.error("current-context: c\ncontexts: [{name: c, context: {user: u}}]") ==
         "/k:2:31: the context 'c' has no `cluster`");
-  CHECK(files.trouble("current-context: c\ncontexts: [{name: c, context: {cluster: k}}]") ==
+  CHECK(files.error("current-context: c\ncontexts: [{name: c, context: {cluster: k}}]") ==
         "/k:2:41: `clusters` has no 'k'");
-  CHECK(files.trouble(with("    x: 1\n")) == "/k:8:5: the cluster has no `server`");
-  CHECK(files.trouble(with("    server: 10.0.0.1:6443\n")) ==
+  CHECK(files.error(with("    x: 1\n")) == "/k:8:5: the cluster has no `server`");
+  CHECK(files.error(with("    server: 10.0.0.1:6443\n")) ==
         "/k:8:13: `server` begins with https://, and this is '10.0.0.1:6443'");
-  CHECK(files.trouble(with("    server: https://a@b\n")).find("/k:8:13: `server` is a URL such as") == 0);
-  CHECK(files.trouble(with(kServer + "    insecure-skip-tls-verify: yes\n")) ==
+  CHECK(files.error(with("    server: https://a@b\n")).find("/k:8:13: `server` is a URL such as") == 0);
+  CHECK(files.error(with(kServer + "    insecure-skip-tls-verify: yes\n")) ==
         "/k:9:31: `insecure-skip-tls-verify` is true or false, and this is 'yes'");
-  CHECK(files.trouble(with(kServer + "    certificate-authority-data: '*'\n")) ==
+  CHECK(files.error(with(kServer + "    certificate-authority-data: '*'\n")) ==
         "/k:9:33: `certificate-authority-data` is no base64");
-  CHECK(files.trouble(with(kServer + "    certificate-authority-data: QQ==\n")) ==
+  CHECK(files.error(with(kServer + "    certificate-authority-data: QQ==\n")) ==
         "/k:9:33: what `certificate-authority-data` has is no PEM: it has no -----BEGIN");
-  CHECK(files.trouble(with(kServer + "    certificate-authority: /nowhere\n")) ==
+  CHECK(files.error(with(kServer + "    certificate-authority: /nowhere\n")) ==
         "/k:9:28: /nowhere cannot be opened: No such file or directory");
-  CHECK(files.trouble(with(kServer + "    certificate-authority: /text\n")).find("is no PEM") !=
+  CHECK(files.error(with(kServer + "    certificate-authority: /text\n")).find("is no PEM") !=
         std::string::npos);
-  CHECK(files.trouble(with(kServer, "    tokenFile: /empty\n")) == "/k:13:16: /empty is empty");
-  CHECK(files.trouble(with(kServer, "    client-certificate-data: " + kPemData + "\n")) ==
+  CHECK(files.error(with(kServer, "    tokenFile: /empty\n")) == "/k:13:16: /empty is empty");
+  CHECK(files.error(with(kServer, "    client-certificate-data: " + kPemData + "\n")) ==
         "/k:12:5: there is a `client-certificate` and no `client-key`");
-  CHECK(files.trouble(with(kServer, "    client-key-data: " + kKeyData + "\n")) ==
+  CHECK(files.error(with(kServer, "    client-key-data: " + kKeyData + "\n")) ==
         "/k:12:5: there is a `client-key` and no `client-certificate`");
-  CHECK(files.trouble(with(kServer, "    token: \"a\\nb\"\n")) ==
-        "/k:12:5: the token has a line's end in it");
+  CHECK(files.error(with(kServer, "    token: \"a\\nb\"\n")) == "/k:12:5: the token has a line's end in it");
   for (const std::string key : {"as", "as-groups", "as-uid", "as-user-extra", "auth-provider"}) {
-    CHECK(files.trouble(with(kServer, "    " + key + ": [x]\n")).find("/k:13:") == 0);
-    CHECK(files.trouble(with(kServer, "    " + key + ": [x]\n")).find('`' + key + "` is not supported") !=
+    CHECK(files.error(with(kServer, "    " + key + ": [x]\n")).find("/k:13:") == 0);
+    CHECK(files.error(with(kServer, "    " + key + ": [x]\n")).find('`' + key + "` is not supported") !=
           std::string::npos);
   }
   const auto exec = [&](const std::string& text) {
-    return files.trouble(with(kServer, "    exec: {" + text + "}\n"));
+    return files.error(with(kServer, "    exec: {" + text + "}\n"));
   };
   CHECK(exec("apiVersion: v2").find("/k:13:11: `exec` has the apiVersion 'v2'") == 0);
   const std::string v1 = "apiVersion: client.authentication.k8s.io/v1";
@@ -349,7 +346,7 @@ namespace {
 
 ApiAccess found(const HostRoot& host, const WhereAccess& where) {
   auto result = find_access(host, where);
-  if (const auto* const trouble = std::get_if<std::string>(&result)) FAIL(*trouble);
+  if (const auto* const error = std::get_if<std::string>(&result)) FAIL(*error);
   return std::get<ApiAccess>(result);
 }
 
@@ -418,10 +415,10 @@ TEST_CASE("auto takes a pod's account where there is one, and its files are read
 
 TEST_CASE("where nothing is found, it is said where that was looked for") {
   const test::TempDir root;
-  const std::string trouble = not_found(HostRoot(root.path()), kAuto);
-  CHECK(trouble.find("/etc/kubernetes/kubelet.conf") != std::string::npos);
-  CHECK(trouble.find("/var/snap/microk8s/current/credentials/kubelet.config") != std::string::npos);
-  CHECK(trouble.find("write `apiServer: {kubeconfig: FILE}`") != std::string::npos);
+  const std::string error = not_found(HostRoot(root.path()), kAuto);
+  CHECK(error.find("/etc/kubernetes/kubelet.conf") != std::string::npos);
+  CHECK(error.find("/var/snap/microk8s/current/credentials/kubelet.config") != std::string::npos);
+  CHECK(error.find("write `apiServer: {kubeconfig: FILE}`") != std::string::npos);
   CHECK(not_found(HostRoot(root.path()), {.kubeconfig = "/etc/x"}) ==
         "the kubeconfig /etc/x cannot be opened: No such file or directory");
 }

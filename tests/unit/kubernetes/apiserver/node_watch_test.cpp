@@ -43,7 +43,7 @@ TEST_CASE("our Node is watched once, however many follow it, and not before some
   const auto one = rig.watch.follow([&] { ++first; });
   const auto two = rig.watch.follow([&] { ++second; });
   CHECK_FALSE(rig.watch.node());
-  CHECK(rig.watch.trouble().empty());
+  CHECK(rig.watch.error().empty());
   REQUIRE(run_until(rig.loop, [&] { return rig.label("rack") == "a"; }));
   CHECK(rig.watch.node()->uid == "node-uid");
   CHECK(rig.watch.node()->capacity.at("cpu") == "8");
@@ -64,7 +64,7 @@ TEST_CASE("a Node that goes is not known any more, and one that is not there is 
   REQUIRE(run_until(rig.loop, [&] { return rig.watch.node() != nullptr; }));
   cluster.remove_node();
   REQUIRE(run_until(rig.loop, [&] { return rig.watch.node() == nullptr; }));
-  CHECK(rig.watch.trouble() == "the API server has no Node of our name");
+  CHECK(rig.watch.error() == "the API server has no Node of our name");
 }
 
 TEST_CASE("an API server that refuses is a trouble, which ends when it does not") {
@@ -73,11 +73,11 @@ TEST_CASE("an API server that refuses is a trouble, which ends when it does not"
   cluster.refuse("GET /api/v1/nodes", 500);
   rig.server.use(rig.config(cluster));
   const auto following = rig.watch.follow([] {});
-  REQUIRE(run_until(rig.loop, [&] { return !rig.watch.trouble().empty(); }));
-  CHECK(rig.watch.trouble().find("500") != std::string::npos);
+  REQUIRE(run_until(rig.loop, [&] { return !rig.watch.error().empty(); }));
+  CHECK(rig.watch.error().find("500") != std::string::npos);
   CHECK_FALSE(rig.watch.node());
   cluster.refuse("GET /api/v1/nodes", 0);
-  REQUIRE(run_until(rig.loop, [&] { return rig.watch.node() && rig.watch.trouble().empty(); }));
+  REQUIRE(run_until(rig.loop, [&] { return rig.watch.node() && rig.watch.error().empty(); }));
 }
 
 TEST_CASE("another API server is watched from then on, and nothing of the former one is known any more") {

@@ -38,7 +38,7 @@ struct Told {
     return left;
   }
   void fail(int code, std::optional<std::chrono::seconds> retry_after = std::nullopt) {
-    reflector.failed({.code = code, .trouble = "code " + std::to_string(code), .retry_after = retry_after},
+    reflector.failed({.code = code, .error = "code " + std::to_string(code), .retry_after = retry_after},
                      now);
   }
 };
@@ -120,8 +120,8 @@ TEST_CASE("where no server is the pauses do not grow, and those after other fail
   Told told;
   for (int i = 0; i < 40; ++i) {
     told.step<Reflector::List>();
-    told.reflector.failed({.trouble = "Connection refused", .nobody = true}, told.now);
-    CHECK(told.reflector.trouble() == "Connection refused");
+    told.reflector.failed({.error = "Connection refused", .nobody = true}, told.now);
+    CHECK(told.reflector.error() == "Connection refused");
     const auto pause = told.pause();
     CHECK(pause >= 500ms);
     CHECK(pause <= 1s);
@@ -142,11 +142,11 @@ TEST_CASE("a watch that lived makes the next pause a short one, and its end is n
     told.pause();
   }
   told.list("10");
-  CHECK(told.reflector.trouble().empty());
+  CHECK(told.reflector.error().empty());
   told.watch();
   told.now += Reflector::kLived;
   told.fail(0);
-  CHECK(told.reflector.trouble().empty());
+  CHECK(told.reflector.error().empty());
   CHECK(told.pause() <= 1s);
   told.step<Reflector::Watch>();
 }
@@ -157,12 +157,12 @@ TEST_CASE("a watch that breaks again and again soon after it began is trouble un
   told.watch();
   told.now += 1s;
   told.fail(0);
-  CHECK(told.reflector.trouble() == "code 0");
+  CHECK(told.reflector.error() == "code 0");
   told.pause();
   told.watch();
-  CHECK(told.reflector.trouble() == "code 0");
+  CHECK(told.reflector.error() == "code 0");
   told.reflector.event("11", told.now);
-  CHECK(told.reflector.trouble().empty());
+  CHECK(told.reflector.error().empty());
 }
 
 TEST_CASE("a watch that lives without an event is no trouble, though the one before it broke soon") {
@@ -174,10 +174,10 @@ TEST_CASE("a watch that lives without an event is no trouble, though the one bef
   told.watch();
   told.now += Reflector::kLived - 1ms;
   told.reflector.lived(told.now);
-  CHECK(told.reflector.trouble() == "code 0");
+  CHECK(told.reflector.error() == "code 0");
   told.now += 1ms;
   told.reflector.lived(told.now);
-  CHECK(told.reflector.trouble().empty());
+  CHECK(told.reflector.error().empty());
 }
 
 TEST_CASE("a server that says when to come again is not asked before") {
@@ -198,12 +198,12 @@ TEST_CASE("what is too old is listed anew at once, and with pauses if that goes 
     told.step<Reflector::Watch>();
     if (begun) told.reflector.began(told.now);
     told.fail(410);
-    CHECK(told.reflector.trouble().empty());
+    CHECK(told.reflector.error().empty());
     CHECK(told.reflector.listed());
     told.list("20");
     CHECK(told.watch() == "20");
     told.fail(410);
-    CHECK(told.reflector.trouble() == "code 410");
+    CHECK(told.reflector.error() == "code 410");
     told.pause();
     told.list("30");
     told.watch();
@@ -259,18 +259,18 @@ TEST_CASE("what is forbidden is trouble only after a minute of it") {
   while (told.now < since + Reflector::kForbiddenMayPass) {
     told.step<Reflector::List>();
     told.fail(403);
-    CHECK(told.reflector.trouble().empty());
+    CHECK(told.reflector.error().empty());
     told.pause();
   }
   told.step<Reflector::List>();
   told.fail(403);
-  CHECK(told.reflector.trouble() == "code 403");
+  CHECK(told.reflector.error() == "code 403");
   told.pause();
   told.list("10");
-  CHECK(told.reflector.trouble().empty());
+  CHECK(told.reflector.error().empty());
   told.step<Reflector::Watch>();
   told.fail(403);
-  CHECK(told.reflector.trouble().empty());
+  CHECK(told.reflector.error().empty());
 }
 
 TEST_CASE(

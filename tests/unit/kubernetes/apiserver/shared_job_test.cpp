@@ -20,7 +20,7 @@ struct JobOfTest {
   std::atomic<int> begun = 0;
   std::promise<void> release;
   std::shared_future<void> released = release.get_future().share();
-  std::vector<std::string> troubles;
+  std::vector<std::string> errors;
   int value = 0;
   Workers workers{loop, 2};
   SharedJob<int> job{workers, 50ms};
@@ -34,7 +34,7 @@ struct JobOfTest {
           return result;
         },
         [this](int number) { value = number; }, "it stalls",
-        [this](const std::string& trouble) { troubles.push_back(trouble); });
+        [this](const std::string& error) { errors.push_back(error); });
   }
 };
 
@@ -45,25 +45,25 @@ TEST_CASE("callers of a job that runs wait for the same result, and the next one
   test.release.set_value();
   test.run("failed");
   test.run("not run");
-  REQUIRE(run_until(test.loop, [&] { return test.troubles.size() == 2; }));
-  CHECK(test.troubles == std::vector<std::string>{"failed", "failed"});
+  REQUIRE(run_until(test.loop, [&] { return test.errors.size() == 2; }));
+  CHECK(test.errors == std::vector<std::string>{"failed", "failed"});
   test.run();
-  REQUIRE(run_until(test.loop, [&] { return test.troubles.size() == 3; }));
-  CHECK(test.troubles.back().empty());
+  REQUIRE(run_until(test.loop, [&] { return test.errors.size() == 3; }));
+  CHECK(test.errors.back().empty());
   CHECK(test.value == 2);
 }
 
 TEST_CASE("a job that stalls is reported to later callers at once, until it ends") {
   JobOfTest test;
   test.run();
-  REQUIRE(run_until(test.loop, [&] { return test.troubles.size() == 1; }));
+  REQUIRE(run_until(test.loop, [&] { return test.errors.size() == 1; }));
   test.run();
-  CHECK(test.troubles == std::vector<std::string>{"it stalls", "it stalls"});
+  CHECK(test.errors == std::vector<std::string>{"it stalls", "it stalls"});
   CHECK(test.begun == 1);
   test.release.set_value();
   REQUIRE(run_until(test.loop, [&] {
     if (test.begun == 1) test.run();
-    return test.begun == 2 && test.troubles.back().empty();
+    return test.begun == 2 && test.errors.back().empty();
   }));
   CHECK(test.value == 2);
 }
@@ -75,8 +75,8 @@ TEST_CASE("an abandoned job ends its callers, and its result is ignored") {
   test.job.abandon("no longer needed");
   test.release.set_value();
   test.run();
-  REQUIRE(run_until(test.loop, [&] { return test.troubles.size() == 2; }));
-  CHECK(test.troubles == std::vector<std::string>{"no longer needed", ""});
+  REQUIRE(run_until(test.loop, [&] { return test.errors.size() == 2; }));
+  CHECK(test.errors == std::vector<std::string>{"no longer needed", ""});
 }
 
 TEST_CASE("while opening libcurl stalls, requests end with the reason, and afterwards libcurl is opened") {
@@ -87,11 +87,11 @@ TEST_CASE("while opening libcurl stalls, requests end with the reason, and after
   test.start();
   for (int i = 0; i < 2; ++i)
     CHECK(test::says(
-        test.get("/").trouble,
+        test.get("/").error,
         "opening libcurl takes longer than 50 ms: the file system that it lies on does not answer"));
   stalled.give_back();
   const auto end = EventLoop::Clock::now() + 10s;
   // The file is a shell script, which the loader refuses.
-  while (!test::says(test.get("/").trouble, "cannot be opened: " + stalled.path()))
+  while (!test::says(test.get("/").error, "cannot be opened: " + stalled.path()))
     REQUIRE(EventLoop::Clock::now() < end);
 }

@@ -115,12 +115,12 @@ TEST_CASE("a server of another authority, or of another name, is not talked to")
   tls.test.start();
   const ApiAnswer other_name = tls.test.get("/api");
   CHECK(other_name.code == 0);
-  CHECK(says(other_name.trouble, "127.0.0.1"));
+  CHECK(says(other_name.error, "127.0.0.1"));
   CHECK(tls.server.requests().empty());
 
   tls.use("kubelet", "      tls-server-name: kubernetes.example\n");
   const ApiAnswer named = tls.test.get("/api");
-  CHECK(named.trouble == "");
+  CHECK(named.error == "");
   CHECK(tls.said("asked-for kubernetes.example"));
   CHECK(tls.server.requests().size() == 1);
 
@@ -129,7 +129,7 @@ TEST_CASE("a server of another authority, or of another name, is not talked to")
                       "      certificate-authority: other.crt\n      tls-server-name: kubernetes.example\n");
   const ApiAnswer unknown = tls.test.get("/api");
   CHECK(unknown.code == 0);
-  CHECK(says(unknown.trouble, "certificate"));
+  CHECK(says(unknown.error, "certificate"));
   CHECK(tls.server.requests().size() == 1);
 
   tls.test.kubeconfig(tls.url, "      token: secret\n", "      insecure-skip-tls-verify: true\n");
@@ -178,7 +178,7 @@ TEST_CASE("the system's authorities count where the kubeconfig names none") {
   };
   trust("other");
   tls.test.start();
-  CHECK(says(tls.test.get("/api").trouble, "certificate"));
+  CHECK(says(tls.test.get("/api").error, "certificate"));
   CHECK(tls.server.requests().empty());
   trust("ca");
   CHECK(tls.test.get("/api").ok());
@@ -192,6 +192,6 @@ TEST_CASE("a libcurl that takes certificates from files only is given files") {
   tls.test.options.library = test::kOldCurl;
   tls.test.start();
   const ApiAnswer answer = tls.test.get("/api");
-  CHECK(answer.trouble == "");
+  CHECK(answer.error == "");
   CHECK(tls.said("client me"));
 }

@@ -14,7 +14,7 @@ std::variant<WatchEvent, std::string> parse_watch_event(std::string_view line) {
   return watch_event_of(parse_api_part(line, {}, 1'000'000));
 }
 
-std::string trouble_of(std::string_view line) {
+std::string error_of(std::string_view line) {
   const auto event = parse_watch_event(line);
   REQUIRE(std::holds_alternative<std::string>(event));
   return std::get<std::string>(event);
@@ -54,10 +54,10 @@ TEST_CASE("an event that is an error has the server's code and words") {
 }
 
 TEST_CASE("what is no event says why") {
-  CHECK(trouble_of("{").find("this is no JSON: byte") != std::string::npos);
-  CHECK(trouble_of(R"({"type":"OTHER","object":{"a":1}})").find("'OTHER'") != std::string::npos);
-  CHECK(trouble_of(R"({"type":"ADDED"})") == "an event of the watch has no object");
-  CHECK(trouble_of("[]").find("of the type ''") != std::string::npos);
+  CHECK(error_of("{").find("this is no JSON: byte") != std::string::npos);
+  CHECK(error_of(R"({"type":"OTHER","object":{"a":1}})").find("'OTHER'") != std::string::npos);
+  CHECK(error_of(R"({"type":"ADDED"})") == "an event of the watch has no object");
+  CHECK(error_of("[]").find("of the type ''") != std::string::npos);
 }
 
 TEST_CASE("an event that ends early is one if its object has a name, and says why it is not whole") {
@@ -66,8 +66,8 @@ TEST_CASE("an event that ends early is one if its object has a name, and says wh
   const auto event = parse_watch_event(line);
   REQUIRE(std::holds_alternative<WatchEvent>(event));
   CHECK(std::get<WatchEvent>(event).resource_version == "7");
-  CHECK(std::get<WatchEvent>(event).trouble.find("this is no JSON") != std::string::npos);
-  CHECK(trouble_of(line.substr(0, line.find("name"))).find("cannot be read: this is no JSON") !=
+  CHECK(std::get<WatchEvent>(event).error.find("this is no JSON") != std::string::npos);
+  CHECK(error_of(line.substr(0, line.find("name"))).find("cannot be read: this is no JSON") !=
         std::string::npos);
 }
 

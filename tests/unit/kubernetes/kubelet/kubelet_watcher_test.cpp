@@ -17,7 +17,7 @@ namespace {
 struct Fixture {
   test::TempDir dir;
   EventLoop loop;
-  DirWatcher watcher{loop, [](const std::string& trouble) { FAIL(trouble); }};
+  DirWatcher watcher{loop, [](const std::string& error) { FAIL(error); }};
   fs::path kubelet = dir.path() / "kubelet.sock";
   int changes = 0;
   int own = 0;

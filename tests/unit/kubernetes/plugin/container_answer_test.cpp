@@ -16,7 +16,7 @@ ResourceSnapshot snapshot() {
                                .nodes = {{.host_path = "/dev/a", .container_path = "/dev/a"}},
                                .attributes = {{"pciPath", "pci0000:00/0000:00:01.0"}}},
                               {.id = "ill"}};
-  devices[1].trouble = "it smokes";
+  devices[1].error = "it smokes";
   return {.resource = "x.com/r",
           .inventory = Inventory(std::move(devices)),
           .spec = std::make_shared<const AllocationSpec>(),

@@ -31,7 +31,7 @@ struct Owner final : EndpointOwner {
   std::vector<Caller> dialed;
   std::vector<Caller> opened;
   std::vector<Caller> closed;
-  std::vector<std::string> troubles;
+  std::vector<std::string> errors;
   std::vector<std::string> started;
   std::vector<std::string> allocated;
   IdSet carded;
@@ -46,7 +46,7 @@ struct Owner final : EndpointOwner {
   void on_stream_opened(Caller by) override { opened.push_back(by); }
   void on_stream_closed(Caller by) override { closed.push_back(by); }
   void on_registry_refused(Caller, const std::string&) override {}
-  void on_connection_trouble(const std::string& what) override { troubles.push_back(what); }
+  void on_connection_error(const std::string& what) override { errors.push_back(what); }
   void on_allocated(const AnsweredAllocate& call) override { answered.push_back(call); }
   void prepare_start(std::shared_ptr<const ResourceSnapshot>, const std::vector<std::string>& ids,
                      StartDone done) override {
@@ -225,8 +225,8 @@ TEST_CASE("an endpoint turns away whoever is neither root nor its own user") {
     REQUIRE(::syscall(SYS_setresuid, -1, 65534, -1) == 0);
     stranger = connect_unix(served.socket());
   }).join();
-  REQUIRE(test::run_until(served.loop, [&] { return !served.owner.troubles.empty(); }));
-  CHECK(served.owner.troubles ==
+  REQUIRE(test::run_until(served.loop, [&] { return !served.owner.errors.empty(); }));
+  CHECK(served.owner.errors ==
         std::vector<std::string>{
             "a connection of user 65534 was turned away: only root and our own user may ask"});
   char byte = 0;
@@ -258,7 +258,7 @@ TEST_CASE("an endpoint of a user that is not root takes root's connections, and 
     std::array<pollfd, 2> both{{{of_root.get(), POLLIN, 0}, {own.get(), POLLIN, 0}}};
     return ::poll(both.data(), both.size(), 0) == 2;
   }));
-  CHECK(served.owner.troubles.empty());
+  CHECK(served.owner.errors.empty());
 }
 
 TEST_CASE("an allocation that a program has a part in asks the owner for each container") {
@@ -412,7 +412,7 @@ TEST_CASE("an endpoint tells its owner of each Allocate that it has answered") {
 
 TEST_CASE("the text of a refusal is printable, whatever a device says of itself") {
   Served served(std::make_shared<const AllocationSpec>(), Announcement::kRegister,
-                {{.id = "one", .trouble = "worn\x1b[2J\nout"}});
+                {{.id = "one", .error = "worn\x1b[2J\nout"}});
   served.endpoint->listen_anew(served.dir.path());
   const grpc::Status refused = served.call([&](auto& stub, auto& context) {
     v1beta1::AllocateResponse response;

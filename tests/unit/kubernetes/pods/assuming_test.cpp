@@ -9,7 +9,7 @@ namespace plughost {
 namespace {
 
 using Names = std::set<std::string>;
-using Told = std::function<void(const std::string& trouble)>;
+using Told = std::function<void(const std::string& error)>;
 
 // A pod that holds these ids.
 std::string checkpoint_of(const std::string& ids) {
@@ -35,7 +35,7 @@ struct Rig : test::PodsRig {
   std::vector<std::string> told;
 
   void specify(const std::string& name) {
-    assuming.specify(name, "text", [this](const std::string& trouble) { told.push_back(trouble); });
+    assuming.specify(name, "text", [this](const std::string& error) { told.push_back(error); });
   }
   Names tidied() {
     const std::size_t before = kept.size();

@@ -160,10 +160,10 @@ struct Rig : test::PodsRig {
   }
   // Why the container that holds these ids does not start; empty: it does.
   std::string start(const Ids& ids) {
-    std::optional<std::string> trouble;
-    process->cards->prepare_start(snapshot, set(ids), [&](std::string told) { trouble = std::move(told); });
-    REQUIRE(until([&] { return trouble.has_value(); }));
-    return *trouble;
+    std::optional<std::string> error;
+    process->cards->prepare_start(snapshot, set(ids), [&](std::string told) { error = std::move(told); });
+    REQUIRE(until([&] { return error.has_value(); }));
+    return *error;
   }
   // plughost has written nothing but marks.
   bool marks_alone() const {
@@ -506,10 +506,10 @@ TEST_CASE("no container starts on another card than its pod's first, and no pod 
           pod.ids = ids;
           CHECK((pod.given == "0" || pod.given == "1"));
         } else if (what < 8 && !pod.ids.empty()) {
-          const std::string trouble = rig.start(pod.ids);
-          CAPTURE(trouble);
-          CHECK(trouble.empty() == (pod.given == pod.card));
-          ++(trouble.empty() ? started : refused);
+          const std::string error = rig.start(pod.ids);
+          CAPTURE(error);
+          CHECK(error.empty() == (pod.given == pod.card));
+          ++(error.empty() ? started : refused);
         } else if (what == 8) {
           if (edits)
             rig.edit(pod.uid, std::to_string(any(2)));

@@ -34,7 +34,7 @@ struct Rig : test::PodsRig {
     return [this, &served, uid] { return served = find(uid) != nullptr; };
   }
   PodSearch::GiveUp note() {
-    return [this](const std::string& trouble) { given_up.push_back(trouble); };
+    return [this](const std::string& error) { given_up.push_back(error); };
   }
 };
 

@@ -152,7 +152,7 @@ TEST_CASE("an unknown id is refused with the number of devices there are") {
 
 TEST_CASE("an Unhealthy device is refused with its trouble") {
   Device sick = device("a");
-  sick.trouble = "it is gone";
+  sick.error = "it is gone";
   const Refusal refusal = refused({}, {sick}, {"a"});
   CHECK(refusal.reason == Reason::kUnhealthyDevice);
   CHECK(refusal.text == "device \"a\" of example.com/gpu is Unhealthy: it is gone");
@@ -360,7 +360,7 @@ TEST_CASE(
     "one device by whatever id is given with what a scheduler's dialect sets, which must not contradict") {
   AllocationSpec spec = with_env("WHO", "{id}");
   Device sick = device("a");
-  sick.trouble = "sick";
+  sick.error = "sick";
   const auto answer = allocate_device("example.com/gpu", spec, sick, {}, Allocation{.env = {{"CARD", "1"}}});
   CHECK(std::get<Allocation>(answer).env == std::map<std::string, std::string>{{"CARD", "1"}, {"WHO", "a"}});
   const Allocation other{.env = {{"WHO", "b"}}};

@@ -198,9 +198,9 @@ TEST_CASE("two devices in one place are refused, whatever a runtime would make o
 TEST_CASE("a device that is gone is not in the specification, and one that is Unhealthy is") {
   Device gone = camera("video0", "/dev/video0");
   gone.gone = true;
-  gone.trouble = "it is gone";
+  gone.error = "it is gone";
   Device sick = camera("video1", "/dev/video1");
-  sick.trouble = "no signal";
+  sick.error = "no signal";
   const Json json = specification(with_cdi(), {gone, sick});
   REQUIRE(json["devices"].size() == 1);
   CHECK(json["devices"][0]["name"] == "video1");
@@ -242,9 +242,9 @@ TEST_CASE("one name whose edits are known has a specification of its own") {
 }
 
 TEST_CASE("a name that CDI cannot take is said to be one") {
-  CHECK(cdi_kind_trouble("example.com/camera").empty());
-  CHECK(cdi_kind_trouble("example.com/3d").find("begin with a letter") != std::string::npos);
-  CHECK(cdi_kind_trouble("0.example.com/camera").find("begin with a letter") != std::string::npos);
+  CHECK(cdi_kind_error("example.com/camera").empty());
+  CHECK(cdi_kind_error("example.com/3d").find("begin with a letter") != std::string::npos);
+  CHECK(cdi_kind_error("0.example.com/camera").find("begin with a letter") != std::string::npos);
   const auto answer = allocate("example.com/3d", with_cdi(), Inventory({camera("a", "/dev/a")}), Texts{"a"});
   CHECK(std::holds_alternative<Refusal>(answer));
 }

@@ -63,10 +63,10 @@ inline std::string marked_annotations(const std::string& time, const std::string
 }
 
 inline Device card_device(const std::string& index, unsigned units, const std::string& memory,
-                          const std::string& trouble = "") {
+                          const std::string& error = "") {
   Device device;
   device.id = "fakeID---" + index;
-  device.trouble = trouble;
+  device.error = error;
   device.replicas = units;
   device.attributes = {{"uuid", "GPU-" + index}, {"index", index}, {"memory", memory}};
   return device;

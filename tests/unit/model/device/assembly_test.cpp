@@ -54,12 +54,12 @@ TEST_CASE("a value is refused in a path unless it is one name, or a path by defi
                                              {"last", "licence"},
                                              {"other", "ub/licence"}});
   for (const char* const name : {"path", "name", "id", "link", "pciPath", "dots", "last", "none"})
-    CHECK_MESSAGE(made.path_trouble(name) == "", name);
+    CHECK_MESSAGE(made.path_error(name) == "", name);
   for (const char* const name : {"target", "vendor", "model", "side", "up", "here", "other"})
-    CHECK_MESSAGE(made.path_trouble(name).starts_with("its {" + std::string(name) + "} is "), name);
-  CHECK(made.path_trouble("model").find("\"a\\x1B\", which has a control character in it and") !=
+    CHECK_MESSAGE(made.path_error(name).starts_with("its {" + std::string(name) + "} is "), name);
+  CHECK(made.path_error("model").find("\"a\\x1B\", which has a control character in it and") !=
         std::string::npos);
-  CHECK(made.path_trouble("vendor").find("has a '/' in it") != std::string::npos);
+  CHECK(made.path_error("vendor").find("has a '/' in it") != std::string::npos);
 }
 
 TEST_CASE("a resource without devices is there") {
@@ -195,13 +195,13 @@ TEST_CASE("paths that are not UTF-8 go, and their device turns Unhealthy") {
   bad.mounts = {{"/x", "/\xFF", true}, {"/y", "/{{y}}{n}", true}};
   Device sick = bad;
   sick.id = "sick";
-  sick.trouble = "its own";
+  sick.error = "its own";
   const Assembly assembly = assemble(named("example.com/x"), {bad, sick});
   const std::vector<Device>& listed = assembly.resources.at("example.com/x");
-  CHECK(listed[0].trouble.find("UTF-8") != std::string::npos);
+  CHECK(listed[0].error.find("UTF-8") != std::string::npos);
   CHECK(listed[0].nodes == std::vector<DeviceNode>{{"/dev/ok", "/dev/ok", "rw"}});
   CHECK(listed[0].mounts == std::vector<Mount>{{"/y", "/{{y}}{n}", true}});
-  CHECK(listed[1].trouble == "its own");
+  CHECK(listed[1].error == "its own");
 }
 
 TEST_CASE("a container path that is no template is dropped like a bad path") {
@@ -238,11 +238,11 @@ TEST_CASE("what does not fit into a message is what is new and what is sick, not
   std::vector<Device> listed;
   for (int i = 0; i < 100; ++i) listed.push_back({.id = "z-real-" + std::to_string(100 + i)});
   std::vector<Device> scanned = listed;
-  scanned[0].trouble = "too hot";
+  scanned[0].error = "too hot";
   const std::vector<int> many_nodes(80, 3);  // so that fewer devices fill the message
   for (int i = 0; i < 20'000; ++i) {
     scanned.push_back({.id = "a-junk-" + std::to_string(1'000'000 + i), .numa_nodes = many_nodes});
-    if (i % 2 == 0) scanned.back().trouble = "broken";
+    if (i % 2 == 0) scanned.back().error = "broken";
   }
   const auto kept_of = [&](const std::map<std::string, Inventory>& before) {
     return assemble(spec, scanned, before).resources.at(resource);

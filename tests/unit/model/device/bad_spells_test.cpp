@@ -16,8 +16,8 @@ BadSpells::Patience after(BadSpells::Clock::duration so_long) {
 }
 
 // One device, which is as well as that.
-std::vector<Device> device(const std::string& trouble, bool drained = false) {
-  std::vector<Device> made{{.id = "a", .trouble = trouble}};
+std::vector<Device> device(const std::string& error, bool drained = false) {
+  std::vector<Device> made{{.id = "a", .error = error}};
   if (drained) made[0].reasons = {Reason::drain("drained")};
   return made;
 }
@@ -39,7 +39,7 @@ TEST_CASE("a device is due once, when its bad spell has lasted so long and no mo
 TEST_CASE("another reason, or that the device has vanished, is the same spell") {
   BadSpells spells;
   spells.record(device("sick"), kStart);
-  spells.record(Devices{{.id = "a", .trouble = "it is gone", .gone = true}}, kStart + 10s);
+  spells.record(Devices{{.id = "a", .error = "it is gone", .gone = true}}, kStart + 10s);
   CHECK(spells.since("a") == kStart);
   CHECK(spells.take_due(kStart + 30s, after(30s)) == Ids{"a"});
   spells.record(device("sicker"), kStart + 40s);
@@ -75,9 +75,9 @@ TEST_CASE("a drained device is out of service on purpose: it has no bad spell") 
 
 TEST_CASE("each device has a spell of its own, and the first to be due is waited for") {
   BadSpells spells;
-  spells.record(Devices{{.id = "a"}, {.id = "b", .trouble = "sick"}}, kStart);
+  spells.record(Devices{{.id = "a"}, {.id = "b", .error = "sick"}}, kStart);
   spells.record(
-      Devices{{.id = "a", .trouble = "sick"}, {.id = "b", .trouble = "sick"}, {.id = "c", .trouble = "sick"}},
+      Devices{{.id = "a", .error = "sick"}, {.id = "b", .error = "sick"}, {.id = "c", .error = "sick"}},
       kStart + 5s);
   CHECK(spells.next_due(after(30s)) == kStart + 30s);
   CHECK(spells.take_due(kStart + 30s, after(30s)) == Ids{"b"});
@@ -91,7 +91,7 @@ TEST_CASE("a device that somebody holds has no bad spell, unless it is sick") {
   Device held{.id = "a", .reasons = {Reason::holder("held", {0})}};
   spells.record(std::vector<Device>{held}, kStart);
   CHECK_FALSE(spells.since("a"));
-  held.trouble = "sick";
+  held.error = "sick";
   spells.record(std::vector<Device>{held}, kStart + 1s);
   CHECK(spells.since("a") == kStart + 1s);
 }

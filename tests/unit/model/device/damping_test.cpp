@@ -19,17 +19,17 @@ using enum State;
 struct Listing {
   Listing() { see(kWell, kStart); }
 
-  // What is listed of the device: "well", its trouble, or "absent".
+  // What is listed of the device: "well", its error, or "absent".
   std::string see(State state, Clock::time_point now) {
     std::vector<Device> devices;
     if (state != kAbsent)
-      devices.push_back({.id = "a", .trouble = state == kSick ? std::string("too hot") : std::string()});
+      devices.push_back({.id = "a", .error = state == kSick ? std::string("too hot") : std::string()});
     devices.push_back({.id = "b"});
     damping.apply(last, devices, now, [this](const std::string& id) { return held && id == "a"; });
     last = devices;
     CHECK(last.back().healthy());
     if (state == kAbsent) return "absent";
-    return last.front().healthy() ? "well" : last.front().trouble;
+    return last.front().healthy() ? "well" : last.front().error;
   }
   // So many changes, a second apart, that begin after kStart.
   Clock::time_point change(int times, State other = kSick) {
@@ -75,7 +75,7 @@ TEST_CASE("a device may change five times in a minute") {
 TEST_CASE("one that changes more often is held until it has been calm for 30 s") {
   Listing listing;
   const auto now = listing.change(6);
-  CHECK(listing.last.front().trouble == kReason);
+  CHECK(listing.last.front().error == kReason);
   CHECK(listing.damping.next_release() == now + 30s);
   CHECK(listing.see(kWell, now + 29s) == kReason);
   CHECK(listing.see(kWell, now + 30s) == "well");
@@ -88,7 +88,7 @@ TEST_CASE("six changes within a minute are too many, and six that take a minute 
   Listing listing;
   const auto change_each = [&](Clock::duration pause) {
     for (int i = 1; i <= 6; ++i) listing.see(i % 2 == 1 ? kSick : kWell, kStart + i * pause);
-    return listing.last.front().trouble;
+    return listing.last.front().error;
   };
   SUBCASE("11 s apart") { CHECK(change_each(11s) == kReason); }
   SUBCASE("a little less than 12 s apart") { CHECK(change_each(12s - 1ms) == kReason); }
@@ -109,7 +109,7 @@ TEST_CASE("each change makes a device that flaps wait again") {
 TEST_CASE("a device that was calm while it was sick is Healthy as soon as it is well") {
   Listing listing;
   const auto now = listing.change(7);
-  CHECK(listing.last.front().trouble == "too hot");
+  CHECK(listing.last.front().error == "too hot");
   CHECK(listing.see(kSick, now + 30s) == "too hot");
   CHECK(listing.see(kWell, now + 31s) == "well");
 }
@@ -117,7 +117,7 @@ TEST_CASE("a device that was calm while it was sick is Healthy as soon as it is 
 TEST_CASE("a device that leaves the list and comes back has changed as well") {
   Listing listing;
   listing.change(6, kAbsent);
-  CHECK(listing.last.front().trouble == kReason);
+  CHECK(listing.last.front().error == kReason);
 }
 
 TEST_CASE("looks without a change count for nothing") {
@@ -129,7 +129,7 @@ TEST_CASE("looks without a change count for nothing") {
 
 TEST_CASE("devices that are new are Healthy at once") {
   Damping damping;
-  std::vector<Device> devices{{.id = "a"}, {.id = "b", .trouble = "too hot"}};
+  std::vector<Device> devices{{.id = "a"}, {.id = "b", .error = "too hot"}};
   const auto before = devices;
   damping.apply({}, devices, kStart);
   CHECK(devices == before);

@@ -12,8 +12,8 @@ using Changes = std::vector<DeviceChange>;
 using Devices = std::vector<Device>;
 
 Device well(const std::string& id) { return {.id = id}; }
-Device sick(const std::string& id, const std::string& trouble) { return {.id = id, .trouble = trouble}; }
-Device gone(const std::string& id) { return {.id = id, .trouble = "it is gone", .gone = true}; }
+Device sick(const std::string& id, const std::string& error) { return {.id = id, .error = error}; }
+Device gone(const std::string& id) { return {.id = id, .error = "it is gone", .gone = true}; }
 
 TEST_CASE("a device that turns Unhealthy is told with its reason, and one that is Healthy again without") {
   CHECK(device_changes(Devices{well("a"), sick("b", "x"), sick("c", "y"), well("d")},

@@ -71,7 +71,7 @@ TEST_CASE("drained devices of the resource are Unhealthy, and a trouble of their
   drains.set({kA, "0"}, fan());
   drains.set({kA, "1"}, fan());
   drains.set({kB, "2"}, fan());
-  std::vector<Device> devices{{.id = "0"}, {.id = "1", .trouble = "it is gone"}, {.id = "2"}};
+  std::vector<Device> devices{{.id = "0"}, {.id = "1", .error = "it is gone"}, {.id = "2"}};
   drains.apply(kA, devices);
   CHECK(devices[0].reason() == "drained: the fan");
   CHECK(devices[0].drained());
@@ -83,23 +83,23 @@ TEST_CASE("drained devices of the resource are Unhealthy, and a trouble of their
 }
 
 TEST_CASE("a reason is a line of UTF-8 of 200 bytes or less") {
-  CHECK(reason_trouble("") == "");
-  CHECK(reason_trouble("der Lüfter") == "");
-  CHECK(reason_trouble(std::string(200, 'x')) == "");
-  CHECK(reason_trouble(std::string(201, 'x')) == "the reason has 201 bytes; 200 are the most");
-  CHECK(reason_trouble("\xff") == "the reason is not UTF-8");
-  CHECK(reason_trouble("a\nb") == "the reason is one line, without control characters");
+  CHECK(reason_error("") == "");
+  CHECK(reason_error("der Lüfter") == "");
+  CHECK(reason_error(std::string(200, 'x')) == "");
+  CHECK(reason_error(std::string(201, 'x')) == "the reason has 201 bytes; 200 are the most");
+  CHECK(reason_error("\xff") == "the reason is not UTF-8");
+  CHECK(reason_error("a\nb") == "the reason is one line, without control characters");
 }
 
 TEST_CASE("what is written down is read again, every word of it") {
   DrainSet drains;
   CHECK(DrainSet::parse(drains.text()).drains == drains);
-  CHECK(DrainSet::parse(drains.text()).troubles.empty());
+  CHECK(DrainSet::parse(drains.text()).errors.empty());
   drains.set({kA, "0"}, fan(kThen + 90min));
   drains.set({kA, "odd \"id\"::1"}, {.reason = "", .since = kThen});
   drains.set({kB, "0"}, fan());
   const DrainSet::Parsed again = DrainSet::parse(drains.text());
-  CHECK(again.troubles.empty());
+  CHECK(again.errors.empty());
   CHECK(again.drains == drains);
 }
 
@@ -110,10 +110,10 @@ TEST_CASE("a document that was cut off anywhere is a trouble, and never read as 
   const std::string text = drains.text();
   for (std::size_t size = 0; size + 2 < text.size(); ++size) {  // the last two are "}\n"
     CAPTURE(size);
-    CHECK(DrainSet::parse(text.substr(0, size)).troubles.size() == 1);
+    CHECK(DrainSet::parse(text.substr(0, size)).errors.size() == 1);
     CHECK(DrainSet::parse(text.substr(0, size)).drains == DrainSet());
   }
-  CHECK(DrainSet::parse(text.substr(0, text.size() - 1)).troubles.empty());
+  CHECK(DrainSet::parse(text.substr(0, text.size() - 1)).errors.empty());
 }
 
 TEST_CASE("what can be understood of a document is, and the rest is told with its place") {
@@ -126,22 +126,21 @@ TEST_CASE("what can be understood of a document is, and the rest is told with it
   const DrainSet::Parsed some =
       parsed(item(R"("device":"")") + ',' + item(R"("device":"0","reason":"the fan")") + ',' +
              item(R"("device":"1","until":"soon")") + ",7," + item(R"("device":"2","reason":"a\nb")"));
-  CHECK(some.troubles ==
-        std::vector<std::string>{"drains[0]: it names no resource and device",
-                                 "drains[2]: its 'until' is no time",
-                                 "drains[3]: it names no resource and device",
-                                 "drains[4]: the reason is one line, without control characters"});
+  CHECK(some.errors == std::vector<std::string>{
+                           "drains[0]: it names no resource and device", "drains[2]: its 'until' is no time",
+                           "drains[3]: it names no resource and device",
+                           "drains[4]: the reason is one line, without control characters"});
   CHECK(some.drains.count() == 1);
   REQUIRE(some.drains.find({kA, "0"}));
   CHECK(*some.drains.find({kA, "0"}) == fan());
 
-  CHECK(DrainSet::parse(R"({"version":2,"drains":[]})").troubles ==
+  CHECK(DrainSet::parse(R"({"version":2,"drains":[]})").errors ==
         std::vector<std::string>{"its 'version' is not 1"});
-  CHECK(DrainSet::parse("[]").troubles == std::vector<std::string>{"its 'version' is not 1"});
-  CHECK(DrainSet::parse(R"({"version":1,"drains":{}})").troubles ==
+  CHECK(DrainSet::parse("[]").errors == std::vector<std::string>{"its 'version' is not 1"});
+  CHECK(DrainSet::parse(R"({"version":1,"drains":{}})").errors ==
         std::vector<std::string>{"its 'drains' is no list"});
-  CHECK(DrainSet::parse(R"({"version":1})").troubles == std::vector<std::string>{"its 'drains' is no list"});
+  CHECK(DrainSet::parse(R"({"version":1})").errors == std::vector<std::string>{"its 'drains' is no list"});
   // No clock of ours goes so far.
-  CHECK(parsed(R"({"resource":"x","device":"0","since":"9999-01-01T00:00:00.000000Z"})").troubles ==
+  CHECK(parsed(R"({"resource":"x","device":"0","since":"9999-01-01T00:00:00.000000Z"})").errors ==
         std::vector<std::string>{"drains[0]: its 'since' is no time"});
 }

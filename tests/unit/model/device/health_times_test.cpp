@@ -7,9 +7,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::vector<Device> devices(std::initializer_list<std::pair<const char*, const char*>> ids_and_troubles) {
+std::vector<Device> devices(std::initializer_list<std::pair<const char*, const char*>> ids_and_errors) {
   std::vector<Device> made;
-  for (const auto& [id, trouble] : ids_and_troubles) made.push_back({.id = id, .trouble = trouble});
+  for (const auto& [id, error] : ids_and_errors) made.push_back({.id = id, .error = error});
   return made;
 }
 

@@ -24,7 +24,7 @@ TEST_CASE("an inventory is sorted and the first of two equal ids stays") {
   std::vector<Device> devices;
   for (int i = 0; i < 100; ++i) {
     devices.push_back(device(i % 2 == 0 ? "b" : "a"));
-    devices.back().trouble = i < 2 ? "" : "not the first";
+    devices.back().error = i < 2 ? "" : "not the first";
   }
   const Inventory inventory(std::move(devices));
   CHECK(listed(inventory) == std::vector<std::string>{"a", "b"});
@@ -74,7 +74,7 @@ TEST_CASE("what the kubelet is told is ids, health and NUMA nodes") {
     return before.lists_same_as(Inventory(devices));
   };
   CHECK(lists_same_if([](Device& d) { d.attributes = {{"serial", "1"}}; }));
-  CHECK_FALSE(lists_same_if([](Device& d) { d.trouble = "lost"; }));
+  CHECK_FALSE(lists_same_if([](Device& d) { d.error = "lost"; }));
   CHECK_FALSE(lists_same_if([](Device& d) { d.numa_nodes = {0}; }));
   CHECK_FALSE(lists_same_if([](Device& d) { d.replicas = 2; }));
   CHECK_FALSE(lists_same_if([](Device& d) { d.id = "c"; }));
@@ -113,7 +113,7 @@ TEST_CASE("of a device some shares may be taken, and if all are it is Unhealthy"
   gpu.reasons = {Reason::holder("held", {0, 1, 2})};
   CHECK_FALSE(gpu.healthy());
   CHECK(gpu.in_service());
-  gpu.trouble = "sick";
+  gpu.error = "sick";
   CHECK(gpu.reason() == "held; and by itself: sick");
   CHECK_FALSE(gpu.in_service());
   gpu.reasons.clear();
@@ -132,7 +132,7 @@ TEST_CASE("a device is as well as all that is laid over it, and tells it in that
   CHECK(gpu.reason() == "held; and kept");
   const Inventory held({gpu});
   gpu.reasons.push_back(Reason::drain("drained"));
-  gpu.trouble = "sick";
+  gpu.error = "sick";
   CHECK(gpu.healthy_shares() == 0);
   CHECK_FALSE(gpu.in_service());
   CHECK(gpu.drained());
@@ -144,7 +144,7 @@ TEST_CASE("a device is as well as all that is laid over it, and tells it in that
   CHECK(Inventory({whole}).lists_same_as(Inventory({gpu})));
   // The kubelet is told of shares, and not why.
   CHECK_FALSE(held.lists_same_as(Inventory({gpu})));
-  gpu.trouble.clear();
+  gpu.error.clear();
   gpu.reasons = {Reason::holder("another", {0, 2})};
   CHECK(held.lists_same_as(Inventory({gpu})));
   CHECK_FALSE(held == Inventory({gpu}));

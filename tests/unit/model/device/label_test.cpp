@@ -23,7 +23,7 @@ Device card(const std::string& id, const std::string& name, const std::string& m
 
 Device gone(Device device) {
   device.gone = true;
-  device.trouble = "it is gone";
+  device.error = "it is gone";
   return device;
 }
 
@@ -43,9 +43,9 @@ std::string of(std::size_t count, char c = 'a') {
   return text;
 }
 
-bool takes_key(const std::string& key) { return label_key_trouble(key).empty(); }
+bool takes_key(const std::string& key) { return label_key_error(key).empty(); }
 
-bool takes_value(const std::string& value) { return label_value_trouble(value).empty(); }
+bool takes_value(const std::string& value) { return label_value_error(value).empty(); }
 
 TEST_CASE("a label's key is one that Kubernetes takes") {
   for (const char* key : {"a", "A", "7", "model", "gpu.model", "gpu-model_2", "example.com/model", "a/b"}) {
@@ -144,7 +144,7 @@ TEST_CASE("the devices of all resources of an entry count, each of them once") {
 TEST_CASE("a sick device is there, and one that is gone is not") {
   const std::vector<LabelSpec> specs = {label("model", "{name}"), label("count", "{count}")};
   Device sick = card("a", "T4");
-  sick.trouble = "XID 79";
+  sick.error = "XID 79";
   CHECK(labels(specs, {{sick, gone(card("b", "L4"))}}).pairs == Pairs{{"model", "T4"}, {"count", "1"}});
 }
 

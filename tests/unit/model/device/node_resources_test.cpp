@@ -5,10 +5,10 @@
 namespace plughost {
 namespace {
 
-Device card(const std::string& id, const std::string& trouble = "") {
+Device card(const std::string& id, const std::string& error = "") {
   Device device;
   device.id = id;
-  device.trouble = trouble;
+  device.error = error;
   device.replicas = 4;
   return device;
 }
@@ -53,12 +53,12 @@ TEST_CASE("the patch has our keys in the capacity, and nothing else") {
 }
 
 TEST_CASE("a key of Kubernetes' own is none of ours") {
-  CHECK(node_resource_trouble("doslab.io/gpu-count").empty());
+  CHECK(node_resource_error("doslab.io/gpu-count").empty());
   for (const char* key :
        {"cpu", "memory", "pods", "ephemeral-storage", "hugepages-2Mi", "attachable-volumes-x",
         "node.kubernetes.io/gpu-count", "requests.example/a", "a.example/b/c", "/a", ""}) {
     CAPTURE(key);
-    CHECK_FALSE(node_resource_trouble(key).empty());
+    CHECK_FALSE(node_resource_error(key).empty());
   }
 }
 

@@ -45,7 +45,7 @@ TEST_CASE("a device that vanished stays Unhealthy until it is forgotten") {
   CHECK(remembered.next_forgetting() == Clock::time_point::max());
   const auto merged = remembered.merge(devices({"a", "c"}), kStart + 10s, 60s);
   CHECK(summary(merged) == "a b! c");
-  CHECK(merged[1].trouble == "it is gone: unplugged, removed, or left out by its entry");
+  CHECK(merged[1].error == "it is gone: unplugged, removed, or left out by its entry");
   CHECK(remembered.next_forgetting() == kStart + 70s);
   CHECK(summary(remembered.merge(devices({"a", "c"}), kStart + 69s, 60s)) == "a b! c");
   CHECK(summary(remembered.merge(devices({"a", "c"}), kStart + 70s, 60s)) == "a c");
@@ -89,7 +89,7 @@ TEST_CASE("the longest time to remember is for ever") {
 TEST_CASE("a device that is there keeps its own trouble") {
   Listing remembered;
   auto sick = devices({"a", "b"});
-  sick[0].trouble = "too hot";
+  sick[0].error = "too hot";
   CHECK(remembered.merge(sick, kStart, 60s) == sick);
   CHECK(summary(remembered.merge(devices({"a", "b"}), kStart, 60s)) == "a b");
 }

@@ -11,13 +11,13 @@ TEST_CASE("names that the kubelet takes have no trouble") {
         std::string("nvidia.com/mig-1g.5gb.Shared_x"), std::string(244, 'a') + "/x",
         "x/" + std::string(63, 'A'), std::string("request.example/x"),
         std::string("my-kubernetes.io.example/x")}) {
-    CHECK_MESSAGE(resource_name_trouble(name).empty(), name);
+    CHECK_MESSAGE(resource_name_error(name).empty(), name);
   }
 }
 
 TEST_CASE("names that the kubelet refuses have a trouble of their own") {
   const auto refused = [](const std::string& name, const char* word) {
-    return resource_name_trouble(name).find(word) != std::string::npos;
+    return resource_name_error(name).find(word) != std::string::npos;
   };
   CHECK(refused("", "has a domain"));
   CHECK(refused("gopher", "has a domain"));
@@ -42,9 +42,9 @@ TEST_CASE("a machine's value becomes the nearest valid part of a name") {
   CHECK(resource_name_part("--") == "");
   CHECK(resource_name_part("") == "");
   CHECK(resource_name_part(std::string(62, 'x') + "-y") == std::string(62, 'x'));
-  CHECK(resource_name_trouble("a/" + resource_name_part("\xFF"
-                                                        "a\xFF"
-                                                        "b\xFF"))
+  CHECK(resource_name_error("a/" + resource_name_part("\xFF"
+                                                      "a\xFF"
+                                                      "b\xFF"))
             .empty());
 }
 

@@ -20,11 +20,11 @@ Right capacity() {
 }
 
 struct Asked : MadeNode {
-  explicit Asked(std::vector<ApiPermissions::Answer> answers, const std::string& trouble = {}) {
+  explicit Asked(std::vector<ApiPermissions::Answer> answers, const std::string& error = {}) {
     observed.api_permissions = ApiPermissions{.server = "https://10.0.0.1:6443",
                                               .identity = "/etc/kubernetes/kubelet.conf",
                                               .node = "n",
-                                              .trouble = trouble,
+                                              .error = error,
                                               .warnings = {},
                                               .answers = std::move(answers)};
   }
@@ -68,7 +68,7 @@ TEST_CASE("an API server that cannot be asked is a problem, in its words") {
 }
 
 TEST_CASE("a right of which it could not decide is a warning, and so is a credential that trusts anybody") {
-  const Asked node({{.right = capacity(), .allowed = false, .trouble = "webhook down"}});
+  const Asked node({{.right = capacity(), .allowed = false, .error = "webhook down"}});
   CHECK(node.one("api-server").level == Level::kWarning);
   CHECK(contains(node.one("api-server").what, "patch nodes/status n is not known: webhook down"));
   Asked insecure({{.right = capacity(), .allowed = true}});
@@ -91,11 +91,11 @@ TEST_CASE("a review's answer is yes, no, or that nobody knows") {
   const ApiPermissions::Answer no =
       access_answer(capacity(), R"({"status":{"allowed":false,"reason":"no"}})");
   CHECK_FALSE(no.allowed);
-  CHECK(no.trouble.empty());
-  CHECK(access_answer(capacity(), R"({"status":{"allowed":false,"evaluationError":"down"}})").trouble ==
+  CHECK(no.error.empty());
+  CHECK(access_answer(capacity(), R"({"status":{"allowed":false,"evaluationError":"down"}})").error ==
         "down");
-  CHECK(access_answer(capacity(), R"({"status":{"allowed":true,"evaluationError":"down"}})").trouble.empty());
-  CHECK(contains(access_answer(capacity(), "<html>").trouble, "cannot be read"));
+  CHECK(access_answer(capacity(), R"({"status":{"allowed":true,"evaluationError":"down"}})").error.empty());
+  CHECK(contains(access_answer(capacity(), "<html>").error, "cannot be read"));
 }
 
 TEST_CASE("doctor asks for each right that the configuration needs, and says who is asked as whom") {
@@ -110,7 +110,7 @@ TEST_CASE("doctor asks for each right that the configuration needs, and says who
   };
   objects.deny("watch nodes");
   const ApiPermissions access = ask();
-  CHECK(access.trouble.empty());
+  CHECK(access.error.empty());
   CHECK(access.server == objects.url());
   CHECK(access.identity == files.at("kubeconfig"));
   CHECK(access.node == "worker-1");
@@ -122,11 +122,11 @@ TEST_CASE("doctor asks for each right that the configuration needs, and says who
   CHECK(objects.written().empty());
 
   objects.refuse("POST ", 500);
-  CHECK(contains(ask().trouble, "500"));
+  CHECK(contains(ask().error, "500"));
   objects.refuse("POST ", 0);
   objects.hold("POST ");
   const ApiPermissions late = ask(200ms);
-  CHECK_FALSE(late.trouble.empty());
+  CHECK_FALSE(late.error.empty());
   CHECK_FALSE(late.answers[0].allowed);
   objects.release();
 }

@@ -61,7 +61,7 @@ TEST_CASE("devices are told by resource: none is a note, sick ones are a warning
   CHECK(contains(found[1].what, "no device now for example.com/absent"));
 
   node.observed.devices.snapshots = {{"example.com/gopher",
-                                      Inventory({{.id = "a", .trouble = "it burns"}, {.id = "b"}}),
+                                      Inventory({{.id = "a", .error = "it burns"}, {.id = "b"}}),
                                       node.observed.devices.snapshots[0].spec}};
   const Finding sick = node.one("devices");
   CHECK(sick.level == Level::kWarning);
@@ -71,7 +71,7 @@ TEST_CASE("devices are told by resource: none is a note, sick ones are a warning
 TEST_CASE("an entry whose devices cannot be looked for is a problem") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n");
-  node.observed.devices = {.troubles = {"config.yaml:2:3: example.com/x: the driver is gone"}};
+  node.observed.devices = {.errors = {"config.yaml:2:3: example.com/x: the driver is gone"}};
   const Finding finding = node.one("devices");
   CHECK(finding.level == Level::kProblem);
   CHECK(finding.where == "config.yaml:2:3");

@@ -8,12 +8,12 @@ namespace plughost {
 namespace {
 
 // What is wrong with the text; empty: nothing.
-std::string trouble_in(const std::string& text) {
+std::string error_in(const std::string& text) {
   try {
     read_facts(text);
     return "";
-  } catch (const FactsError& error) {
-    return error.what();
+  } catch (const FactsError& exception) {
+    return exception.what();
   }
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("a file of each type is read as it was recorded") {
 
 TEST_CASE("NVML's view is read, and what a card leaves out is what its place says") {
   const NvmlView nvml = read_facts(kWhole).machine->nvml;
-  CHECK(nvml.trouble.empty());
+  CHECK(nvml.error.empty());
   REQUIRE(nvml.cards.size() == 2);
   const NvmlView::Card& card = nvml.cards[0];
   CHECK(card.uuid == "GPU-1");
@@ -85,8 +85,8 @@ TEST_CASE("NVML's view is read, and what a card leaves out is what its place say
   CHECK(nvml.cards[1].index == "1");
   CHECK(nvml.cards[1].minor == std::nullopt);
   CHECK_FALSE(nvml.cards[1].mig_enabled);
-  CHECK(card.fabric_trouble.empty());
-  CHECK(nvml.cards[1].fabric_trouble == "has not finished: In Progress");
+  CHECK(card.fabric_error.empty());
+  CHECK(nvml.cards[1].fabric_error == "has not finished: In Progress");
 }
 
 TEST_CASE("facts are written as they are read") {
@@ -107,10 +107,10 @@ TEST_CASE("facts are written as they are read") {
 
 TEST_CASE("where NVML could not be used, why not is told") {
   const std::string tree = R"("tree": {"dev": {}})";
-  CHECK(read_facts(R"({"plughostFacts": 1, )" + tree + "}").machine->nvml.trouble ==
+  CHECK(read_facts(R"({"plughostFacts": 1, )" + tree + "}").machine->nvml.error ==
         "it was not there when the facts were recorded");
   const Facts facts = read_facts(R"({"plughostFacts": 1, "nvmlTrouble": "no library", )" + tree + "}");
-  CHECK(facts.machine->nvml.trouble == "no library");
+  CHECK(facts.machine->nvml.error == "no library");
   CHECK(read_facts(text_of(facts)).machine->nvml == facts.machine->nvml);
   CHECK_FALSE(facts.machine->nvml.refuses);
   const Facts refused =
@@ -120,25 +120,25 @@ TEST_CASE("where NVML could not be used, why not is told") {
 }
 
 TEST_CASE("facts of another version are refused by its number") {
-  CHECK(trouble_in(R"({"plughostFacts": 2, "tree": {"dev": {}}})") ==
+  CHECK(error_in(R"({"plughostFacts": 2, "tree": {"dev": {}}})") ==
         "these are facts of version 2, and this plughost reads version 1; record them anew, or use the "
         "plughost "
         "that did");
-  CHECK(trouble_in(R"({"plughostFacts": "1", "tree": {"dev": {}}})")
+  CHECK(error_in(R"({"plughostFacts": "1", "tree": {"dev": {}}})")
             .starts_with("these are facts of version \"1\""));
-  CHECK(trouble_in(R"({"plughostFacts": 1, "a": {"plughostFacts": 2}, "tree": {"dev": {}}})").empty());
+  CHECK(error_in(R"({"plughostFacts": 1, "a": {"plughostFacts": 2}, "tree": {"dev": {}}})").empty());
 }
 
 TEST_CASE("what is no facts is refused with a sentence") {
-  CHECK(trouble_in("{}").starts_with("these are no facts of a node: `plughostFacts` is missing"));
-  CHECK(trouble_in("[]") == "this is a list, not an object");
-  CHECK(trouble_in("7") == "this is no object");
-  CHECK(trouble_in("") == "the file ends too early, at line 1, column 1");
-  CHECK(trouble_in(R"({"plughostFacts": 1})") == "`tree` is missing, or empty");
-  CHECK(trouble_in(with_tree("{}")) == "`tree` is missing, or empty");
-  CHECK(trouble_in(with_tree("7")) == "`tree` is missing, or empty");
-  CHECK(trouble_in("{\n  \"plughostFacts\": 1,\n  tree") == "this is no JSON at line 3, column 5");
-  CHECK(trouble_in("{\"plughostFacts\": 1,\n\"tree\": {\"dev\": {") ==
+  CHECK(error_in("{}").starts_with("these are no facts of a node: `plughostFacts` is missing"));
+  CHECK(error_in("[]") == "this is a list, not an object");
+  CHECK(error_in("7") == "this is no object");
+  CHECK(error_in("") == "the file ends too early, at line 1, column 1");
+  CHECK(error_in(R"({"plughostFacts": 1})") == "`tree` is missing, or empty");
+  CHECK(error_in(with_tree("{}")) == "`tree` is missing, or empty");
+  CHECK(error_in(with_tree("7")) == "`tree` is missing, or empty");
+  CHECK(error_in("{\n  \"plughostFacts\": 1,\n  tree") == "this is no JSON at line 3, column 5");
+  CHECK(error_in("{\"plughostFacts\": 1,\n\"tree\": {\"dev\": {") ==
         "the file ends too early, at line 2, column 17");
 }
 
@@ -149,8 +149,8 @@ TEST_CASE("what the tree cannot have is refused by its name") {
                             R"(["directory"])", R"(["char"])", R"(["char", "1:3", "x"])",
                             R"(["socket", "x"])", R"([["link"]])", R"([{"a": "b"}])", R"([""])"}) {
     CAPTURE(value);
-    const std::string trouble = trouble_in(with_tree(R"({"dev": {"x": )" + std::string(value) + "}}"));
-    CHECK(trouble == "`tree`: \"x\"" + words);
+    const std::string error = error_in(with_tree(R"({"dev": {"x": )" + std::string(value) + "}}"));
+    CHECK(error == "`tree`: \"x\"" + words);
   }
 }
 
@@ -160,9 +160,9 @@ TEST_CASE("a document that is nested without end is refused") {
     for (std::size_t i = 0; i < depth; ++i) text += R"({"a":)";
     return text + "\"\"" + std::string(depth, '}');
   };
-  CHECK(trouble_in(with_tree(nested(63))).empty());
-  CHECK(trouble_in(with_tree(nested(64))) == "it has more than 64 objects in each other");
-  CHECK(trouble_in(R"({"a":)" + std::string(64, '[')) == "it has more than 64 lists in each other");
+  CHECK(error_in(with_tree(nested(63))).empty());
+  CHECK(error_in(with_tree(nested(64))) == "it has more than 64 objects in each other");
+  CHECK(error_in(R"({"a":)" + std::string(64, '[')) == "it has more than 64 lists in each other");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ TEST_CASE("a node has what the configuration finds in its facts, not what this m
       "{name: none, groups: [{paths: [{path: /dev/null}]}]}, "
       "{name: card, gpu: {}}, {name: token, count: 2, replicas: 3}]",
       facts);
-  CHECK(node.troubles.empty());
+  CHECK(node.errors.empty());
   CHECK(node.resources.at("x.com/serial").count() == 2);
   CHECK(node.resources.at("x.com/serial").devices.contains("ttyUSB1"));
   CHECK(node.resources.at("x.com/none").count() == 0);
@@ -41,7 +41,7 @@ TEST_CASE("an Unhealthy device counts, but not as a healthy one") {
   const PlannedResource& resource = node.resources.at("x.com/fb");
   CHECK(resource.count() == 1);
   CHECK(resource.healthy() == 0);
-  CHECK(resource.devices.at("fb0").trouble.find("regular file") != std::string::npos);
+  CHECK(resource.devices.at("fb0").error.find("regular file") != std::string::npos);
 }
 
 TEST_CASE("an entry that does not apply says why, and what a program would list is unknown") {
@@ -55,7 +55,7 @@ TEST_CASE("an entry that does not apply says why, and what a program would list 
   CHECK(node.others[0].why == "hostname is 'vm-1', not gpu-*");
   CHECK_FALSE(node.resources.contains("x.com/card"));
   CHECK(node.resources.at("x.com/program").unknown);
-  CHECK(node.troubles.empty());
+  CHECK(node.errors.empty());
 }
 
 TEST_CASE("this machine's architecture and node name are not those of a node that does not tell its own") {
@@ -69,13 +69,13 @@ TEST_CASE("this machine's architecture and node name are not those of a node tha
 TEST_CASE("what would fail on a node is told") {
   const Facts facts = node_with(R"({"dev": {"file": "", "a": ["char", "1:1"], "b": ["char", "1:2"]}})");
   const PlannedNode unreadable = plan_of("[{name: file, directory: {path: /dev/file}}]", facts);
-  REQUIRE(unreadable.troubles.size() == 1);
-  CHECK(unreadable.troubles[0].find("/dev/file is a file, and its files cannot be listed") !=
+  REQUIRE(unreadable.errors.size() == 1);
+  CHECK(unreadable.errors[0].find("/dev/file is a file, and its files cannot be listed") !=
         std::string::npos);
   const PlannedNode twice = plan_of(
       "[{name: \"node-{name}\", groups: [{paths: [{path: \"/dev/?\"}]}]}, {name: node-b, count: 1}]", facts);
   CHECK(
-      twice.troubles ==
+      twice.errors ==
       Texts{
           "the entries x.com/node-{name} and x.com/node-b both make x.com/node-b; the second is refused it"});
   CHECK(twice.resources.size() == 2);

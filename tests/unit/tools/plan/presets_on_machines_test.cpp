@@ -40,7 +40,7 @@ std::string line_of(const std::string& resource, const Device& device) {
   if (!device.numa_nodes.empty()) line += " numa " + joined(device.numa_nodes, ",");
   line += ':';
   for (const DeviceNode& node : device.nodes) line += ' ' + node.host_path;
-  if (!device.healthy()) line += " (" + device.trouble + ')';
+  if (!device.healthy()) line += " (" + device.error + ')';
   return line;
 }
 
@@ -53,8 +53,8 @@ Lines found_by(const Config& preset, const Facts& machine) {
   }
   for (const std::string& remark : found.remarks) lines.push_back("note: " + remark);
   // Without its place in the file.
-  for (const std::string& trouble : found.troubles)
-    lines.push_back("error: " + trouble.substr(trouble.find(": ") + 2));
+  for (const std::string& error : found.errors)
+    lines.push_back("error: " + error.substr(error.find(": ") + 2));
   for (const NotHere& other : found.others) lines.push_back("not here: " + other.name);
   return lines;
 }

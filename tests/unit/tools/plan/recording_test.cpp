@@ -109,7 +109,7 @@ Recording record_made(const MadeSysfs& made, const Config* config, std::vector<s
 // A survey in words.
 std::vector<std::string> words_of(const Survey& survey) {
   std::vector<std::string> words = survey.remarks;
-  for (const auto* more : {&survey.troubles, &survey.undecided, &survey.unmatched})
+  for (const auto* more : {&survey.errors, &survey.undecided, &survey.unmatched})
     words.insert(words.end(), more->begin(), more->end());
   for (const NotHere& other : survey.others) words.push_back(other.text());
   return words;

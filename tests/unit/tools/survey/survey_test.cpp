@@ -26,7 +26,7 @@ TEST_CASE("a survey has every resource that the daemon would serve, by name") {
   CHECK(found.snapshots[0].resource == "x.com/a");
   CHECK(found.snapshots[0].inventory.id_count() == 2);
   CHECK(found.snapshots[1].inventory.devices()[0].id == "amy");
-  CHECK(found.troubles.empty());
+  CHECK(found.errors.empty());
 }
 
 TEST_CASE("an entry that cannot be looked at does not hide the others") {
@@ -36,8 +36,8 @@ TEST_CASE("an entry that cannot be looked at does not hide the others") {
                                       "}}\n- {name: x.com/a, count: 2}\n");
   const Survey found = survey(config, HostRoot());
   CHECK(found.snapshots.size() == 1);
-  REQUIRE(found.troubles.size() == 1);
-  CHECK(found.troubles[0].find("config.yaml:2:3: x.com/b: ") != std::string::npos);
+  REQUIRE(found.errors.size() == 1);
+  CHECK(found.errors[0].find("config.yaml:2:3: x.com/b: ") != std::string::npos);
 }
 
 TEST_CASE("entries of one name are one list, in which what both find is the first one's") {
@@ -68,7 +68,7 @@ TEST_CASE("an entry that cannot be looked at does not hide those of its name") {
                               HostRoot());
   REQUIRE(found.snapshots.size() == 1);
   CHECK(found.snapshots[0].inventory.id_count() == 2);
-  CHECK(found.troubles.size() == 1);
+  CHECK(found.errors.size() == 1);
 }
 
 TEST_CASE("a survey has what an entry chooses, and says which patterns match nothing here") {

@@ -53,7 +53,7 @@ std::optional<Milliseconds> NodeModel::time_to_calm() const {
   }
   Milliseconds passed{0};
   std::vector<Move> scratch;
-  for (int i = 0; i < 300 && node.trouble_ == nullptr; ++i) {
+  for (int i = 0; i < 300 && node.error_ == nullptr; ++i) {
     if (const auto step = node.next_step(scratch)) {
       node.make(*step);
     } else if (node.agreed()) {

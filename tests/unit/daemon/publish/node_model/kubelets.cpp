@@ -56,7 +56,7 @@ void NodeModel::make_kubelets(const Move& move, Kubelet& kubelet, Client& client
     case Kind::kFinds: {
       const auto free = std::ranges::find(kubelet.clients, Client::Stage::kNone, &Client::stage);
       if (free == kubelet.clients.end()) {
-        trouble_ = "the model has no room for so many clients";
+        error_ = "the model has no room for so many clients";
         return;
       }
       *free = {.stage = Client::Stage::kConnected, .incarnation = incarnation_};

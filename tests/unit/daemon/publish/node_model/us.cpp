@@ -30,7 +30,7 @@ void NodeModel::restart_us(bool removed) {
 
 void NodeModel::post(News news) {
   if (news_count_ == kMostWaiting) {
-    trouble_ = "the model has no room for so many events";
+    error_ = "the model has no room for so many events";
     return;
   }
   news_[news_count_++] = news;
@@ -64,7 +64,7 @@ void NodeModel::hear(std::size_t index) {
 }
 
 void NodeModel::hear_all() {
-  while (busy() && trouble_ == nullptr) {
+  while (busy() && error_ == nullptr) {
     if (std::exchange(see_kubelet_, false)) tell(KubeletSeen{seen_kubelet()});
     if (std::exchange(see_socket_, false) && incarnation_ != 0 && !own_socket_) tell(SocketGone{});
     if (news_count_ > 0) hear(0);
@@ -94,7 +94,7 @@ void NodeModel::carry_out(const Listen& action) {
     });
   };
   if (scene_->finds && action.new_name && own_socket_ && std::ranges::any_of(kubelets_, streams))
-    trouble_ = "another socket for the kubelet to find while its stream lives, or is pending";
+    error_ = "another socket for the kubelet to find while its stream lives, or is pending";
   if (action.new_name || !own_socket_) {
     std::uint8_t last = std::max(incarnation_, static_cast<std::uint8_t>(we_.incarnation));
     for (const Kubelet& kubelet : kubelets_) {
@@ -111,8 +111,8 @@ void NodeModel::carry_out(const Listen& action) {
 void NodeModel::carry_out(const ListenAgain&) { own_socket_ = directory_; }
 
 void NodeModel::carry_out(const Register& action) {
-  if (call_.open) trouble_ = "a Register while another is not answered";
-  if (kNow < we_.not_before) trouble_ = "a Register before its time";
+  if (call_.open) error_ = "a Register while another is not answered";
+  if (kNow < we_.not_before) error_ = "a Register before its time";
   const auto asked = std::ranges::find(kubelets_, socket_process_, &Kubelet::process);
   if (socket_process_ == 0 || asked == kubelets_.end() || seen_kubelet() != action.kubelet) {
     see_kubelet_ = true;
@@ -120,11 +120,10 @@ void NodeModel::carry_out(const Register& action) {
   }
   for (const Client& client : asked->clients) {
     if (client.broken || client.overdue) continue;
-    if (client.stage == Client::Stage::kStreaming)
-      trouble_ = "a Register while a stream to this kubelet lives";
+    if (client.stage == Client::Stage::kStreaming) error_ = "a Register while a stream to this kubelet lives";
     if ((client.stage == Client::Stage::kDialing || client.stage == Client::Stage::kConnected) &&
         !client.closed)
-      trouble_ = "a Register while a stream to this kubelet is pending";
+      error_ = "a Register while a stream to this kubelet is pending";
   }
   const auto free = std::ranges::find(asked->clients, Client::Stage::kNone, &Client::stage);
   if (free == asked->clients.end()) {  // the model's limit
@@ -145,7 +144,7 @@ void NodeModel::carry_out(const FindKubeletProcess&) {
 
 // What holds whenever we have heard everything.
 void NodeModel::check_rules() {
-  if (trouble_ != nullptr) return;
+  if (error_ != nullptr) return;
   unsigned streams = 0;
   for (const Kubelet& kubelet : kubelets_) {
     if (kubelet.process == 0 || kubelet.process != we_.process) continue;
@@ -153,21 +152,21 @@ void NodeModel::check_rules() {
       streams += client.stage == Client::Stage::kStreaming && !client.broken && incarnation_ != 0 &&
                  client.incarnation == we_.incarnation;
   }
-  if (we_.streams != streams) trouble_ = "the streams that we count are not those that live";
+  if (we_.streams != streams) error_ = "the streams that we count are not those that live";
   const bool waits = we_.due.has_value();
   switch (we_.phase) {
     case Phase::kWaiting:
-      if (we_.kubelet) trouble_ = "we wait for a kubelet, and one is there";
-      if (streams > 0) trouble_ = "we wait for a kubelet, and its stream lives";
+      if (we_.kubelet) error_ = "we wait for a kubelet, and one is there";
+      if (streams > 0) error_ = "we wait for a kubelet, and its stream lives";
       break;
     case Phase::kBinding:
-      trouble_ = "a socket is being made for ever";
+      error_ = "a socket is being made for ever";
       break;
     case Phase::kAsking:
-      if (!call_.open) trouble_ = "an answer is waited for, and nobody was asked";
+      if (!call_.open) error_ = "an answer is waited for, and nobody was asked";
       break;
     case Phase::kAttached:
-      if (streams == 0) trouble_ = "attached without a stream";
+      if (streams == 0) error_ = "attached without a stream";
       break;
     case Phase::kAnnounced:
       break;
@@ -175,9 +174,8 @@ void NodeModel::check_rules() {
     case Phase::kExpecting:
     case Phase::kLingering:
     case Phase::kBackingOff:
-      if (!waits) trouble_ = "nothing leads out of this state";
-      if ((streams > 0) != (we_.phase == Phase::kLingering))
-        trouble_ = "a stream lives, and we do not say so";
+      if (!waits) error_ = "nothing leads out of this state";
+      if ((streams > 0) != (we_.phase == Phase::kLingering)) error_ = "a stream lives, and we do not say so";
       break;
   }
 }
