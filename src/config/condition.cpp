@@ -77,7 +77,7 @@ Condition::Case Condition::read_case(const Node& node, const std::string& path, 
   return all;
 }
 
-Verdict Condition::Term::ask(const NodeView& node) const {
+Verdict Condition::Term::evaluate(const NodeView& node) const {
   const auto compare = [&](const std::string& is, const std::string& also = {}) -> Verdict {
     if (any_matches(patterns, is) || (!also.empty() && any_matches(patterns, also))) return {};
     return {Verdict::Kind::kDoesNot, name + " is " + quote(is) + ", not " + joined(patterns, " or ")};
@@ -113,7 +113,7 @@ Verdict Condition::Term::ask(const NodeView& node) const {
   return {};
 }
 
-Verdict Condition::Case::ask(const NodeView& node) const {
+Verdict Condition::Case::evaluate(const NodeView& node) const {
   Verdict unknown;
   for (const Term& term : terms) {
     Verdict verdict = term.evaluate(node);
@@ -121,7 +121,7 @@ Verdict Condition::Case::ask(const NodeView& node) const {
     if (verdict.kind == Verdict::Kind::kUnknown) unknown = std::move(verdict);
   }
   for (const Case& other : excluded) {
-    Verdict verdict = other.ask(node);
+    Verdict verdict = other.evaluate(node);
     if (verdict.kind == Verdict::Kind::kApplies)
       return {Verdict::Kind::kDoesNot, "what `not` excludes is so: " + other.text()};
     if (verdict.kind == Verdict::Kind::kUnknown) unknown = std::move(verdict);
@@ -132,7 +132,7 @@ Verdict Condition::Case::ask(const NodeView& node) const {
 Verdict Condition::any_of(const std::vector<Case>& cases, const NodeView& node) {
   Verdict none{Verdict::Kind::kDoesNot, {}};
   for (const Case& each : cases) {
-    Verdict verdict = each.ask(node);
+    Verdict verdict = each.evaluate(node);
     if (verdict.kind == Verdict::Kind::kApplies) return verdict;
     if (verdict.kind == Verdict::Kind::kUnknown) none.kind = Verdict::Kind::kUnknown;
     none.why += (none.why.empty() ? "" : "; ") + verdict.why;
@@ -140,7 +140,7 @@ Verdict Condition::any_of(const std::vector<Case>& cases, const NodeView& node) 
   return none;
 }
 
-Verdict Condition::ask(const NodeView& node) const { return any_of(cases_, node); }
+Verdict Condition::evaluate(const NodeView& node) const { return any_of(cases_, node); }
 
 std::string Condition::Term::text() const {
   return name + ' ' + joined(patterns, subject == Subject::kExists ? " and " : " or ");

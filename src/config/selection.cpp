@@ -14,19 +14,19 @@ namespace {
 bool is_silent(const std::string& path) { return path.starts_with("/sys/") || path.starts_with("/proc/"); }
 
 // Answers conditions, and looks at each thing once.
-class Asker {
+class Evaluator {
  public:
-  Asker(const Config& config, const HostRoot& host, Selection& selection,
+  Evaluator(const Config& config, const HostRoot& host, Selection& selection,
         const std::optional<NodeLabels>& of_server)
       : host_(host), selection_(selection), labels_file_(config.node_labels) {
     if (!asks_for_node(config)) return;
     of_server_ = of_server ? *of_server : NodeLabels{.error = "only the daemon asks the API server for them"};
   }
 
-  Verdict ask(const Condition& condition) {
+  Verdict evaluate(const Condition& condition) {
     for (const std::string& pattern : condition.paths()) look_at(pattern);
     if (condition.names_labels() || condition.names_node()) follow_labels();
-    return condition.ask(view());
+    return condition.evaluate(view());
   }
   // What cannot be told now will be.
   bool awaits_labels() const { return view_ && view_->labels.awaited; }
@@ -68,10 +68,10 @@ class Asker {
   bool labels_read_ = false;
 };
 
-Verdict ask_all(const ResourceConfig& entry, Asker& asker) {
+Verdict evaluate_all(const ResourceConfig& entry, Evaluator& evaluator) {
   Verdict verdict;
   for (const auto& condition : entry.when) {
-    Verdict its = askerquery(*condition);
+    Verdict its = evaluator.evaluate(*condition);
     if (its.kind == Verdict::Kind::kDoesNot) return its;
     if (its.kind == Verdict::Kind::kUnknown) verdict = std::move(its);
   }
@@ -83,17 +83,17 @@ Verdict ask_all(const ResourceConfig& entry, Asker& asker) {
 Selection select(const Config& config, const HostRoot& host, const std::vector<bool>& applied,
                  const std::optional<NodeLabels>& of_server) {
   Selection selection;
-  Asker asker(config, host, selection, of_server);
+  Evaluator evaluator(config, host, selection, of_server);
   std::map<std::string_view, const ResourceConfig*> firsts;
   std::set<std::string> errors;
   for (std::size_t i = 0; i < config.resources.size(); ++i) {
     const ResourceConfig& entry = config.resources[i];
     const std::string& name = entry.spec->name.text();
-    Verdict verdict = ask_all(entry, asker);
+    Verdict verdict = evaluate_all(entry, evaluator);
     bool applies = verdict.kind == Verdict::Kind::kApplies;
     const bool unknown = verdict.kind == Verdict::Kind::kUnknown;
     if (unknown) {
-      if (!asker.awaits_labels()) errors.insert(verdict.why);
+      if (!evaluator.awaits_labels()) errors.insert(verdict.why);
       applies = i < applied.size() && applied[i];
     }
     if (applies) {

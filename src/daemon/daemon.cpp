@@ -38,7 +38,7 @@ Daemon::Daemon(ConfigController::Source source, const std::string& state, Config
                             std::function<void(DaemonStatus)> done) { post_status(with, std::move(done)); },
            .reload = [this](ReloadOrder order,
                             ReloadDone done) { configuration_->reload(order, std::move(done)); },
-           .keep = [this](const ConfirmDone& done) { configuration_->keep(done); },
+           .confirm = [this](const ConfirmDone& done) { configuration_->confirm(done); },
            .drain = [this](const DrainOrder& order,
                            StatusRequests::DrainDone done) { supervisor_->drain(order, std::move(done)); }}),
       servers_(loop_, log_, requests_),

@@ -26,15 +26,15 @@ struct CdiFile {
   std::string text;
 };
 
-// What a look at the machine found.
+// What a scan found.
 struct Scan {
-  // Nothing can be told yet, and a hint will come when it can: what was known before stands.
+  // Nothing can be told yet, and a scan will be requested when it can: what was known before stands.
   bool undecided = false;
   std::vector<Device> devices;          // in a stable order
-  std::vector<WatchedDirectory> watch;  // a change here is a reason to look again
+  std::vector<WatchedDirectory> watch;  // a change here is a reason to scan again
   std::vector<std::string> remarks;     // what somebody should know, one log line each
   std::vector<std::string> unmatched;   // where the entry's patterns stand that match none of the devices
-  std::vector<std::string> subsystems;  // a udev event of one of these is a reason to look again
+  std::vector<std::string> subsystems;  // a udev event of one of these is a reason to scan again
   std::vector<std::string> unfinished;  // what udev has not finished with, and is left out until it has
   std::vector<CdiFile> cdi;             // to be written before the devices are offered
   std::string not_yet;                  // why a start has to wait; empty: offer the devices, as they are
@@ -81,7 +81,7 @@ class DeviceSource {
  public:
   virtual ~DeviceSource() = default;
   // Worker thread; may block. Never runs twice at once for one source. Throws std::system_error when the
-  // machine does not let it look: what was known before then stands.
+  // machine does not let it scan: what was known before then stands.
   virtual Scan scan(const HostRoot& host) const = 0;
   // Worker thread, after each scan, when those that the entry does not take are out of its devices: what is
   // to be said of the others together, or made of them for this spec. Throws as scan does.
@@ -96,8 +96,8 @@ class DeviceSource {
   // replaced, at the latest at the end of that scan; scans find what the last one found.
   virtual void rest(bool /*at_rest*/) const {}
   // Loop thread, at most once, before the first scan. For a source that is told of changes by something that
-  // it runs itself: begins that, and calls hint in the loop, not from within, whenever a scan would find
-  // something else. programs outlives what is returned, which is destroyed before or after the source.
+  // it runs itself: begins that, and calls request_scan in the loop, not from within, whenever a scan would
+  // find something else. programs outlives what is returned, which is destroyed before or after the source.
   // nullptr: scans, and what they ask to watch, are all there is. A source that nobody watches finds out in
   // the scan.
   virtual std::unique_ptr<SourceWatch> watch(Programs& /*programs*/,

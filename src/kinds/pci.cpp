@@ -151,7 +151,7 @@ Scan Pci::scan(const HostRoot& host) const {
   std::vector<Card> cards;
   for (const SysDevice& device : devices_of(host, "pci")) {
     PciFunction function = pci_function(device);
-    if (!wanted_.take(function)) continue;
+    if (!wanted_.matches(function)) continue;
     // It is known by the name of an interface, which udev may change.
     if (function.is_network() && !function.physical_function.empty()) scan.subsystems.emplace_back("net");
     cards.push_back(look_at(host, device, std::move(function), scan));

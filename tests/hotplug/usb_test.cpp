@@ -205,7 +205,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a stick that a pod holds keeps its id when its twin comes, when plughost starts anew, and when it "
+    "a stick that a pod holds keeps its id when its duplicate comes, when plughost starts anew, and when it "
     "goes") {
   const MadeMachine machine;
   plug_in(machine, "1-2", "0001", "ttyUSB0");

@@ -39,7 +39,7 @@ struct HeldIds {
   std::map<std::string, std::set<std::string>> adopted;  // that are adopted already
   // What was listed by configurations before this one, the newest first.
   std::vector<std::map<std::string, Inventory>> before_reload = {};
-  // No look has ended since the reload: an id of the newest of these that is not listed any more may be a
+  // No scan has ended since the reload: an id of the newest of these that is not listed any more may be a
   // device that is still there. Later it is one that was pulled out.
   bool reloaded = false;
 };
@@ -53,7 +53,7 @@ struct Stale {
   std::vector<std::string> units;  // hardware of others to which what it was given leads
 };
 
-// What a look makes of it, for one resource.
+// What a scan makes of it, for one resource.
 struct Adoption {
   // By the device's id. Each one stands for a share of the device, which somebody has.
   std::map<std::string, std::vector<FormerId>> devices;

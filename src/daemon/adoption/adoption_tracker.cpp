@@ -182,7 +182,7 @@ AdoptionTracker::AdoptionTracker(Platform& platform, KubeletLink& link, std::fun
     : platform_(platform),
       link_(link),
       changed_(std::move(changed)),
-      again_(platform.loop, [this] { ask(); }) {}
+      again_(platform.loop, [this] { query(); }) {}
 
 void AdoptionTracker::prepare(bool may_be_new, const std::function<void(HeldIds held)>& done) {
   // While something is open a pod that goes may be followed by one that gets the same id, and another answer.
@@ -215,11 +215,11 @@ void AdoptionTracker::merge(std::map<std::string, Adoption> found) {
   untold_.push_back(std::move(news));
   // A checkpoint may hold what is long over: the kubelet writes it when it gives devices.
   if (adopts) pause_.reset();
-  if (devices_.open() && (!again_.armed() || adopts)) ask();
+  if (devices_.open() && (!again_.armed() || adopts)) query();
 }
 
 void AdoptionTracker::notify() {
-  for (const AdoptedDevices::News& news : std::exchange(untold_, {})) tell(news);
+  for (const AdoptedDevices::News& news : std::exchange(untold_, {})) log_news(news);
 }
 
 void AdoptionTracker::on_reload(std::map<std::string, Inventory> listed) {
@@ -231,7 +231,7 @@ void AdoptionTracker::on_reload(std::map<std::string, Inventory> listed) {
   since_ = Clock::now();
 }
 
-void AdoptionTracker::ask() {
+void AdoptionTracker::query() {
   if (std::exchange(asking_, true)) return;
   link_.holdings().read(Clock::now(),
                         lifetime_.bound([this](const PodResources::Answer& answer) { on_answer(answer); }));
@@ -252,7 +252,7 @@ void AdoptionTracker::on_answer(const PodResources::Answer& answer) {
   changed_();
 }
 
-void AdoptionTracker::tell(const AdoptedDevices::News& news) const {
+void AdoptionTracker::log_news(const AdoptedDevices::News& news) const {
   for (const auto& [device, holder] : news.adopted)
     platform_.log.info("a pod holds a device by an id of another plugin: reserved until the pod ends",
                        {{"resource", device.resource},

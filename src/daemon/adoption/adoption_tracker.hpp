@@ -44,7 +44,7 @@ class AdoptedDevices final : public Overlay {
     std::vector<std::pair<Name, Holder>> strangers;
   };
 
-  // What a look has found, of all the resources that it has seen.
+  // What a scan has found, of all the resources that it has seen.
   News merge(std::map<std::string, Adoption> found);
   // Who holds what now: an id that nobody holds is adopted no longer. final: the answer may be taken at its
   // word; otherwise it only names those who hold.
@@ -97,10 +97,10 @@ class AdoptionTracker {
   AdoptionTracker(Platform& platform, KubeletLink& link, std::function<void()> changed);
   AdoptionTracker& operator=(AdoptionTracker&&) = delete;
 
-  // What the next look has to know. done runs in the loop, maybe at once. may_be_new: resources may appear of
+  // What the next scan has to know. done runs in the loop, maybe at once. may_be_new: resources may appear of
   // which pods have got something since the checkpoint was read last.
   void prepare(bool may_be_new, const std::function<void(HeldIds held)>& done);
-  // What a look has found.
+  // What a scan has found.
   void merge(std::map<std::string, Adoption> found);
   // A device has other nodes under its id: what is known of answers has to be as new as this.
   void read_anew() { since_ = Clock::now(); }
@@ -115,9 +115,9 @@ class AdoptionTracker {
   // Of before reloads.
   static constexpr std::size_t kMostLists = 8;
 
-  void ask();
+  void query();
   void on_answer(const PodResources::Answer& answer);
-  void tell(const AdoptedDevices::News& news) const;
+  void log_news(const AdoptedDevices::News& news) const;
 
   Platform& platform_;
   KubeletLink& link_;
@@ -127,7 +127,7 @@ class AdoptionTracker {
   CheckpointReader::Reading reading_;
   std::shared_ptr<const Checkpoint> checkpoint_;  // the last one that could be read
   std::vector<std::map<std::string, Inventory>> before_reload_;
-  bool reloaded_ = false;                   // and no look has ended since
+  bool reloaded_ = false;                   // and no scan has ended since
   Clock::time_point since_ = Clock::now();  // what is read has to be as new as this
   bool asking_ = false;
   Backoff pause_{kFirstPause, kLongestPause};

@@ -85,8 +85,8 @@ class DeviceTracker {
   // it is being asked. Until there is an answer, nothing is forgotten.
   std::optional<Clock::time_point> question() const { return asking_ ? std::nullopt : question_; }
   void begin_query() { asking_ = true; }
-  // Records the answer for the next take(). Without holdings, devices that were held are held. An answer that
-  // is not complete keeps every device until a later one.
+  // Records the answer for the next update(). Without holdings, devices that were held are held. An answer
+  // that is not complete keeps every device until a later one.
   void record_holders(const PodResources::Answer& answer, Clock::time_point now);
 
  private:

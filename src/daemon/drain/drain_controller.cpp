@@ -78,7 +78,7 @@ void DrainController::answer(DrainAnswer answer, const Done& done) {
     const auto snapshots = hooks_.snapshots();
     if (const Device* const device = device_named(snapshots, answer.name.resource, answer.name.device))
       answer.device = *device;
-    // It is listed so until the next look.
+    // It is listed so until the next scan.
     if (answer.device.lasting && !answer.drain) {
       answer.device.error.clear();
       std::erase_if(answer.device.reasons,

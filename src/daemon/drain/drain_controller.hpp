@@ -49,7 +49,7 @@ class DrainController {
   static constexpr std::chrono::seconds kLongestWait{60};
 
   struct Hooks {
-    std::function<std::vector<std::shared_ptr<const ResourceSnapshot>>()> snapshots;  // of every resource
+    std::function<std::vector<SharedSnapshot>()> snapshots;  // of every resource
     std::function<void(HoldingsReader::Done done)> read_holdings;
     std::function<void()> changed;                            // drains() is another
     std::function<void(const DrainSet::Name& name)> forgive;  // its error (Device::lasting) is over

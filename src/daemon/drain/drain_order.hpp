@@ -38,7 +38,7 @@ struct DrainOrder {
 // Why it cannot be carried out whatever there is, as a sentence; empty: it can.
 std::string error_of(const DrainOrder& order);
 
-using ResourceSnapshots = std::span<const std::shared_ptr<const ResourceSnapshot>>;  // of every resource
+using ResourceSnapshots = std::span<const SharedSnapshot>;  // of every resource
 // Why it cannot be carried out for the device of that name, as a sentence; empty: it can.
 std::string why_not(const DrainOrder& order, const DrainSet::Name& name, const DrainSet& drains,
                     ResourceSnapshots snapshots);

@@ -18,8 +18,7 @@ constexpr Spoken kPreStartSpoken{.what = "the program of preStart",
 
 }  // namespace
 
-void PreStarts::run(const std::shared_ptr<const ResourceSnapshot>& snapshot, std::span<const std::string> ids,
-                    Answer answer) {
+void PreStarts::run(const SharedSnapshot& snapshot, std::span<const std::string> ids, Answer answer) {
   std::map<std::string, Program> programs;  // by the device's id
   for (const std::string& id : ids) {
     const Device* device = snapshot->inventory.find(id);
@@ -149,7 +148,7 @@ AllocationPrograms::Outcome allocate_with_program(const ResourceSnapshot& snapsh
   Programs programs(loop);
   AllocationPrograms asked(programs);
   AllocationPrograms::Outcome outcome;
-  asked.ask(snapshot, ids, [&](AllocationPrograms::Outcome said) {
+  asked.run(snapshot, ids, [&](AllocationPrograms::Outcome said) {
     outcome = std::move(said);
     loop.stop();
   });

@@ -32,8 +32,7 @@ class PreStarts {
 
   // Runs the program of its entry for the device of each id, once for a device with several replicas among
   // them. The first error ends the start, and what runs for it is killed.
-  void run(const std::shared_ptr<const ResourceSnapshot>& snapshot, std::span<const std::string> ids,
-           Answer answer);
+  void run(const SharedSnapshot& snapshot, std::span<const std::string> ids, Answer answer);
 
  private:
   struct Start {

@@ -114,7 +114,7 @@ void UnhealthyPrograms::on_end(Runs::iterator run, const std::string& error) {
   runs_.erase(run);
 }
 
-void UnhealthyPrograms::tell(const Run& run, const std::string& error) {
+void UnhealthyPrograms::log_result(const Run& run, const std::string& error) {
   if (error.empty())
     log_.info("whenUnhealthy program finished", {{"resource", run.resource}, {"device", run.device}});
   else
@@ -169,7 +169,7 @@ void RemovalPrograms::on_limit() {
   std::exchange(done_, nullptr)();
 }
 
-void RemovalPrograms::tell(const Removal& removal, const std::string& error) {
+void RemovalPrograms::log_result(const Removal& removal, const std::string& error) {
   log_.warn("the onRemove program failed",
             {{"resource", removal.resource}, {"device", removal.device}, {"why", error}});
 }

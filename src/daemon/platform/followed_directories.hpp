@@ -1,5 +1,5 @@
 #pragma once
-// The directories that the last look at the machine has looked into. Loop thread only.
+// The directories that the last scan has looked into. Loop thread only.
 
 #include <functional>
 #include <map>

@@ -73,7 +73,7 @@ void HoldingsReader::read(Clock::time_point since, Done done,
     asker.patience.emplace(loop_, [this, who, why] { finish(who, {.holdings = nullptr, .why = why}); });
     asker.patience->arm(*patience);
   }
-  pods_query(since, questions_.bound([this, who, since](const PodResources::Answer& listed) {
+  pods_.query(since, questions_.bound([this, who, since](const PodResources::Answer& listed) {
     read_checkpoint(who, std::max(since, listed.asked), listed);
   }));
 }

@@ -51,7 +51,7 @@ void KubeletLink::record_answer(RegistrationClient::Result result, const std::st
   const bool silent = result == kNobodyListens || result == kWentAway;
   if (silent && !silence_told_) log_.warn("kubelet does not answer: retrying", {{"why", why}});
   silence_told_ = silent;
-  if (result == kNobodyListens) watcher_check();
+  if (result == kNobodyListens) watcher_.check();
 }
 
 void KubeletLink::record_answer(const PodResources::Answer& answer) {

@@ -7,26 +7,26 @@ namespace plughost {
 
 void ScanSchedule::request_scan(Clock::time_point now) {
   if (scanning_) {
-    hinted_meanwhile_ = true;
+    requested_meanwhile_ = true;
     return;
   }
-  if (hinted_ <= now) return;
-  if (hinted_ == kNever) {
-    first_hint_ = now;
+  if (requested_ <= now) return;
+  if (requested_ == kNever) {
+    first_request_ = now;
     if (may_begin(now)) {
-      hinted_ = now;
+      requested_ = now;
       return;
     }
   }
-  hinted_ = std::min(now + kQuiet, first_hint_ + kLongestWait);
+  requested_ = std::min(now + kQuiet, first_request_ + kLongestWait);
 }
 
 void ScanSchedule::begin(Clock::time_point now) {
   scanning_ = true;
   began_ = now;
-  const bool storm = hinted_ == first_hint_ + kLongestWait;  // which goes on
+  const bool storm = requested_ == first_request_ + kLongestWait;  // which goes on
   spent_until_ = storm ? now + kAtOnce * kCost : std::max(spent_until_, now) + kCost;
-  hinted_ = timed_ = kNever;
+  requested_ = timed_ = kNever;
 }
 
 void ScanSchedule::succeed(Clock::time_point now, std::chrono::seconds rescan_after) {
@@ -47,15 +47,15 @@ void ScanSchedule::fail(Clock::time_point now) {
 
 void ScanSchedule::replace(Clock::time_point now) {
   scanning_ = false;
-  hinted_meanwhile_ = false;
+  requested_meanwhile_ = false;
   retry_.reset();
-  hinted_ = now;
+  requested_ = now;
 }
 
 void ScanSchedule::end(Clock::time_point now) {
   scanning_ = false;
   stalled_ = false;
-  if (std::exchange(hinted_meanwhile_, false)) request_scan(now);
+  if (std::exchange(requested_meanwhile_, false)) request_scan(now);
 }
 
 }  // namespace plughost

@@ -1,5 +1,5 @@
 #pragma once
-// When to look for an entry's devices, and whether a look hangs. A value, which is told the time; not
+// When to scan for an entry's devices, and whether a scan hangs. A value, which is told the time; not
 // thread-safe.
 
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace plughost {
 
-// Events are hints, scans are truth. A hint is followed at once, by five scans in a row and ten a second;
-// more of them wait for a quiet moment, but not for ever.
+// Events only request scans; what is there, a scan says. A request is served at once, by five scans in a row
+// and ten a second; more of them wait for a quiet moment, but not for ever.
 class ScanSchedule {
  public:
   using Clock = LoopClock;
@@ -25,7 +25,7 @@ class ScanSchedule {
   static constexpr std::chrono::milliseconds kLongestRetry{60'000};
 
   // When the next scan is to begin, if nothing else happens; never while one is under way.
-  Clock::time_point due() const { return scanning_ ? kNever : std::min(hinted_, timed_); }
+  Clock::time_point due() const { return scanning_ ? kNever : std::min(requested_, timed_); }
   // A scan has taken too long, and none has ended since.
   bool stalled() const { return stalled_; }
 
@@ -41,7 +41,7 @@ class ScanSchedule {
   // Beside that, what is listed changes by itself at that time.
   void change_at(Clock::time_point then);
   // Beside that, something is followed now that was not before: what changed until then nobody has seen.
-  void follow_more(Clock::time_point now) { hinted_ = now; }
+  void follow_more(Clock::time_point now) { requested_ = now; }
 
   // It ended without a result.
   void fail(Clock::time_point now);
@@ -54,12 +54,12 @@ class ScanSchedule {
 
   bool scanning_ = false;
   bool stalled_ = false;
-  bool hinted_meanwhile_ = false;      // while it ran
-  Clock::time_point began_{};          // the latest scan
-  Clock::time_point spent_until_{};    // the budget is whole again then
-  Clock::time_point first_hint_{};     // of those that wait
-  Clock::time_point hinted_ = kNever;  // the scan that they ask for
-  Clock::time_point timed_ = kNever;   // the scan that comes without a hint
+  bool requested_meanwhile_ = false;      // while it ran
+  Clock::time_point began_{};             // the latest scan
+  Clock::time_point spent_until_{};       // the budget is whole again then
+  Clock::time_point first_request_{};     // of those that wait
+  Clock::time_point requested_ = kNever;  // the scan that they ask for
+  Clock::time_point timed_ = kNever;      // the scan that comes without a request
   Backoff retry_{kFirstRetry, kLongestRetry};
 };
 

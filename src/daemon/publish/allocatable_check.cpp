@@ -19,7 +19,7 @@ void AllocatableCheck::check(KubeletLink& link) {
   link_ = &link;
   again_ = busy();
   if (again_) return;
-  link.allocatable()() query(question_.bound([this](const Allocatable::Count& count) { update(count); }));
+  link.allocatable().query(question_.bound([this](const Allocatable::Count& count) { update(count); }));
 }
 
 void AllocatableCheck::forget() {
@@ -38,7 +38,7 @@ std::string AllocatableCheck::disagreement(const std::string& resource) const {
   return found == told_.end() ? "" : found->second;
 }
 
-void AllocatableCheck::take(const Allocatable::Count& count) {
+void AllocatableCheck::update(const Allocatable::Count& count) {
   const bool was_unknown = !unknown_.empty();
   unknown_ = count.why;
   if (!count.ids) {

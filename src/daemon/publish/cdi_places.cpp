@@ -52,8 +52,9 @@ void CdiWriter::write(std::vector<CdiFile> files, std::vector<ResourceSnapshot> 
        .overdue = [done, why = hung_text_] { done({.common = why, .by_resource = {}}); }});
 }
 
-void CdiWriter::keep(std::set<std::string> resources) {
-  add({.body = [resources = std::move(resources)](CdiDirectory& directory) { directory.keep(resources); },
+void CdiWriter::remove_others(std::set<std::string> resources) {
+  add({.body = [resources =
+                    std::move(resources)](CdiDirectory& directory) { directory.remove_others(resources); },
        .done = [] {},
        .overdue = [] {}});
 }
@@ -67,8 +68,8 @@ void CdiWriter::write_late(std::string name, std::string text,
        .overdue = [done, why = hung_text_] { done(why); }});
 }
 
-void CdiWriter::keep_late(std::set<std::string> names) {
-  add({.body = [names = std::move(names)](CdiDirectory& directory) { directory.keep_late(names); },
+void CdiWriter::remove_other_late(std::set<std::string> names) {
+  add({.body = [names = std::move(names)](CdiDirectory& directory) { directory.remove_other_late(names); },
        .done = [] {},
        .overdue = [] {}});
 }
@@ -194,7 +195,7 @@ std::string CdiDirectory::remove(const std::string& file) {
          "; " + advice(failed, path_);
 }
 
-void CdiDirectory::keep(const std::set<std::string>& resources) {
+void CdiDirectory::remove_others(const std::set<std::string>& resources) {
   std::erase_if(specified_, [&](const auto& item) { return !resources.contains(item.first); });
   std::set<std::string> kept;
   for (const std::string& resource : resources) kept.insert(cdi_file_name(owner_, resource));
@@ -209,7 +210,7 @@ std::string CdiDirectory::put_late(const std::string& name, const std::string& t
   return put(late_file(name), text);
 }
 
-void CdiDirectory::keep_late(const std::set<std::string>& names) {
+void CdiDirectory::remove_other_late(const std::set<std::string>& names) {
   std::set<std::string> kept;
   for (const std::string& name : names) kept.insert(late_file(name));
   const std::string ours = owner_ + '.' + kLateBeginning;
@@ -241,15 +242,15 @@ void CdiPlaces::move(const std::filesystem::path& directory, const std::string& 
   former_ = std::exchange(present_, std::make_unique<CdiWriter>(workers_, host_, directory, owner));
 }
 
-void CdiPlaces::keep(std::set<std::string> resources) {
-  present_->keep(std::move(resources));
+void CdiPlaces::remove_others(std::set<std::string> resources) {
+  present_->remove_others(std::move(resources));
   end_former();
 }
 
 void CdiPlaces::end_former() {
   if (!former_) return;
-  former_->keep({});
-  former_->keep_late({});
+  former_->remove_others({});
+  former_->remove_other_late({});
   former_.reset();
 }
 

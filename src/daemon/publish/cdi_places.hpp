@@ -35,12 +35,12 @@ class CdiDirectory {
   std::string put(const std::string& file, const std::string& text);
   // Removes what this owner, in this process or a former one, has written for resources that are not among
   // these.
-  void keep(const std::set<std::string>& resources);
-  // The same for a name whose meaning is decided when its container starts, in a file of its own: keep()
-  // leaves it alone.
+  void remove_others(const std::set<std::string>& resources);
+  // The same for a name whose meaning is decided when its container starts, in a file of its own:
+  // remove_others() leaves it alone.
   std::string put_late(const std::string& name, const std::string& text);
   // Removes those of all other names.
-  void keep_late(const std::set<std::string>& names);
+  void remove_other_late(const std::set<std::string>& names);
 
  private:
   struct Specified {
@@ -89,15 +89,15 @@ class CdiWriter {
   bool is_for(const std::filesystem::path& directory, const std::string& owner) const {
     return directory == directory_ && owner == owner_;
   }
-  // The files that another program made, then the specifications of the offers. done runs in the loop, once;
-  // maybe at once.
+  // The files that another program made, then the specifications of the snapshots. done runs in the loop,
+  // once; maybe at once.
   void write(std::vector<CdiFile> files, std::vector<ResourceSnapshot> snapshots, const Done& done);
   // Removes the specifications of all other resources.
-  void keep(std::set<std::string> resources);
+  void remove_others(std::set<std::string> resources);
   // See CdiDirectory. done as of write(), with why it is not written; empty: it is.
   void write_late(std::string name, std::string text,
                   const std::function<void(const std::string& error)>& done);
-  void keep_late(std::set<std::string> names);
+  void remove_other_late(std::set<std::string> names);
 
  private:
   struct Shared;
@@ -132,10 +132,10 @@ class CdiPlaces {
             const std::string& owner);
 
   CdiWriter& present() { return *present_; }
-  // They are written there from now on; what is in the former place stays until keep().
+  // They are written there from now on; what is in the former place stays until remove_others().
   void move(const std::filesystem::path& directory, const std::string& owner);
   // Those of all other resources go, and the former place is left empty.
-  void keep(std::set<std::string> resources);
+  void remove_others(std::set<std::string> resources);
   // Nothing is left in the former place.
   void end_former();
 

@@ -37,15 +37,15 @@ Resource::Resource(Platform& platform, KubeletLink& link, Assuming& assuming, Re
 Resource::~Resource() = default;
 
 void Resource::publish(ResourceSnapshot snapshot) {
-  const std::shared_ptr<const ResourceSnapshot> before = this->snapshot();
-  if (feed_->publish(std::move(snapshot))) tell_list(feed_, platform_.computations);
+  const SharedSnapshot before = this->snapshot();
+  if (feed_->publish(std::move(snapshot))) send_list(feed_, platform_.computations);
   follow_pods();
   health_times_.record(before->inventory.devices(), this->snapshot()->inventory.devices(),
                        std::chrono::system_clock::now());
 }
 
 void Resource::follow_pods() {
-  const std::shared_ptr<const ResourceSnapshot> newest = snapshot();
+  const SharedSnapshot newest = snapshot();
   if (!newest->spec->assume)
     cards_.reset();
   else if (!cards_ || cards_->terms() != *newest->spec->assume)
@@ -80,24 +80,21 @@ Resource::StartDone Resource::logged(StartDone done) {
   };
 }
 
-void Resource::prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot,
-                             const std::vector<std::string>& ids, StartDone done) {
+void Resource::prepare_start(SharedSnapshot snapshot, const std::vector<std::string>& ids, StartDone done) {
   pre_starts_.run(snapshot, ids, logged(std::move(done)));
 }
 
-void Resource::prepare_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                            StartDone done) {
+void Resource::prepare_card(SharedSnapshot snapshot, const IdSet& ids, StartDone done) {
   if (cards_) cards_->prepare_start(std::move(snapshot), ids, logged(std::move(done)));
 }
 
-void Resource::request_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                            AllocationDone done) {
+void Resource::request_card(SharedSnapshot snapshot, const IdSet& ids, AllocationDone done) {
   if (cards_) cards_->allocate(std::move(snapshot), ids, std::move(done));
 }
 
-void Resource::run_allocation_program(std::shared_ptr<const ResourceSnapshot> snapshot,
-                                      const std::vector<std::string>& ids, AllocationDone done) {
-  allocation_programs_.ask(*snapshot, ids, std::move(done));
+void Resource::run_allocation_program(SharedSnapshot snapshot, const std::vector<std::string>& ids,
+                                      AllocationDone done) {
+  allocation_programs_.run(*snapshot, ids, std::move(done));
 }
 
 void Resource::on_allocated(const AnsweredAllocate& call) {
@@ -186,8 +183,7 @@ void Resource::carry_out(const attachment::ListenAgain&) {
                        {{"resource", name_}, {"socket", endpoint_.socket_name()}});
   } catch (const std::runtime_error& exception) {
     // No directory: its return, or the next kubelet's coming, is an event of its own.
-    platform_.log.debug("cannot create our socket again",
-                        {{"resource", name_}, {"exception", exception.what()}});
+    platform_.log.debug("cannot create our socket again", {{"resource", name_}, {"error", exception.what()}});
   }
 }
 

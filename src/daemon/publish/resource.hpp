@@ -38,7 +38,7 @@ class Resource final : private EndpointOwner {
     if (stage() != Stage::kAttached) return std::nullopt;
     return attachment_.attached_since;
   }
-  std::shared_ptr<const ResourceSnapshot> snapshot() const { return feed_->newest().snapshot; }
+  SharedSnapshot snapshot() const { return feed_->newest().snapshot; }
   // nullptr: which card a container gets, the kubelet's ids say.
   const AssumedCards* assumed_cards() const { return cards_.get(); }
   // Has a container ever got one of its devices?
@@ -65,15 +65,12 @@ class Resource final : private EndpointOwner {
   void on_registry_refused(Caller by, const std::string& why) override;
   void on_connection_error(const std::string& what) override;
   void on_allocated(const AnsweredAllocate& call) override;
-  void prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot, const std::vector<std::string>& ids,
-                     StartDone done) override;
-  void run_allocation_program(std::shared_ptr<const ResourceSnapshot> snapshot,
-                              const std::vector<std::string>& ids, AllocationDone done) override;
+  void prepare_start(SharedSnapshot snapshot, const std::vector<std::string>& ids, StartDone done) override;
+  void run_allocation_program(SharedSnapshot snapshot, const std::vector<std::string>& ids,
+                              AllocationDone done) override;
 
-  void request_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                    AllocationDone done) override;
-  void prepare_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                    StartDone done) override;
+  void request_card(SharedSnapshot snapshot, const IdSet& ids, AllocationDone done) override;
+  void prepare_card(SharedSnapshot snapshot, const IdSet& ids, StartDone done) override;
   // Returns `done` with a line in the log for a refusal.
   StartDone logged(StartDone done);
   // As the newest snapshot has it.

@@ -42,7 +42,7 @@ class ResourceNames {
 // Ids that two entries list: the kubelet looks health up by id alone. Values, thread-safe.
 
 struct ListedIds {
-  std::shared_ptr<const ResourceSnapshot> snapshot;
+  SharedSnapshot snapshot;
   std::string where;  // its entry: "file:line:col"
 };
 

@@ -8,7 +8,7 @@
 namespace plughost {
 namespace {
 
-void tell_changes(Log& log, const std::string& resource, const std::vector<DeviceChange>& changes) {
+void log_changes(Log& log, const std::string& resource, const std::vector<DeviceChange>& changes) {
   using enum DeviceChange::Kind;
   const auto count = [](const ChangedGroup& group) { return std::to_string(group.count); };
   if (const auto group = group_of(changes, kAppeared); group.count > 0)
@@ -26,8 +26,8 @@ void tell_changes(Log& log, const std::string& resource, const std::vector<Devic
              {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
 }
 
-void tell_specification(Log& log, const std::string& resource, const std::string& before,
-                        const std::string& now) {
+void log_specification(Log& log, const std::string& resource, const std::string& before,
+                       const std::string& now) {
   if (now == before) return;
   if (now.empty())
     log.info("CDI specification written", {{"resource", resource}});
@@ -39,11 +39,11 @@ void tell_specification(Log& log, const std::string& resource, const std::string
 }  // namespace
 
 ResourcePublisher::ResourcePublisher(const Context& context, const ResourceConfig& config,
-                                     PublisherOwner& entry)
+                                     PublisherOwner& controller)
     : context_(context),
       config_(config),
-      entry_(entry),
-      retry_(context.platform.loop, [this] { entry_.on_incomplete(); }) {}
+      controller_(controller),
+      retry_(context.platform.loop, [this] { controller_.on_incomplete(); }) {}
 
 ResourcePublisher::~ResourcePublisher() {
   for (auto& [name, served] : served_) {
@@ -76,7 +76,7 @@ void ResourcePublisher::specify_next() {
 void ResourcePublisher::go_out(const Finding& finding, const CdiWriter::Outcome& specified) {
   for (const DeviceTracker::Listing& listing : finding.listings)
     go_out(listing, snapshot_of(finding, listing), specified.error_of(listing.resource));
-  if (findings_.empty()) entry_.all_published();
+  if (findings_.empty()) controller_.all_published();
   arm_retry();
   context_.owner.changed();
 }
@@ -103,14 +103,13 @@ void ResourcePublisher::go_out(const DeviceTracker::Listing& listing, ResourceSn
   }
   const std::string former_error = std::exchange(served.cdi_error, cdi_error);
   snapshot.stalls = stalls(served);
-  const std::shared_ptr<const ResourceSnapshot> before =
-      served.resource ? served.resource->snapshot() : nullptr;
+  const SharedSnapshot before = served.resource ? served.resource->snapshot() : nullptr;
   serve(served, std::move(snapshot));
-  tell_specification(context_.platform.log, listing.resource, former_error, served.cdi_error);
+  log_specification(context_.platform.log, listing.resource, former_error, served.cdi_error);
   // Its first list is told with the resource's attachment.
   const auto now = listing.now.devices();
-  tell_changes(context_.platform.log, listing.resource,
-               before ? device_changes(listing.before.devices(), now) : device_changes_of_first(now));
+  log_changes(context_.platform.log, listing.resource,
+              before ? device_changes(listing.before.devices(), now) : device_changes_of_first(now));
   if (served.resource) context_.owner.published(*served.resource->snapshot());
   if (!ends) return;
   if (before && !before->inventory.empty()) context_.owner.emptied(*before);
@@ -133,7 +132,7 @@ bool ResourcePublisher::claim(Served& served, const std::string& name) {
   if (owner == served.owner) return owner.empty();
   served.owner = std::move(owner);
   if (served.owner.empty()) return true;
-  entry_.record_error(name + ": " + served.owner);
+  controller_.record_error(name + ": " + served.owner);
   context_.platform.log.error(
       "two entries name the same resource: the first one serves it",
       {{"resource", name}, {"entry", entry_name()}, {"at", config_.where}, {"other", served.owner}});
@@ -158,7 +157,7 @@ void ResourcePublisher::serve(Served& served, ResourceSnapshot snapshot) {
 void ResourcePublisher::drop(const std::string& name) {
   const bool was_served = served_.at(name).owner.empty();
   served_.erase(name);
-  entry_.dropped(name);
+  controller_.dropped(name);
   context_.owner.removed(name, entry_name());
   if (was_served) context_.platform.log.info("resource removed with its last device", {{"resource", name}});
 }

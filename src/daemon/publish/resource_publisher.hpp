@@ -39,12 +39,12 @@ class ControllerOwner {
   virtual void changed() = 0;
 };
 
-// The entry that a publication is of.
+// The controller that a publisher belongs to.
 class PublisherOwner {
  public:
   virtual ~PublisherOwner() = default;
 
-  // Something could not be done that the next look tries again.
+  // Something could not be done that the next scan tries again.
   virtual void on_incomplete() = 0;
   // All that was to be published is.
   virtual void all_published() = 0;
@@ -67,7 +67,7 @@ class ResourcePublisher {
     HeldDevices& held;
     ControllerOwner& owner;
   };
-  // What a look has found, on its way to the kubelet: the names of CDI devices mean something before anybody
+  // What a scan has found, on its way to the kubelet: the names of CDI devices mean something before anybody
   // is told them.
   struct Finding {
     std::shared_ptr<const AllocationSpec> spec;
@@ -77,7 +77,7 @@ class ResourcePublisher {
   };
 
   // config is the entry's as it is then. All outlive it.
-  ResourcePublisher(const Context& context, const ResourceConfig& config, PublisherOwner& entry);
+  ResourcePublisher(const Context& context, const ResourceConfig& config, PublisherOwner& controller);
   ~ResourcePublisher();
   ResourcePublisher& operator=(ResourcePublisher&&) = delete;
 
@@ -86,7 +86,7 @@ class ResourcePublisher {
   bool idle() const { return findings_.empty(); }
   bool empty() const { return served_.empty(); }
 
-  // Which looks at the devices hang; see AllocationSpec::near and ResourceSnapshot::joined.
+  // Which scans hang; see AllocationSpec::near and ResourceSnapshot::joined.
   void set_stalls(std::vector<Stall> stalls);
   void set_neighbours(Neighbours neighbours);
   void set_joined(std::shared_ptr<GivenCards> joined);
@@ -122,12 +122,12 @@ class ResourcePublisher {
   void drop(const std::string& name);
   // Why its devices cannot be promised now.
   std::vector<Stall> stalls(const Served& served) const;
-  // ResourceSnapshots the resources' lists with what else there is to say of them now.
+  // Publishes the resources' lists with what else there is to say of them now.
   void republish();
 
   const Context context_;
   const ResourceConfig& config_;
-  PublisherOwner& entry_;
+  PublisherOwner& controller_;
   std::map<std::string, Served> served_;  // by resource
   std::list<Finding> findings_;           // the first one is being specified
   Backoff serve_again_{std::chrono::seconds(1), std::chrono::seconds(60)};

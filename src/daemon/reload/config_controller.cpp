@@ -56,7 +56,7 @@ ConfigController::ConfigController(Platform& platform, const Notifier& notifier,
       running_(running),
       source_(std::move(source)),
       changed_(std::move(changed)),
-      provisional_timer_(platform_.loop, [this] { on_trial_time(); }),
+      provisional_timer_(platform_.loop, [this] { on_provisional_time(); }),
       files_(config->files),
       watch_(platform_.loop, platform_.directories, platform_.host, [this] { on_files_changed(); }),
       conditions_(platform_, [this](Config part) { on_conditions(std::move(part)); }) {
@@ -183,8 +183,8 @@ ReloadAnswer ConfigController::refuse(std::vector<std::string> errors) {
 ReloadAnswer ConfigController::apply(const std::shared_ptr<const Config>& config, Selection selection,
                                      Confirm confirm) {
   ReloadAnswer answer{.warnings = texts_of(config->warnings)};
-  std::optional<ProvisionalConfig> trial;
-  if (confirm) trial.emplace(way_back(), config->kubelet, *confirm, EventLoop::Clock::now());
+  std::optional<ProvisionalConfig> provisional;
+  if (confirm) provisional.emplace(way_back(), config->kubelet, *confirm, EventLoop::Clock::now());
   configure_log(*config);
   Running::Move move;
   try {
@@ -205,7 +205,7 @@ ReloadAnswer ConfigController::apply(const std::shared_ptr<const Config>& config
   errors_.clear();
   given_up_at_.reset();
   given_up_why_.clear();
-  set_trial(std::move(trial));
+  set_provisional(std::move(provisional));
   if (provisional_) {
     answer.trial_until = provisional_until_;
     platform_.log.info("configuration on trial: rolled back unless it is confirmed",
@@ -224,16 +224,16 @@ ProvisionalConfig::Before ConfigController::way_back() const {
           .resources = running_.attachments().resources};
 }
 
-void ConfigController::set_trial(std::optional<ProvisionalConfig> trial) {
+void ConfigController::set_provisional(std::optional<ProvisionalConfig> provisional) {
   provisional_life_.renew();
   giving_up_ = false;
-  provisional_ = std::move(trial);
+  provisional_ = std::move(provisional);
   if (!provisional_) return provisional_timer_.cancel();
   provisional_until_ = std::chrono::system_clock::now() + provisional_->duration();
   provisional_timer_.arm_at(provisional_->due());
 }
 
-void ConfigController::on_trial_time() {
+void ConfigController::on_provisional_time() {
   if (!provisional_ || stopping_) return;
   const std::string why = provisional_->check(running_.attachments(), EventLoop::Clock::now());
   if (!why.empty()) return give_up(why);
@@ -271,7 +271,7 @@ void ConfigController::confirm(const ConfirmDone& done) {
   if (!provisional_ && given_up_at_)
     return done("no configuration is on trial: the last one was given up: " + given_up_why_);
   if (!provisional_) return done("no configuration is on trial");
-  set_trial(std::nullopt);
+  set_provisional(std::nullopt);
   platform_.log.info("configuration on trial confirmed");
   changed_();
   done("");

@@ -129,10 +129,10 @@ class ConfigController {
   // done runs in the loop, once, when it is in force or refused.
   void reload(ReloadOrder order, ReloadDone done);
   // What is on trial stays for good.
-  void keep(const ConfirmDone& done);
+  void confirm(const ConfirmDone& done);
   // The kubelet may have lost a resource: a trial ends by that.
   void check_provisional() {
-    if (!giving_up_) on_trial_time();
+    if (!giving_up_) on_provisional_time();
   }
   // From now on everything is refused.
   void stop() { stopping_ = true; }
@@ -156,8 +156,8 @@ class ConfigController {
   void configure_log(const Config& config);
 
   ProvisionalConfig::Before way_back() const;
-  void set_trial(std::optional<ProvisionalConfig> trial);
-  void on_trial_time();
+  void set_provisional(std::optional<ProvisionalConfig> provisional);
+  void on_provisional_time();
   void give_up(const std::string& why);
   void go_back(const std::shared_ptr<const Config>& config, Selection selection, const std::string& why);
 
@@ -180,8 +180,8 @@ class ConfigController {
   std::optional<ProvisionalConfig> provisional_;  // of what is in force
   WallTime provisional_until_;
   Timer provisional_timer_;
-  bool giving_up_ = false;     // trial_ is over, and the timer tries again
-  Lifetime provisional_life_;  // trial_'s
+  bool giving_up_ = false;     // provisional_ is over, and the timer tries again
+  Lifetime provisional_life_;  // provisional_'s
   ReloadQueue queue_;
   ConfigFiles files_;  // that were read last, whatever became of it
   ConfigWatch watch_;

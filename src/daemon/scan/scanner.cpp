@@ -68,7 +68,7 @@ void join_with(Scanner::Siblings siblings, const std::map<std::string, Inventory
 
 // What a worker brings back.
 struct Scanner::Outcome {
-  std::variant<Found, std::string> found;  // or why it could not look
+  std::variant<Found, std::string> found;  // or why it could not scan
   Clock::duration took{};
 };
 

@@ -35,7 +35,7 @@ class Scanner {
   };
   struct Found {
     Scan scan;  // its devices are in the assembly
-    // Its remarks are of what the look itself has found.
+    // Its remarks are of what the scan itself has found.
     Assembly assembly;
     // Where several entries are one resource what this one has found, and the assembly has all of them.
     std::shared_ptr<const DevicesOf> own = nullptr;
@@ -51,7 +51,7 @@ class Scanner {
     std::function<std::map<std::string, Inventory>()> listed;
     // What the others of the resource's entries have found.
     std::function<Siblings()> siblings;
-    // Before each look: calls then when it can begin, with what is known of the ids that pods hold.
+    // Before each scan: calls then when it can begin, with what is known of the ids that pods hold.
     std::function<void(const std::function<void(HeldIds held)>& then)> prepare;
     // Says when what is listed changes by itself; ScanSchedule::kNever: it does not.
     std::function<Clock::time_point(Found& found)> found;
@@ -68,8 +68,8 @@ class Scanner {
 
   // Look at the machine: at once, or after a quiet moment.
   void request_scan();
-  void rest(bool at_rest);  // see DeviceSource::rest(): a change of it is a reason to look
-  // See DeviceSource::forgive(): the next look goes by that.
+  void rest(bool at_rest);  // see DeviceSource::rest(): a change of it is a reason to scan
+  // See DeviceSource::forgive(): the next scan goes by that.
   void forgive(const Device& device);
   const ScanSchedule& schedule() const { return schedule_; }
 

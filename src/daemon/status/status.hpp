@@ -54,7 +54,7 @@ struct ResourceStatus {
   std::optional<WallTime> error_at;
   std::optional<WallTime> next_try;
   std::string disagreement;  // what the kubelet counts instead of what it was sent; empty: the same
-  std::shared_ptr<const ResourceSnapshot> snapshot;
+  SharedSnapshot snapshot;
   HealthTimes health_times;
   RegistrationTally registrations;
   std::shared_ptr<const CallTally> calls;

@@ -31,12 +31,12 @@ class EntryScanOwner {
   // See Scanner::Hooks.
   virtual void prepare(const std::function<void(HeldIds held)>& then) = 0;
   virtual Clock::time_point found(EntryScan& entry, Scanner::Found& found) = 0;
-  // It could not look, or its look hangs, or one that hung has ended.
+  // It could not scan, or its scan hangs, or one that hung has ended.
   virtual void on_error() = 0;
 };
 
-// One entry of the configuration, as far as it looks at the machine: its scanner, and what there is to say of
-// its looks. Loop thread only.
+// One entry of the configuration, as far as it scans the machine: its scanner, and what there is to say of
+// its scans. Loop thread only.
 class EntryScan {
  public:
   using Clock = Scanner::Clock;
@@ -45,7 +45,7 @@ class EntryScan {
   EntryScan(Platform& platform, EntryScanOwner& owner, ResourceConfig config);
   EntryScan& operator=(EntryScan&&) = delete;
 
-  // Looks at once, and again and again. former: of the entry that it takes the place of.
+  // Scans at once, and again and again. former: of the entry that it takes the place of.
   void begin(ScanSchedule former = {});
 
   const ResourceConfig& config() const { return config_; }
@@ -56,18 +56,18 @@ class EntryScan {
   void rest(bool at_rest) { scanner_->rest(at_rest); }
   const ScanSchedule& schedule() const { return scanner_->schedule(); }
 
-  // What is said of a look that has ended: what it could not take, and what matches nothing.
+  // What is said of a scan that has ended: what it could not take, and what matches nothing.
   void log_remarks(const Scan& scan, const Assembly& assembly);
   // What it has found last, where the resource has several; nullptr: nothing yet.
   const std::shared_ptr<const DevicesOf>& devices() const { return devices_; }
   // Is it something else than before?
   bool set_devices(std::shared_ptr<const DevicesOf> devices);
-  // Has a look ended that counts, or failed, or been found to hang?
+  // Has a scan ended that counts, or failed, or been found to hang?
   bool has_scanned() const { return has_scanned_; }
   void mark_scanned() { has_scanned_ = true; }
-  // Why its devices cannot be promised; nothing: no look hangs.
+  // Why its devices cannot be promised; nothing: no scan hangs.
   std::optional<std::string> stall() const;
-  // Something that is not of a look, and is for its status.
+  // Something that is not of a scan, and is for its status.
   void record_error(const std::string& error);
   EntryStatus status() const;
 
@@ -105,9 +105,9 @@ class EntryGroup {
   // They outlive it.
   EntryGroup(Platform& platform, EntryScanOwner& owner, Configs configs);
 
-  // Each looks at once.
+  // Each scans at once.
   void begin();
-  // One that says the same as before goes on; another looks at once, and has until then what the one in whose
+  // One that says the same as before goes on; another scans at once, and has until then what the one in whose
   // place it stands had. listed: by the only one that there was.
   void update(Configs configs, const Lists& listed);
   // The same entries stand elsewhere in the file.
@@ -127,16 +127,16 @@ class EntryGroup {
   std::vector<EntryStatus> status() const;
   Scanner::Siblings siblings_of(const EntryScan& entry) const;
 
-  // Does the look, which has ended, know the entries that there are? One that began before an update does
+  // Does the scan, which has ended, know the entries that there are? One that began before an update does
   // not, and another has been asked for.
   bool counts(EntryScan& entry, const Scanner::Found& found) const;
-  // The devices of all, with what the part has found; nothing: one of them has not looked yet, and the
+  // The devices of all, with what this entry has found; nothing: one of them has not scanned yet, and the
   // kubelet would take the devices of running pods away.
   std::optional<DevicesOf> merge(EntryScan& entry, Scanner::Found& found, const Lists& listed);
-  // Are the devices of all to be taken without a look? After an update that begins none, or when the last one
-  // that the others have waited for could not look.
+  // Are the devices of all to be taken without a scan? After an update that begins none, or when the last one
+  // that the others have waited for could not scan.
   bool is_due() const { return !taken_ && all_have_scanned(); }
-  // If they are. Each looks again: who holds what, they know then.
+  // If they are. Each scans again: who holds what, they know then.
   std::optional<DevicesOf> merge_due(const Lists& listed);
 
  private:
@@ -148,7 +148,7 @@ class EntryGroup {
   EntryScanOwner& owner_;
   std::vector<std::unique_ptr<EntryScan>> entries_;
   std::uint64_t version_ = 0;  // see Scanner::Siblings
-  std::uint64_t updated_ = 0;  // the version since which the parts are these
+  std::uint64_t updated_ = 0;  // the version since which the entries are these
   bool taken_ = false;         // the devices of all, since then
 };
 

@@ -69,7 +69,7 @@ void ResourceController::forgive(const DrainSet::Name& name) {
   if (const Device* const device = device_of_id(listed.devices(), name.device)) group_.forgive(*device);
 }
 
-// Without a look at the machine: a driver that hangs is a reason to drain.
+// Without a scan: a driver that hangs is a reason to drain.
 void ResourceController::on_overlay() {
   std::vector<DeviceTracker::Listing> listings = tracker_.reapply_overlays();
   group_.rest_drained(tracker_.lists());
@@ -125,7 +125,7 @@ void ResourceController::apply_due_update() {
 void ResourceController::check_drift(const std::vector<Ledger::Name>& others) {
   const bool drifts =
       std::ranges::any_of(others, [this](const Ledger::Name& other) { return held_.ledger()->held(other); });
-  // A source that says something else each time is looked at twice, and not on and on: the second look has
+  // A source that says something else each time is looked at twice, and not on and on: the second scan has
   // read what was given.
   if (std::exchange(drifts_, drifts) || !drifts) return;
   adoption_.read_anew();

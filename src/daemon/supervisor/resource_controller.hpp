@@ -24,24 +24,25 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   using Clock = EventLoop::Clock;
   using Configs = EntryGroup::Configs;
 
-  // Resources appear when each part has looked once, or could not. What means and drains name outlives it.
+  // Resources appear when each entry has been scanned once, or could not. What context and drains name
+  // outlives it.
   ResourceController(const ResourcePublisher::Context& context, const DrainSet& drains, Configs configs);
   ~ResourceController() override;
   ResourceController& operator=(ResourceController&&) = delete;
 
   // See EntryGroup::whole().
   const ResourceConfig& config() const { return config_; }
-  // Takes the new devices and terms without touching a stream; a part that says the same as before goes on.
+  // Takes the new devices and terms without touching a stream; an entry that says the same as before goes on.
   // The options are the same (see PluginOptions).
   void update(Configs configs);
   // The same entries stand elsewhere in the file.
   void set_where(const Configs& configs);
   void on_kubelet();
   void on_sockets();
-  // Look at the machine: at once, or after a quiet moment.
+  // Scan: at once, or after a quiet moment.
   void request_scan() { group_.request_scan(); }
   // There is another directory of CDI specifications: those of what is listed are written there, and what a
-  // look finds to be written beside them.
+  // scan finds to be written beside them.
   void specify_anew();
   // What is wrong with the device of ours is over: see Device::lasting.
   void forgive(const DrainSet::Name& name);
@@ -68,7 +69,7 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   void on_error() override;
 
   void apply_due_update();
-  // Reads anew what pods were given for devices that are others now, and looks again.
+  // Reads anew what pods were given for devices that are others now, and scans again.
   void check_drift(const std::vector<Ledger::Name>& others);
   std::vector<DeviceTracker::Listing> update_lists(DevicesOf resources);
   void query_holders();
@@ -84,7 +85,7 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   AdoptionTracker adoption_;
   DeviceTracker tracker_;
   std::set<std::string> remarked_;
-  bool drifts_ = false;  // the last look had held devices that were others
+  bool drifts_ = false;  // the last scan had held devices that were others
   Lifetime lifetime_;
   ResourcePublisher publisher_;
   EntryGroup group_;  // which publish what they find

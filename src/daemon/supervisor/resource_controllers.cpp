@@ -21,7 +21,7 @@ ResourceControllers::ResourceControllers(Platform& platform, CdiPlaces& cdi, Ass
 void ResourceControllers::add(ResourceController::Configs entry, KubeletLink& link) {
   const std::shared_ptr<const AllocationSpec> spec = entry.front().spec;
   const Template& name = spec->name;
-  // What is known before anybody has looked belongs to the entry that says it.
+  // What is known before anybody has scanned belongs to the entry that says it.
   if (name.literal() && !spec->rename_shared) names_.claim(name.text(), name.text());
   controllers_[name.text()] =
       std::make_unique<ResourceController>(ResourcePublisher::Context{.platform = platform_,
@@ -39,7 +39,7 @@ void ResourceControllers::end(const std::string& name) {
 }
 
 void ResourceControllers::retire(const std::string& name) {
-  std::vector<std::shared_ptr<const ResourceSnapshot>> snapshots;
+  std::vector<SharedSnapshot> snapshots;
   at(name).publisher().for_each_resource([&](Resource& resource) {
     snapshots.push_back(resource.snapshot());
     resource.end_for_good();
@@ -56,20 +56,20 @@ void ResourceControllers::retry_waiting() {
   for (const std::string& name : names_.take_waiting()) at(name).request_scan();
 }
 
-// Before each entry has looked nobody knows which resources there are.
+// Before each entry has scanned nobody knows which resources there are.
 void ResourceControllers::forget_specifications() {
   std::set<std::string> specified;
   bool late = false;
-  for (const auto& [name, entry] : controllers_) {
-    if (!entry->names_by_cdi()) continue;
-    const AllocationSpec& spec = *entry->config().spec;
-    if (!entry->settled()) return;
-    entry->publisher().for_each_resource(
+  for (const auto& [name, controller] : controllers_) {
+    if (!controller->names_by_cdi()) continue;
+    const AllocationSpec& spec = *controller->config().spec;
+    if (!controller->settled()) return;
+    controller->publisher().for_each_resource(
         [&](const Resource& resource) { specified.insert(resource.name()); });
     late = late || (spec.assume && spec.assume->late());
   }
-  if (!late) cdi_.present().keep_late({});  // otherwise it is for those to say
-  cdi_.keep(std::move(specified));
+  if (!late) cdi_.present().remove_other_late({});  // otherwise it is for those to say
+  cdi_.remove_others(std::move(specified));
 }
 
 void ResourceControllers::forget_ended() {
@@ -82,8 +82,8 @@ ResourceController* ResourceControllers::find(const std::string& name) const {
   return found == controllers_.end() ? nullptr : found->second.get();
 }
 
-std::vector<std::shared_ptr<const ResourceSnapshot>> ResourceControllers::snapshots() const {
-  std::vector<std::shared_ptr<const ResourceSnapshot>> snapshots;
+std::vector<SharedSnapshot> ResourceControllers::snapshots() const {
+  std::vector<SharedSnapshot> snapshots;
   for_each_resource(
       [&](const Resource& resource, const ResourceController&) { snapshots.push_back(resource.snapshot()); });
   return snapshots;
@@ -91,21 +91,21 @@ std::vector<std::shared_ptr<const ResourceSnapshot>> ResourceControllers::snapsh
 
 NodeReporter::Subjects ResourceControllers::subjects() const {
   NodeReporter::Subjects subjects;
-  for (const auto& [name, entry] : controllers_) {
-    const ResourceConfig& config = entry->config();
+  for (const auto& [name, controller] : controllers_) {
+    const ResourceConfig& config = controller->config();
     if (config.labels.empty() && config.node_resources.empty()) continue;
     std::vector<Inventory> lists;
-    entry->publisher().for_each_resource(
+    controller->publisher().for_each_resource(
         [&](const Resource& resource) { lists.push_back(resource.snapshot()->inventory); });
     if (!config.labels.empty())
       subjects.labels.push_back({.entry = name,
                                  .where = config.where,
                                  .labels = config.labels,
                                  .lists = lists,
-                                 .settled = entry->settled()});
+                                 .settled = controller->settled()});
     if (!config.node_resources.empty())
       subjects.counts.push_back(
-          {.counts = config.node_resources, .lists = lists, .settled = entry->settled()});
+          {.counts = config.node_resources, .lists = lists, .settled = controller->settled()});
   }
   return subjects;
 }

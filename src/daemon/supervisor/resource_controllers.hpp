@@ -1,5 +1,5 @@
 #pragma once
-// The entries that run, and what they have in common: one resource has one entry. Loop thread only.
+// The resources that are served, and what they have in common. Loop thread only.
 
 #include <functional>
 #include <map>
@@ -22,14 +22,14 @@ class ResourceControllers final : private ControllerOwner {
   ~ResourceControllers() override = default;
   ResourceControllers& operator=(ResourceControllers&&) = delete;
 
-  // Those of one name. link outlives the entry.
+  // Those of one name. link outlives the controller.
   void add(ResourceController::Configs entry, KubeletLink& link);
   // Another one of its name may begin.
   void end(const std::string& name);
   // It ends for good: whoever wants to be told is.
   void retire(const std::string& name);
   void retire_all();
-  // One that was refused a resource's name looks again when that is free.
+  // One that was refused a resource's name scans again when that is free.
   void retry_waiting();
   // Those of resources that are no more go.
   void forget_specifications();
@@ -42,15 +42,16 @@ class ResourceControllers final : private ControllerOwner {
   // Visits name and Entry&.
   template <typename Visit>
   void for_each(Visit visit) const {
-    for (const auto& [name, entry] : controllers_) visit(name, *entry);
+    for (const auto& [name, controller] : controllers_) visit(name, *controller);
   }
   // Visits the resource and its entry.
   template <typename Visit>
   void for_each_resource(Visit visit) const {
-    for (const auto& [name, entry] : controllers_)
-      entry->publisher().for_each_resource([&, &its = *entry](Resource& resource) { visit(resource, its); });
+    for (const auto& [name, controller] : controllers_)
+      controller->publisher().for_each_resource(
+          [&, &its = *controller](Resource& resource) { visit(resource, its); });
   }
-  std::vector<std::shared_ptr<const ResourceSnapshot>> snapshots() const;
+  std::vector<SharedSnapshot> snapshots() const;
   NodeReporter::Subjects subjects() const;
   // Replaces the kubelet's ids by those of the cards that the pods' annotations name, on a worker, where a
   // scheduler chooses the cards. done runs in the loop, maybe at once; never, if this is gone by then.

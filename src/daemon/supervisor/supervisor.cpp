@@ -28,12 +28,12 @@ void ResourceAffinity::join(const std::vector<ResourceConfig>& entries) {
   std::map<std::string, std::size_t> groups = same_card_groups(specs);
   if (groups != card_groups_) given_cards_.clear();
   card_groups_ = std::move(groups);
-  controllers_.for_each([&](const std::string& name, ResourceController& entry) {
+  controllers_.for_each([&](const std::string& name, ResourceController& controller) {
     const auto group = card_groups_.find(name);
-    if (group == card_groups_.end()) return entry.publisher().set_joined(nullptr);
+    if (group == card_groups_.end()) return controller.publisher().set_joined(nullptr);
     std::shared_ptr<GivenCards>& given = given_cards_[group->second];
     if (!given) given = std::make_shared<GivenCards>();
-    entry.publisher().set_joined(given);
+    controller.publisher().set_joined(given);
   });
 }
 
@@ -43,8 +43,8 @@ void ResourceAffinity::update() {
 }
 
 void ResourceAffinity::publish_neighbours() {
-  controllers_.for_each([&](const std::string&, ResourceController& entry) {
-    const ResourceController* const other = controllers_.find(entry.config().spec->near);
+  controllers_.for_each([&](const std::string&, ResourceController& controller) {
+    const ResourceController* const other = controllers_.find(controller.config().spec->near);
     if (!other) return;
     Neighbours neighbours{.given = other->publisher().given()};
     other->publisher().for_each_resource([&](const Resource& resource) {
@@ -54,14 +54,14 @@ void ResourceAffinity::publish_neighbours() {
       }
     });
     std::ranges::sort(neighbours.healthy);
-    entry.publisher().set_neighbours(std::move(neighbours));
+    controller.publisher().set_neighbours(std::move(neighbours));
   });
 }
 
 void ResourceAffinity::log_shared_ids() {
   std::vector<ListedIds> lists;
-  controllers_.for_each_resource([&](const Resource& resource, const ResourceController& entry) {
-    lists.push_back({resource.snapshot(), entry.config().where});
+  controllers_.for_each_resource([&](const Resource& resource, const ResourceController& controller) {
+    lists.push_back({resource.snapshot(), controller.config().where});
   });
   const SharedIds shared = shared_ids(lists);
   if (shared.count > shared_ids_)
@@ -91,16 +91,14 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       safety_(platform.loop, [this] { on_safety(); }),
       sockets_timer_(
           platform.loop,
-          [this] {
-            controllers_.for_each([](const std::string&, ResourceController& entry) { entry.on_sockets(); });
-          }),
+          [this] { controllers_.for_each([](const auto&, auto& controller) { controller.on_sockets(); }); }),
       burst_timer_(platform.loop, [this] { after_burst(); }),
       link_(make_link(config_.kubelet, nullptr)),
       cdi_(platform.workers, platform.host, config_.cdi.directory, config_.kubelet.files_owner()),
       reporter_(platform, config_, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); }),
       drain_controller_(platform.loop, platform.workers, platform.log, drains, drain_hooks()),
       allocatable_(platform, allocatable_hooks()),
-      assuming_(means_of_assuming(), config_.kubelet.pods_api()),
+      assuming_(assuming_context(), config_.kubelet.pods_api()),
       held_(
           platform.loop, platform.log, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
           [this] { on_overlay(); }),
@@ -126,18 +124,17 @@ std::unique_ptr<KubeletLink> Supervisor::make_link(const KubeletConfig& config, 
       });
 }
 
-Assuming::Context Supervisor::means_of_assuming() {
+Assuming::Context Supervisor::assuming_context() {
   return {.loop = platform_.loop,
           .log = platform_.log,
           .api_server = platform_.api_server,
           .node_watch = platform_.node_watch,
           .checkpoint = [this]() -> CheckpointReader& { return link_->checkpoint(); },
           .write_late =
-              [this](std::string name, std::string text,
-                     const std::function<void(const std::string& error)>& done) {
+              [this](auto name, auto text, const auto& done) {
                 cdi_.present().write_late(std::move(name), std::move(text), done);
               },
-          .keep_late = [this](std::set<std::string> names) { cdi_.present().keep_late(std::move(names)); }};
+          .remove_other_late = [this](auto names) { cdi_.present().remove_other_late(std::move(names)); }};
 }
 
 AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
@@ -166,13 +163,12 @@ DrainController::Hooks Supervisor::drain_hooks() {
           .changed = [this] { on_overlay(); },
           .forgive =
               [this](const DrainSet::Name& name) {
-                controllers_.for_each(
-                    [&](const std::string&, ResourceController& entry) { entry.forgive(name); });
+                controllers_.for_each([&](const auto&, auto& controller) { controller.forgive(name); });
               }};
 }
 
 void Supervisor::on_overlay() {
-  controllers_.for_each([](const std::string&, ResourceController& entry) { entry.on_overlay(); });
+  controllers_.for_each([](const auto&, auto& controller) { controller.on_overlay(); });
 }
 
 void Supervisor::read_holdings(HoldingsReader::Done done) {
@@ -201,7 +197,7 @@ Changes Supervisor::apply(Config config) {
   }
   if (plan.cdi) {
     cdi_.move(config.cdi.directory, config.kubelet.files_owner());
-    controllers_.for_each([](const std::string&, ResourceController& entry) { entry.specify_anew(); });
+    controllers_.for_each([](const auto&, auto& controller) { controller.specify_anew(); });
   }
   for (const EntriesOfName& entry : plan.kept) controllers_.at(name_of(entry)).set_where(copies_of(entry));
   for (const EntriesOfName& entry : plan.updated) controllers_.at(name_of(entry)).update(copies_of(entry));
@@ -232,9 +228,9 @@ Supervisor::Summary Supervisor::summary() const {
 Attachments Supervisor::attachments() const {
   Attachments seen;
   seen.kubelet = kubelet_status().present;
-  controllers_.for_each([&](const std::string& name, const ResourceController& entry) {
+  controllers_.for_each([&](const std::string& name, const ResourceController& controller) {
     seen.entries.insert(name);
-    entry.publisher().for_each_resource([&](const Resource& resource) {
+    controller.publisher().for_each_resource([&](const Resource& resource) {
       if (resource.stage() == Stage::kAttached) seen.resources.emplace(resource.name(), name);
     });
   });
@@ -258,11 +254,11 @@ DaemonStatus Supervisor::status() const {
   status.kubelet = kubelet_status();
   status.api_server = api_server_status(platform_.api_server);
   status.drains = drain_controller_.drains();
-  controllers_.for_each([&](const std::string& name, const ResourceController& entry) {
-    const std::vector<EntryStatus> parts = entry.status();
+  controllers_.for_each([&](const std::string& name, const ResourceController& controller) {
+    const std::vector<EntryStatus> parts = controller.status();
     status.entries.insert(status.entries.end(), parts.begin(), parts.end());
     const EntryStatus& its_entry = *std::ranges::max_element(parts, {}, &EntryStatus::error_at);
-    entry.publisher().for_each_resource([&](const Resource& resource) {
+    controller.publisher().for_each_resource([&](const Resource& resource) {
       ResourceStatus& told = status.resources.emplace_back(resource.status());
       told.entry = name;
       told.disagreement = allocatable_.disagreement(told.name);
@@ -294,7 +290,7 @@ void Supervisor::on_kubelet() {
   const bool present = link_->watcher().current().has_value();
   kubelet_since_ = std::chrono::system_clock::now();
   if (present) platform_.tallies.kubelets.add();
-  controllers_.for_each([](const std::string&, ResourceController& entry) { entry.on_kubelet(); });
+  controllers_.for_each([](const auto&, auto& controller) { controller.on_kubelet(); });
   assuming_.pods().on_kubelet(link_->config().pods_api());
   on_change_();
   const std::string directory = link_->config().directory;
@@ -313,11 +309,11 @@ void Supervisor::on_safety() {
   safety_.arm(kSafetyInterval);
   controllers_.forget_ended();
   platform_.directories.refresh();
-  link_->watcher()() check();
+  link_->watcher().check();
   allocatable_.check(*link_);
-  controllers_.for_each([](const std::string&, ResourceController& entry) {
-    entry.on_sockets();
-    entry.request_scan();
+  controllers_.for_each([](const std::string&, ResourceController& controller) {
+    controller.on_sockets();
+    controller.request_scan();
   });
 }
 

@@ -29,10 +29,10 @@ namespace plughost {
 class ResourceAffinity {
  public:
   // They outlive it.
-  ResourceAffinity(Log& log, ResourceControllers& entries) : log_(log), controllers_(entries) {}
+  ResourceAffinity(Log& log, ResourceControllers& controllers) : log_(log), controllers_(controllers) {}
 
-  // Which of these entries share their cards (see AllocationSpec::same_card): known without a look at the
-  // machine, and so from the first list on.
+  // Which of these entries share their cards (see AllocationSpec::same_card): known without a scan, and
+  // so from the first list on.
   void join(const std::vector<ResourceConfig>& entries);
   // As the lists are now: see AllocationSpec::near, and what is told of ids that two entries list.
   void update();
@@ -94,7 +94,7 @@ class Supervisor {
   std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
   AllocatableCheck::Hooks allocatable_hooks();
   DrainController::Hooks drain_hooks();
-  Assuming::Context means_of_assuming();
+  Assuming::Context assuming_context();
   KubeletStatus kubelet_status() const;
   DaemonStatus status() const;
   void read_holdings(HoldingsReader::Done done);

@@ -54,7 +54,7 @@ void HttpConnection::read() {
   }
 }
 
-bool HttpConnection::take(std::string_view bytes) {
+bool HttpConnection::receive(std::string_view bytes) {
   if (state_ == State::kLingering) {
     ignored_ += bytes.size();
     if (ignored_ > kMostBody) end();

@@ -60,7 +60,7 @@ void StatusRequests::request_reload(ReloadOrder order, ReloadDone done) {
 }
 
 void StatusRequests::request_confirm(ConfirmDone done) {
-  post([this, done = std::move(done)] { daemon_.keep(done); });
+  post([this, done = std::move(done)] { daemon_.confirm(done); });
 }
 
 void StatusRequests::request_drain(DrainOrder order, DrainDone done) {

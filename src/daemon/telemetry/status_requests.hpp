@@ -94,7 +94,7 @@ class StatusRequests {
   struct Daemon {
     std::function<void(WithHolders with, std::function<void(DaemonStatus)> done)> status;
     std::function<void(ReloadOrder order, ReloadDone done)> reload;
-    std::function<void(ConfirmDone done)> keep = {};
+    std::function<void(ConfirmDone done)> confirm = {};
     std::function<void(DrainOrder order, DrainDone done)> drain = {};
   };
 
@@ -121,7 +121,7 @@ class StatusRequests {
   void request_reload(ReloadOrder order, ReloadDone done);
   // The configuration that is on trial is to stay. done as above.
   void request_confirm(ConfirmDone done);
-  // The answer names the holders, who may be many: done runs where ask_status() runs it.
+  // The answer names the holders, who may be many: done runs where request_status() runs it.
   void request_drain(DrainOrder order, DrainDone done);
 
   // Who subscribes hears of each new snapshot, whose JSON is there by then, and calls watch() to get a first

@@ -79,7 +79,7 @@ std::vector<std::string> own_interfaces(const SysDevice& device) {
   return names;
 }
 
-bool PciSelectors::take(const PciFunction& function) const {
+bool PciSelectors::matches(const PciFunction& function) const {
   const bool of_class = classes.empty() || std::ranges::any_of(classes, [&](const std::string& beginning) {
                           return function.class_code.starts_with(beginning);
                         });

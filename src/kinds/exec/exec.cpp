@@ -94,7 +94,7 @@ class Discovery final : public SourceWatch {
 
 // `watch`: the program stays, prints a document in a line whenever something has changed, and is started
 // again whenever it has ended. timeout: the longest silence of one that is well; nullopt: it may be silent
-// for ever. hint is called when newest has something new. programs outlives the watch.
+// for ever. request_scan is called when newest has something new. programs outlives the watch.
 class StayingProgram final : public SourceWatch {
  public:
   StayingProgram(Programs& programs, Program program, std::optional<std::chrono::milliseconds> timeout,
@@ -218,7 +218,7 @@ class ExecSource final : public DeviceSource {
     return std::make_unique<Discovery>(programs, std::move(program), std::move(newest));
   }
 
-  // For a look without a daemon: the program runs until it has said something.
+  // For a scan without a daemon: the program runs until it has said something.
   Newest::Said first_word() const {
     EventLoop loop;
     Programs programs(loop);

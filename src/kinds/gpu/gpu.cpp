@@ -205,7 +205,7 @@ class Gpu final : public DeviceSource {
 };
 
 Scan Gpu::scan(const HostRoot& host) const {
-  const NvidiaGpus::Look alone = nvidia_.query();
+  const NvidiaGpus::Session alone = nvidia_.open_session();
   Scan scan;
   scan.subsystems = {std::begin(kGpuSubsystems), std::end(kGpuSubsystems)};
   const auto add = [&](std::vector<Device> devices) {
@@ -224,12 +224,12 @@ Scan Gpu::scan(const HostRoot& host) const {
         host, {.name = "intel", .id = "8086", .classes = {"0300", "0302", "0380"}, .drivers = {"i915", "xe"}},
         scan));
   if (wants(GpuVendor::kIluvatar)) add(iluvatar_gpus(host, scan));
-  if (wants(GpuVendor::kNvidia)) add_nvidia(host, scan);  // the last, because it has to look most often
+  if (wants(GpuVendor::kNvidia)) add_nvidia(host, scan);  // the last, because it has to scan most often
   return scan;
 }
 
 void Gpu::finish(Scan& taken, const AllocationSpec& spec) const {
-  const NvidiaGpus::Look alone = nvidia_.query();
+  const NvidiaGpus::Session alone = nvidia_.open_session();
   nvidia_.check_mig(taken);
   const auto is_nvidia = [](const Device& device) {
     const std::string* const vendor = device.attribute("vendor");

@@ -166,7 +166,7 @@ void NvidiaCdi::describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus,
   const auto is_named = [&](const NvidiaGpu& gpu) { return names_.contains(name_of(gpu)); };
   const bool complete = error_.empty() && std::ranges::all_of(gpus, is_named);
   const bool retry = there == described_ && !complete && when_ + kRetry <= now_();
-  if (!running_.empty() || there != described_ || retry) look_at(program, there, host);
+  if (!running_.empty() || there != described_ || retry) run_tool(program, there, host);
   scan.undecided = there != described_;
   if (!text_.empty()) scan.cdi.push_back({.name = kFile, .text = text_});
   const std::string failure = error_.empty() ? "" : program + " cdi generate: " + error_;
@@ -184,7 +184,7 @@ void NvidiaCdi::describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus,
   if (!failure.empty()) scan.rescan_after = NvidiaGpus::kInterval;
 }
 
-void NvidiaCdi::look_at(const std::string& program, const std::string& there, const HostRoot& host) {
+void NvidiaCdi::run_tool(const std::string& program, const std::string& there, const HostRoot& host) {
   if (running_.empty()) running_ = there;
   std::optional<Ending> ending = run(command(host.at(program).string()));
   if (ending && running_ != there) {  // of what is not there any more
@@ -193,7 +193,7 @@ void NvidiaCdi::look_at(const std::string& program, const std::string& there, co
   }
   if (!ending) return;
   described_ = std::exchange(running_, {});
-  take(std::move(*ending), host);
+  on_end(std::move(*ending), host);
   when_ = now_();
 }
 
@@ -219,7 +219,7 @@ Program NvidiaCdi::command(const std::string& program) const {
   return command;
 }
 
-void NvidiaCdi::take(Ending ending, const HostRoot& host) {
+void NvidiaCdi::on_end(Ending ending, const HostRoot& host) {
   error_ = why_failed({}, ending);
   if (error_.empty()) {
     if (auto names = names_in(ending.output, nullptr)) {

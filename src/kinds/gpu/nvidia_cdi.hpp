@@ -36,8 +36,8 @@ class NvidiaCdi {
   // library: nullopt: NVML is at rest, so the tool, which would open it, does not run.
   void describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus, const std::optional<std::string>& library,
                 Scan& scan);
-  // Loop thread, at most once: from then on the tool runs beside the scans, which are hinted at when it has
-  // ended. programs outlives what is returned.
+  // Loop thread, at most once: from then on the tool runs beside the scans, one of which is requested when
+  // it has ended. programs outlives what is returned.
   std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& request_scan);
 
  private:
@@ -50,9 +50,9 @@ class NvidiaCdi {
   std::string find_program(const HostRoot& host) const;
   std::string what_there_is(const HostRoot& host, const std::string& program, const std::string& library,
                             const std::vector<NvidiaGpu>& gpus) const;
-  void look_at(const std::string& program, const std::string& there, const HostRoot& host);
+  void run_tool(const std::string& program, const std::string& there, const HostRoot& host);
   Program command(const std::string& program) const;
-  void take(Ending ending, const HostRoot& host);
+  void on_end(Ending ending, const HostRoot& host);
   const std::string& name_of(const NvidiaGpu& gpu) const { return by_index_ ? gpu.index : gpu.uuid; }
 
   std::string program_;

@@ -57,7 +57,7 @@ NvidiaGpus::~NvidiaGpus() {
   if (nvml_cards_) releases().add(std::move(nvml_cards_));
 }
 
-NvidiaGpus::Look NvidiaGpus::query() {
+NvidiaGpus::Session NvidiaGpus::open_session() {
   looking_.lock();
   return {this, [](NvidiaGpus* gpus) {
             gpus->looking_.unlock();

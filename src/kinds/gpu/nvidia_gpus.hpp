@@ -46,24 +46,24 @@ class NvidiaGpus {
   static bool all_let_go(std::chrono::milliseconds patience);
   NvidiaGpus& operator=(NvidiaGpus&&) = delete;
 
-  // While one lives, others wait: an entry that comes back may find the look of its former life in a driver
+  // While one lives, others wait: an entry that comes back may find the scan of its former life in a driver
   // that hangs.
-  using Look = std::unique_ptr<NvidiaGpus, void (*)(NvidiaGpus* gpus)>;
-  Look query();
-  // At rest NVML is closed, without waiting for it, at the latest when the look that is under way has ended;
+  using Session = std::unique_ptr<NvidiaGpus, void (*)(NvidiaGpus* gpus)>;
+  Session open_session();
+  // At rest NVML is closed, without waiting for it, at the latest when the scan that is under way has ended;
   // its cards are those that it told last, and Unhealthy. Thread-safe.
   void rest(bool at_rest) {
     at_rest_ = at_rest;
     close_at_rest();
   }
 
-  // In a Look. Adds to scan what has to be followed, and remarks.
+  // In a Session. Adds to scan what has to be followed, and remarks.
   std::vector<NvidiaGpu> find(const HostRoot& host, Scan& scan);
   // Adds remarks on those of the cards found last that are left in `taken`. Throws std::runtime_error if
   // these do not allow the MIG strategy. Devices of other sources may be among them.
   void check_mig(Scan& taken) const;
-  // In a Look. The file of NVML's library, as a path of the process; empty: it is not loaded; nullopt: it is
-  // at rest.
+  // In a Session. The file of NVML's library, as a path of the process; empty: it is not loaded; nullopt: it
+  // is at rest.
   std::optional<std::string> library() const {
     if (nvml_cards_) return nvml_cards_->library();
     return rests() ? std::nullopt : std::optional<std::string>("");
@@ -88,7 +88,7 @@ class NvidiaGpus {
   std::atomic<bool> at_rest_ = false;
   std::mutex looking_;
   std::mutex mutex_;
-  std::set<std::string> forgiven_;         // since the last look
+  std::set<std::string> forgiven_;         // since the last scan
   std::unique_ptr<NvmlCards> nvml_cards_;  // nullptr: NVML cannot be used, or is not loaded yet
   std::vector<NvidiaGpu> told_;            // by NVML, the last time that it told
   std::map<std::string, bool> divided_;    // by UUID, whether its card has MIG on; filled by find()

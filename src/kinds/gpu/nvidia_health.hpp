@@ -41,7 +41,7 @@ class NvidiaHealth {
 
   struct Error {
     std::string why;     // empty: it is well
-    bool lasts = false;  // until note_reset() or forget()
+    bool lasts = false;  // until record_reset() or forget()
   };
 
   // id: of a card or a MIG device.

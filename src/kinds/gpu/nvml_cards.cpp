@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned kMostCards = 256;
 constexpr std::size_t kMostCapabilities = 4u << 20;  // a line for each part that there could be
-constexpr unsigned kMostEvents = 1000;  // of one look: an event set that never ends must not hold it
+constexpr unsigned kMostEvents = 1000;  // of one scan: an event set that never ends must not hold it
 constexpr std::uint64_t kEvents = NvmlEvent::kDoubleBitError | NvmlEvent::kXid | NvmlEvent::kMigChanged |
                                   NvmlEvent::kUnavailable | NvmlEvent::kRecoveryAction;
 
@@ -257,7 +257,7 @@ void NvmlCards::record_event(const NvmlEvent& event, const std::vector<NvmlCard>
   }
 }
 
-NvmlView look_at_nvml(const HostRoot& host, const std::string& library) {
+NvmlView query_nvml(const HostRoot& host, const std::string& library) {
   NvmlView view;
   auto opened = Nvml::open(library);
   if (auto* const why = std::get_if<Nvml::Unusable>(&opened)) {
@@ -271,7 +271,7 @@ NvmlView look_at_nvml(const HostRoot& host, const std::string& library) {
                   health, now);
   Scan scan;
   std::vector<NvmlCard> found;
-  if (auto failure = keep(cards.look(host, scan), found)) {
+  if (auto failure = keep(cards.query(host, scan), found)) {
     view.error = std::move(failure->what);
     view.refuses = true;
     return view;

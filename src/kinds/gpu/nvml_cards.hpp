@@ -41,7 +41,7 @@ class NvmlCards {
   // health, which outlives it, is told of what goes wrong with a card or a part, by UUID.
   NvmlCards(std::unique_ptr<Nvml> nvml, Terms terms, NvidiaHealth& health, NvidiaHealth::Now now);
 
-  // Has a card been unbound from its driver since the last look? The handles that NVML has of it hold it back
+  // Has a card been unbound from its driver since the last scan? The handles that NVML has of it hold it back
   // until this is destroyed; its driver resets it before it is bound again.
   bool some_card_left(const HostRoot& host);
   // Every card by its index, one that fails now as it was before; its events are taken out and noted. Adds
@@ -75,7 +75,7 @@ class NvmlCards {
 };
 
 // library: as dlopen takes it.
-NvmlView look_at_nvml(const HostRoot& host, const std::string& library = Nvml::kLibrary);
+NvmlView query_nvml(const HostRoot& host, const std::string& library = Nvml::kLibrary);
 
 std::vector<NvmlCard> cards_in(const NvmlView& view);
 

@@ -36,7 +36,7 @@ struct Identity {
 struct Plugged : Identity {
   SysDevice device;
 
-  // A twin says the same of itself.
+  // A duplicate says the same of itself.
   std::string name() const { return vendor + ':' + product + ':' + serial; }
 };
 
@@ -59,8 +59,8 @@ class UsbPart final : public GroupPart {
  private:
   // Those that udev has finished with, nodes and all.
   std::vector<Plugged> matches(const HostRoot& host, Scan& scan) const;
-  Device piece(const HostRoot& host, const Plugged& plugged, bool has_twin, Scan& scan) const;
-  void add_nodes(const HostRoot& host, const Plugged& plugged, bool has_twin, Device& piece,
+  Device piece(const HostRoot& host, const Plugged& plugged, bool has_duplicate, Scan& scan) const;
+  void add_nodes(const HostRoot& host, const Plugged& plugged, bool has_duplicate, Device& piece,
                  Scan& scan) const;
   void read_alternatives(Fields& fields);
   bool fits(const Plugged& plugged) const;
@@ -158,7 +158,7 @@ std::vector<Device> UsbPart::find(const HostRoot& host, Scan& scan) const {
   return pieces;
 }
 
-Device UsbPart::piece(const HostRoot& host, const Plugged& plugged, bool has_twin, Scan& scan) const {
+Device UsbPart::piece(const HostRoot& host, const Plugged& plugged, bool has_duplicate, Scan& scan) const {
   Device piece;
   piece.id = "usb-" + plugged.port;
   if (!plugged.serial.empty() && !may_change()) {
@@ -167,7 +167,7 @@ Device UsbPart::piece(const HostRoot& host, const Plugged& plugged, bool has_twi
                          {.name = "plainName", .value = plain_name(piece.id)}};
     hardware.ids.by_place = std::exchange(piece.id, plugged.name());
   }
-  add_nodes(host, plugged, has_twin || may_change(), piece, scan);
+  add_nodes(host, plugged, has_duplicate || may_change(), piece, scan);
   const std::string path = piece.nodes.empty() ? "" : piece.nodes.front().host_path;
   piece.attributes = {{.name = "name", .value = piece.id},
                       {.name = "plainName", .value = plain_name(piece.id)},
@@ -182,7 +182,7 @@ Device UsbPart::piece(const HostRoot& host, const Plugged& plugged, bool has_twi
   return piece;
 }
 
-void UsbPart::add_nodes(const HostRoot& host, const Plugged& plugged, bool has_twin, Device& piece,
+void UsbPart::add_nodes(const HostRoot& host, const Plugged& plugged, bool has_duplicate, Device& piece,
                         Scan& scan) const {
   for (const std::string& subsystem : nodes_) {
     std::vector<SysDevice> devices;
@@ -196,7 +196,7 @@ void UsbPart::add_nodes(const HostRoot& host, const Plugged& plugged, bool has_t
       if (!node) continue;
       // The kubelet keeps an answer for the container's life: a link outlives a new number of the node.
       std::optional<std::string> link;
-      if (subsystem != kBus) link = lasting_link(host, device, has_twin);
+      if (subsystem != kBus) link = lasting_link(host, device, has_duplicate);
       record_number(link.value_or(""), device, scan);
       piece.nodes.push_back({.host_path = link.value_or(*node),
                              .container_path = place(mount_path_, device.name(), *node),

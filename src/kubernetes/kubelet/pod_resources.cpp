@@ -37,7 +37,7 @@ PodResources::PodResources(EventLoop& loop, std::filesystem::path socket)
 
 PodResources::~PodResources() = default;
 
-void PodResources::ask(EventLoop::Clock::time_point since, Done done) {
+void PodResources::query(EventLoop::Clock::time_point since, Done done) {
   if (last_.asked >= since) return done(Answer(last_));
   if (!asking_.empty() && asked_ >= since) return asking_.push_back(std::move(done));
   waiting_.push_back(std::move(done));
@@ -114,7 +114,7 @@ Allocatable::Allocatable(EventLoop& loop, std::filesystem::path socket)
 
 Allocatable::~Allocatable() = default;
 
-void Allocatable::ask(std::function<void(const Count& count)> done) {
+void Allocatable::query(std::function<void(const Count& count)> done) {
   try {
     call_ = std::make_unique<Call>(socket_, kDeadline);
   } catch (const std::system_error& error) {

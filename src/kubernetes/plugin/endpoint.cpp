@@ -72,7 +72,7 @@ void Endpoint::on_connection(UniqueFd connection, const ucred& peer) {
     return;
   }
   const int fd = connection.release();
-  server_->callers.note(fd, {.incarnation = incarnation_, .process = peer.pid});
+  server_->callers.record(fd, {.incarnation = incarnation_, .process = peer.pid});
   grpc::AddInsecureChannelFromFd(server_->server.get(), fd);
 }
 

@@ -31,7 +31,7 @@ struct Caller {
 
 class Callers {
  public:
-  void note(int connection, Caller caller) {
+  void record(int connection, Caller caller) {
     const std::lock_guard lock(mutex_);
     by_peer_["fd:" + std::to_string(connection)] = caller;
   }
@@ -79,17 +79,15 @@ class EndpointOwner {
   virtual void on_allocated(const AnsweredAllocate& call) = 0;
   // A container is to get these devices, and the snapshot's spec has an assume: the whole answer is the
   // owner's.
-  virtual void request_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                            AllocationDone done) = 0;
+  virtual void request_card(SharedSnapshot snapshot, const IdSet& ids, AllocationDone done) = 0;
   // A container with these devices is about to start, and the snapshot's spec has an assume.
-  virtual void prepare_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                            StartDone done) = 0;
+  virtual void prepare_card(SharedSnapshot snapshot, const IdSet& ids, StartDone done) = 0;
   // A container with these devices is about to start, and the snapshot's spec has a program to run before.
-  virtual void prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot,
-                             const std::vector<std::string>& ids, StartDone done) = 0;
+  virtual void prepare_start(SharedSnapshot snapshot, const std::vector<std::string>& ids,
+                             StartDone done) = 0;
   // A container is to get these devices, and a program of the snapshot's spec has a part in the answer.
-  virtual void run_allocation_program(std::shared_ptr<const ResourceSnapshot> snapshot,
-                                      const std::vector<std::string>& ids, AllocationDone done) = 0;
+  virtual void run_allocation_program(SharedSnapshot snapshot, const std::vector<std::string>& ids,
+                                      AllocationDone done) = 0;
 
  protected:
   ~EndpointOwner() = default;

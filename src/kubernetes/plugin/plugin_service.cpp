@@ -72,7 +72,7 @@ AnsweredAllocate answered(const v1beta1::AllocateRequest& request, const grpc::S
 
 // An Allocate call that somebody else has a part in: one container after the other.
 struct PluginService::AllocateCall {
-  std::shared_ptr<const ResourceSnapshot> snapshot;
+  SharedSnapshot snapshot;
   const v1beta1::AllocateRequest* request;  // gRPC's, as the response, until it is answered
   v1beta1::AllocateResponse* response;
   PendingCall pending;
@@ -107,7 +107,7 @@ grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* PluginService::ListAndW
 grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
     grpc::CallbackServerContext* context, const v1beta1::PreferredAllocationRequest* request,
     v1beta1::PreferredAllocationResponse* response) {
-  const std::shared_ptr<const ResourceSnapshot> snapshot = resource_.feed->newest().snapshot;
+  const SharedSnapshot snapshot = resource_.feed->newest().snapshot;
   const auto now = std::chrono::steady_clock::now();
   const std::vector<std::string> near = snapshot->near.paths(now);
   const std::vector<CardName> same =
@@ -123,7 +123,7 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
         preferred(snapshot->spec->policy, snapshot->inventory, available, must_include, size, near, terms);
     // What is refused then says what was free.
     if (snapshot->free && !fulfils(terms.of, snapshot->inventory, chosen))
-      snapshot->free->note({{snapshot->resource, free_shares(snapshot->inventory, available)}}, now);
+      snapshot->free->record({{snapshot->resource, free_shares(snapshot->inventory, available)}}, now);
     auto& ids = *response->add_container_responses()->mutable_deviceids();
     for (std::string& id : chosen) ids.Add(std::move(id));
   }
@@ -134,7 +134,7 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
                                                   const v1beta1::AllocateRequest* request,
                                                   v1beta1::AllocateResponse* response) {
   const auto asked = std::chrono::steady_clock::now();
-  const std::shared_ptr<const ResourceSnapshot> snapshot = resource_.feed->newest().snapshot;
+  const SharedSnapshot snapshot = resource_.feed->newest().snapshot;
   std::vector<std::vector<std::string>> containers;
   std::ranges::transform(request->container_requests(), std::back_inserter(containers), ids_of);
   UnansweredIds::Ids all;
@@ -220,14 +220,14 @@ void PluginService::end(AllocateCall& call, const grpc::Status& status) const {
   post_answered(std::move(told));
 }
 
-void PluginService::tell(AnsweredAllocate call) const {
+void PluginService::post_answered(AnsweredAllocate call) const {
   owner_.post([call = std::move(call)](EndpointOwner& owner) { owner.on_allocated(call); });
 }
 
 grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerContext* context,
                                                            const v1beta1::PreStartContainerRequest* request,
                                                            v1beta1::PreStartContainerResponse*) {
-  const std::shared_ptr<const ResourceSnapshot> snapshot = resource_.feed->newest().snapshot;
+  const SharedSnapshot snapshot = resource_.feed->newest().snapshot;
   if (!snapshot->spec->pre_start && !snapshot->spec->assume) return finish(context, grpc::Status::OK);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const auto call = std::make_shared<PendingCall>(reactor, dropped(snapshot->resource));
@@ -298,7 +298,7 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
   // Decides under the lock and acts outside it: gRPC may call back from within.
   void advance() {
     List* to_write = nullptr;
-    std::shared_ptr<const ResourceSnapshot> snapshot;  // nullptr: the list is empty
+    SharedSnapshot snapshot;  // nullptr: the list is empty
     {
       const std::lock_guard lock(mutex_);
       if (list_ || finished_) return;

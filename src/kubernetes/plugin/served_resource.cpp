@@ -22,7 +22,7 @@ InventoryFeed::Newest InventoryFeed::newest() const {
   return newest_;
 }
 
-void tell_list(const std::shared_ptr<InventoryFeed>& feed, Workers& computations) {
+void send_list(const std::shared_ptr<InventoryFeed>& feed, Workers& computations) {
   constexpr std::size_t kMostIdsInLoop = 1000;
   constexpr std::chrono::seconds kDeadline{10};
   if (feed->newest().snapshot->inventory.id_count() <= kMostIdsInLoop) return feed->readers().notify();

@@ -46,7 +46,7 @@ struct CallTally {
 // The newest snapshot of a resource, and the streams that want to know of it: all that the loop and gRPC's
 // threads share. Thread-safe.
 //
-// An ResourceSnapshot is immutable and replaced as a whole. So a call has one list from its beginning to its
+// A ResourceSnapshot is immutable and replaced as a whole. So a call has one list from its beginning to its
 // end, waits for nothing that the loop does, and holds the lock for one copy of a pointer: an Allocate of 8
 // devices takes 1.08 of the time of an empty call. A stream is told that there is another list, not which:
 // however many come meanwhile it sends the newest, and one that the kubelet would read as the former wakes
@@ -54,14 +54,14 @@ struct CallTally {
 class InventoryFeed {
  public:
   struct Newest {
-    std::shared_ptr<const ResourceSnapshot> snapshot;
+    SharedSnapshot snapshot;
     std::uint64_t list = 0;  // counts the lists: the same number, the same list
   };
 
   explicit InventoryFeed(ResourceSnapshot first);
 
   // Loop thread only. Replaces the snapshot. Returns true if the kubelet's list changes by that: call
-  // tell_list() then.
+  // send_list() then.
   bool publish(ResourceSnapshot snapshot);
   Newest newest() const;
 
@@ -94,6 +94,6 @@ struct ServedResource {
 
 // Loop thread only. Has the feed's streams send the newest list. A list of more than 1,000 ids is encoded on
 // the worker: it would hold the loop.
-void tell_list(const std::shared_ptr<InventoryFeed>& feed, Workers& computations);
+void send_list(const std::shared_ptr<InventoryFeed>& feed, Workers& computations);
 
 }  // namespace plughost

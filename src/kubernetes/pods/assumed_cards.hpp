@@ -77,11 +77,9 @@ class AssumedCards {
   AssumedCards& operator=(AssumedCards&&) = delete;
 
   // Decides what a container gets for these ids.
-  virtual void allocate(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                        AllocationDone done) = 0;
+  virtual void allocate(SharedSnapshot snapshot, const IdSet& ids, AllocationDone done) = 0;
   // Called before a container that holds the ids starts.
-  virtual void prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                             StartDone done) = 0;
+  virtual void prepare_start(SharedSnapshot snapshot, const IdSet& ids, StartDone done) = 0;
 
   const AssumeTerms& terms() const { return terms_; }
   // Returns the holders of the resource by the cards of their pods' annotations, instead of by the kubelet's

@@ -40,7 +40,7 @@ void Assuming::tidy() {
     std::set<std::string> needed = late_devices(*reading.checkpoint);
     std::erase_if(specified_, [&](const auto& item) { return item.second < reading.began; });
     for (const auto& [name, at] : specified_) needed.insert(name);
-    context_.keep_late(std::move(needed));
+    context_.remove_other_late(std::move(needed));
   }));
 }
 

@@ -35,7 +35,7 @@ class Assuming {
     std::function<void(std::string name, std::string text,
                        std::function<void(const std::string& error)> done)>
         write_late;
-    std::function<void(std::set<std::string> names)> keep_late;
+    std::function<void(std::set<std::string> names)> remove_other_late;
   };
 
   // pods_api: the kubelet's socket.

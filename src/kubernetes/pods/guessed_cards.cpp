@@ -39,10 +39,8 @@ class GuessedCards final : public AssumedCards {
 
   GuessedCards(Assuming& assuming, const ResourceSnapshot& snapshot);
 
-  void allocate(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                AllocationDone done) override;
-  void prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                     StartDone done) override;
+  void allocate(SharedSnapshot snapshot, const IdSet& ids, AllocationDone done) override;
+  void prepare_start(SharedSnapshot snapshot, const IdSet& ids, StartDone done) override;
 
  private:
   struct Ask;
@@ -53,7 +51,7 @@ class GuessedCards final : public AssumedCards {
     bool wrong = false;  // another pod holds the ids
   };
 
-  void look_for_pod(const std::shared_ptr<Ask>& ask);
+  void find_pod(const std::shared_ptr<Ask>& ask);
   std::chrono::milliseconds patience_of(const ResourceSnapshot& snapshot) const;
   // Has the ask been answered, well or not?
   bool try_to_answer(Ask& ask);
@@ -73,7 +71,7 @@ class GuessedCards final : public AssumedCards {
 };
 
 struct GuessedCards::Ask {
-  std::shared_ptr<const ResourceSnapshot> snapshot;
+  SharedSnapshot snapshot;
   IdSet ids;
   AllocationDone done;
   EventLoop::Clock::time_point asked = EventLoop::Clock::now();
@@ -85,8 +83,7 @@ struct GuessedCards::Ask {
 GuessedCards::GuessedCards(Assuming& assuming, const ResourceSnapshot& snapshot)
     : AssumedCards(assuming, snapshot), settling_(assuming.loop(), [this] { settle_later(); }) {}
 
-void GuessedCards::allocate(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                            AllocationDone done) {
+void GuessedCards::allocate(SharedSnapshot snapshot, const IdSet& ids, AllocationDone done) {
   const auto ask =
       std::make_shared<Ask>(Ask{.snapshot = std::move(snapshot), .ids = ids, .done = std::move(done)});
   assuming_.read_checkpoint(lifetime_.bound([this, ask](const std::shared_ptr<const Checkpoint>& checkpoint) {
@@ -96,11 +93,11 @@ void GuessedCards::allocate(std::shared_ptr<const ResourceSnapshot> snapshot, co
       // answered before and is not written will not be.
       settle(ask->held, ask->asked);
     }
-    look_for_pod(ask);
+    find_pod(ask);
   }));
 }
 
-void GuessedCards::look_for_pod(const std::shared_ptr<Ask>& ask) {
+void GuessedCards::find_pod(const std::shared_ptr<Ask>& ask) {
   // A checkpoint that hangs has cost some of it.
   const auto spent = std::chrono::ceil<std::chrono::milliseconds>(EventLoop::Clock::now() - ask->asked);
   const auto patience = patience_of(*ask->snapshot) - spent;
@@ -161,8 +158,7 @@ void GuessedCards::answer_without_pod(Ask& ask, const std::string& error) {
 }
 
 // Without the checkpoint no start is allowed, as with `late`: the kubelet retries.
-void GuessedCards::prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                                 StartDone done) {
+void GuessedCards::prepare_start(SharedSnapshot snapshot, const IdSet& ids, StartDone done) {
   assuming_.read_checkpoint(
       lifetime_.bound([this, snapshot = std::move(snapshot), ids,
                        done = std::move(done)](const std::shared_ptr<const Checkpoint>& checkpoint) {

@@ -29,11 +29,9 @@ class LateCards final : public AssumedCards {
   LateCards(Assuming& assuming, const ResourceSnapshot& snapshot) : AssumedCards(assuming, snapshot) {}
 
   // At once, and without the API server: a CDI name.
-  void allocate(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                AllocationDone done) override;
+  void allocate(SharedSnapshot snapshot, const IdSet& ids, AllocationDone done) override;
   // Writes what the name stands for. A start that comes too early fails, and the kubelet tries it again.
-  void prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                     StartDone done) override;
+  void prepare_start(SharedSnapshot snapshot, const IdSet& ids, StartDone done) override;
 
  private:
   struct Start;
@@ -44,19 +42,17 @@ class LateCards final : public AssumedCards {
 };
 
 struct LateCards::Start {
-  std::shared_ptr<const ResourceSnapshot> snapshot;
+  SharedSnapshot snapshot;
   IdSet ids;
   std::vector<HeldUnits> held;
   StartDone done;
 };
 
-void LateCards::allocate(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                         AllocationDone done) {
+void LateCards::allocate(SharedSnapshot snapshot, const IdSet& ids, AllocationDone done) {
   done(named(*snapshot->spec, resource_, late_device(ids)));
 }
 
-void LateCards::prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
-                              StartDone done) {
+void LateCards::prepare_start(SharedSnapshot snapshot, const IdSet& ids, StartDone done) {
   assuming_.read_checkpoint(
       lifetime_.bound([this, snapshot = std::move(snapshot), ids,
                        done = std::move(done)](const std::shared_ptr<const Checkpoint>& checkpoint) {

@@ -33,6 +33,7 @@ struct ResourceSnapshot {
   std::shared_ptr<FreeShares> free = nullptr;  // is told what is free; nullptr: a container may have any
   std::vector<Stall> stalls = {};
 };
+using SharedSnapshot = std::shared_ptr<const ResourceSnapshot>;
 
 // Why these cannot be promised now; empty: nothing speaks against it.
 std::string stall_of(const ResourceSnapshot& snapshot, std::span<const std::string> ids);

@@ -36,7 +36,7 @@ std::string why_not_on(const AssumeTerms& terms, const AskingPod& pod, const std
 const Device* only_card(const Inventory& inventory);
 
 // For so many units of that device, in the dialect's words and beside them; or why not, as a sentence. The
-// offer's spec has an assume; spec is that, or what is left of it. pod: nullptr if it is not
+// snapshot's spec has an assume; spec is that, or what is left of it. pod: nullptr if it is not
 // known. by_uuid: as in card_env().
 std::variant<Allocation, std::string> answer_on_card(const ResourceSnapshot& snapshot,
                                                      const AllocationSpec& spec, const Device& device,

@@ -29,8 +29,8 @@ struct Assembly {
 // Applies the spec's name, id and replicas. Devices whose name value cannot be made a valid resource name,
 // that repeat an id, or whose paths are not UTF-8 (Unhealthy, with that reason) are remarked on.
 // At most kMostResources, and per resource what fits into one message to the kubelet: what is listed already,
-// by resource, stays before what is new, and of that what is well before the sick. DuplicateSerials are told
-// apart: see resolve_duplicate_serials().
+// by resource, stays before what is new, and of that what is well before the sick. Devices with one serial
+// are told apart: see resolve_duplicate_serials().
 Assembly assemble(const AllocationSpec& spec, std::vector<Device> scanned,
                   const std::map<std::string, Inventory>& listed = {}, const WasGiven& was_given = {});
 

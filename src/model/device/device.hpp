@@ -93,7 +93,7 @@ struct Hardware {
   // A device's ids where it has two.
   struct Ids {
     std::string
-        by_name;  // by what it says that it is: it goes along to another port, and a twin has the same
+        by_name;  // by what it says that it is: it goes along to another port, and a duplicate has the same
     std::string by_place;  // by where it is plugged in
 
     bool operator==(const Ids&) const = default;

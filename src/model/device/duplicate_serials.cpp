@@ -42,7 +42,7 @@ class DuplicateSerials {
     return former && ids_of(*former) == ids_of(device);
   }
 
-  bool has_twin(const Device& device) const {
+  bool has_duplicate(const Device& device) const {
     const Ids& ids = ids_of(device);
     return of_name_.at(ids.by_name) > 1 || std::ranges::any_of(listed_.devices(), [&](const Device& other) {
              return ids_of(other).by_name == ids.by_name && other.id == ids_of(other).by_place;
@@ -60,19 +60,20 @@ class DuplicateSerials {
 
 void resolve_duplicate_serials(const std::string& resource, std::vector<Device>& devices,
                                const Inventory& listed, const WasGiven& was_given) {
-  DuplicateSerials twins(devices, listed);
-  if (twins.none()) return;
-  twins.decide([&](const Device& each) { return twins.was_listed(ids_of(each).by_place, each); },
-               [&](const Device& each) { return twins.was_listed(ids_of(each).by_name, each); });
+  DuplicateSerials duplicates(devices, listed);
+  if (duplicates.none()) return;
+  duplicates.decide([&](const Device& each) { return duplicates.was_listed(ids_of(each).by_place, each); },
+                    [&](const Device& each) { return duplicates.was_listed(ids_of(each).by_name, each); });
   for (const GivenBy least : {GivenBy::kPath, GivenBy::kName, GivenBy::kLink}) {
     if (!was_given) break;
-    twins.decide(
+    duplicates.decide(
         [&](const Device& each) { return was_given(resource, ids_of(each).by_place, each) >= least; },
         [&](const Device& each) { return was_given(resource, ids_of(each).by_name, each) >= least; });
   }
-  twins.decide([&](const Device& each) { return twins.has_twin(each); }, [](const Device&) { return true; });
+  duplicates.decide([&](const Device& each) { return duplicates.has_duplicate(each); },
+                    [](const Device&) { return true; });
   // Its name is another's.
-  twins.decide([](const Device&) { return true; }, [](const Device&) { return false; });
+  duplicates.decide([](const Device&) { return true; }, [](const Device&) { return false; });
 }
 
 }  // namespace plughost

@@ -50,7 +50,7 @@ std::vector<Device> Remembered::merge(std::span<const Device> before, std::vecto
   return scanned;
 }
 
-void Damping::note(const std::string& id, bool was_healthy, bool is_healthy, Clock::time_point now,
+void Damping::record(const std::string& id, bool was_healthy, bool is_healthy, Clock::time_point now,
                    const Held& held) {
   const auto known = tracks_.find(id);
   if ((known == tracks_.end() ? was_healthy : known->second.healthy) == is_healthy) return;
@@ -91,7 +91,7 @@ void Damping::apply(std::span<const Device> before, std::vector<Device>& devices
   }
 }
 
-void HealthTimes::note(std::span<const Device> before, std::span<const Device> after, Clock::time_point now) {
+void HealthTimes::record(std::span<const Device> before, std::span<const Device> after, Clock::time_point now) {
   if (first_ == Clock::time_point{}) {
     first_ = now;
     return;
@@ -109,7 +109,7 @@ HealthTimes::Clock::time_point HealthTimes::since(std::string_view id) const {
   return found == changed_.end() ? first_ : found->second;
 }
 
-void BadSpells::note(std::span<const Device> devices, Clock::time_point now) {
+void BadSpells::record(std::span<const Device> devices, Clock::time_point now) {
   auto former = std::exchange(spells_, {});
   for (const Device& device : devices) {
     if (device.error.empty() || device.drained()) continue;

@@ -20,12 +20,12 @@ constexpr int kNotWhole = 3;
 // Writes one line about the input, in which names and texts are a stranger's.
 void tell(const std::string& line) { std::cerr << printable(line) << '\n'; }
 
-void tell_unread(const ReadFiles& files) {
+void print_unread(const ReadFiles& files) {
   for (const UnreadFile& unread : files.unread) tell(unread.file + ": not read: " + unread.why);
 }
 
 // What was found where, and where nothing was.
-void tell_files(const Conversion& conversion, const ReadFiles& files, const std::string& source) {
+void print_files(const Conversion& conversion, const ReadFiles& files, const std::string& source) {
   std::set<std::string> with_something;
   for (const Conversion::Found& found : conversion.found) {
     with_something.insert(found.file);
@@ -34,7 +34,7 @@ void tell_files(const Conversion& conversion, const ReadFiles& files, const std:
       tell((found.file.empty() ? source : found.file) + ": " +
            (found.what.empty() ? "a configuration" : found.what));
   }
-  tell_unread(files);
+  print_unread(files);
   if (files.files.size() < 2) return;
   std::vector<std::string> others;
   std::ranges::copy_if(files.files, std::back_inserter(others),
@@ -48,7 +48,7 @@ void tell_files(const Conversion& conversion, const ReadFiles& files, const std:
 }
 
 int print(const Conversion& conversion, const ReadFiles& files, const std::string& source) {
-  tell_files(conversion, files, source);
+  print_files(conversion, files, source);
   const std::vector<Diagnostic> errors = errors_of(conversion.text, "what it becomes");
   if (!errors.empty()) {
     for (const Diagnostic& error : errors) std::cerr << error.text() << '\n';
@@ -100,7 +100,7 @@ int convert(const ConvertOptions& options) {
     for (const Diagnostic& error : diagnostics.all()) std::cerr << error.text() << '\n';
     return print(*conversion, files, source);
   }
-  tell_unread(files);
+  print_unread(files);
   // A template may be YAML, but not the one that is meant.
   if (!files.language.empty())
     tell(source + ": " + files.language);

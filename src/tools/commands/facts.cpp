@@ -49,7 +49,7 @@ int facts(const FactsOptions& options) {
   const Recording recording = record(host, {.config = config ? &*config : nullptr,
                                             .paths = options.paths,
                                             .now = now(),
-                                            .nvml = look_at_nvml(host)});
+                                            .nvml = query_nvml(host)});
   std::cout << text_of(recording.facts) << '\n';
   for (const std::string& remark : recording.remarks) std::cerr << "note: " << remark << '\n';
   return 0;

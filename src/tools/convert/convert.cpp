@@ -155,7 +155,7 @@ std::string sentence_of(const FoundPlugin& found) {
          (found.starter.empty() ? "" : ", started by " + found.starter);
 }
 
-void tell_found(const Manifests& manifests, Conversion& conversion) {
+void report_found(const Manifests& manifests, Conversion& conversion) {
   std::set<std::string> starters;
   for (const FoundPlugin& found : manifests.plugins) {
     const std::string from(name_of(found.plugin));
@@ -313,7 +313,7 @@ std::optional<Conversion> convert(const std::vector<Node>& documents, std::strin
   if (diagnostics.has_errors()) return std::nullopt;
   const std::size_t errors = diagnostics.error_count();
   const Texts words = words_of(arguments, "--args", diagnostics);
-  Manifests manifests = look_through(documents, diagnostics);
+  Manifests manifests = find_configurations(documents, diagnostics);
   if (diagnostics.error_count() > errors) return std::nullopt;
   if (documents.empty()) {
     if (const auto plugin = running_plugin({.words = words}))
@@ -336,7 +336,7 @@ std::optional<Conversion> convert(const std::vector<Node>& documents, std::strin
   if (drafts.size() > 1) {
     for (auto& [place, its] : drafts) spell_out_names(its);
   }
-  tell_found(manifests, conversion);
+  report_found(manifests, conversion);
   keep_last_of_each_name(drafts);
   ConfigDraft draft = drafts.size() == 1 ? std::move(drafts.front().second) : merged(drafts);
   for (const NearPair& pair : near) set_near(pair, draft, diagnostics);

@@ -131,7 +131,7 @@ ApiPermissions::Answer access_answer(Right right, const std::string& body) {
   return answer;
 }
 
-ApiPermissions ask_api_server(const Config& config, std::chrono::milliseconds limit) {
+ApiPermissions query_api_server(const Config& config, std::chrono::milliseconds limit) {
   ApiPermissions access;
   EventLoop loop;
   Log log(LogLevel::kError, LogFormat::kAuto);

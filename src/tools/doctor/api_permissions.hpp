@@ -1,5 +1,5 @@
 #pragma once
-// What the API server says of what we may do there. Plain values; ask_api_server blocks, any thread.
+// What the API server says of what we may do there. Plain values; query_api_server blocks, any thread.
 
 #include <chrono>
 #include <string>
@@ -53,7 +53,7 @@ ApiPermissions::Answer access_answer(Right right, const std::string& body);
 std::string access_error(const Config& config, const HostRoot& host);
 
 // With a loop of its own. Nothing is written.
-ApiPermissions ask_api_server(const Config& config,
-                              std::chrono::milliseconds limit = std::chrono::seconds(15));
+ApiPermissions query_api_server(const Config& config,
+                                std::chrono::milliseconds limit = std::chrono::seconds(15));
 
 }  // namespace plughost

@@ -57,7 +57,7 @@ Findings examine(const HostRoot& host, const Observed& observed) {
   for (const Check& check : kChecks) {
     Findings found;
     try {
-      found = check.check(host, observed);
+      found = check.run(host, observed);
     } catch (const std::exception& error) {
       found.push_back({.level = Level::kWarning,
                        .where = "doctor",

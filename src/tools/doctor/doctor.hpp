@@ -35,7 +35,7 @@ struct Check {
   std::string_view name;  // for good: docs/doctor.md and people's scripts have it
   std::string_view asks;  // the question that it answers
   // Says kOk as well, so that a reader sees that it was asked; nothing where the question makes no sense.
-  Findings (*look)(const HostRoot& host, const Observed& observed);
+  Findings (*run)(const HostRoot& host, const Observed& observed);
 };
 
 // In the order in which an operator would ask. The one list of them.

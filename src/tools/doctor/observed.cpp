@@ -87,7 +87,7 @@ std::optional<Allocatable::Ids> counted_by(const fs::path& pod_resources) {
   EventLoop loop;
   Allocatable allocatable(loop, pod_resources);
   std::optional<Allocatable::Count> told;
-  allocatablequery([&](const Allocatable::Count& count) {
+  allocatable.query([&](const Allocatable::Count& count) {
     told = count;
     loop.stop();
   });
@@ -140,7 +140,7 @@ Observed observe(const HostRoot& host, const fs::path& configuration) {
   if (const auto kubelet = kubelet_process(host, observed)) observed.kubelet_version = version_of(*kubelet);
   observed.counted = counted_by(host.at(observed.kubelet().pod_resources));
   if (observed.config && !rights_of(*observed.config).empty())
-    observed.api_permissions = ask_api_server(*observed.config);
+    observed.api_permissions = query_api_server(*observed.config);
   observe_labels(host, observed);
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) observed.descriptors = limit.rlim_max;

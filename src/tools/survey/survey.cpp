@@ -19,7 +19,7 @@ namespace plughost {
 namespace {
 
 // Nothing if there is nothing to be told of its devices, with the reason in all.
-std::optional<DevicesOf> scan_chosen(const ResourceConfig& entry, const HostRoot& host, Survey& all) {
+std::optional<DevicesOf> scan_entry(const ResourceConfig& entry, const HostRoot& host, Survey& all) {
   try {
     Scan scan = entry.source->scan_chosen(host, *entry.spec);
     std::ranges::transform(scan.unfinished, std::back_inserter(scan.remarks), unfinished_text);
@@ -45,11 +45,11 @@ std::optional<DevicesOf> scan_chosen(const ResourceConfig& entry, const HostRoot
   }
 }
 
-DevicesOf scan_chosen(const EntriesOfName& entries, const HostRoot& host, Survey& all) {
-  if (entries.size() == 1) return scan_chosen(*entries.front(), host, all).value_or(DevicesOf());
+DevicesOf scan_entries(const EntriesOfName& entries, const HostRoot& host, Survey& all) {
+  if (entries.size() == 1) return scan_entry(*entries.front(), host, all).value_or(DevicesOf());
   std::vector<EntryFound> parts;
   for (const ResourceConfig* entry : entries) {
-    auto found = scan_chosen(*entry, host, all);
+    auto found = scan_entry(*entry, host, all);
     if (!found) continue;
     for (auto& [resource, devices] : *found) find_units(host, *entry->spec, devices);
     parts.push_back({entry->spec, std::make_shared<const DevicesOf>(std::move(*found))});
@@ -185,7 +185,7 @@ Survey survey(const Config& config, const HostRoot& host) {
   std::ranges::move(selection.errors, std::back_inserter(all.errors));
   all.others = std::move(selection.others);
   for (const EntriesOfName& entries : by_name(applies.resources)) {
-    for (auto& [name, devices] : scan_chosen(entries, host, all))
+    for (auto& [name, devices] : scan_entries(entries, host, all))
       all.snapshots.push_back({name, Inventory(std::move(devices)), entries.front()->spec});
   }
   std::ranges::stable_sort(all.snapshots, {}, &ResourceSnapshot::resource);

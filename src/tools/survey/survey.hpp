@@ -34,7 +34,7 @@ struct CdiUse {
 CdiUse cdi_use(const Config& config, const Survey& found);
 
 // Finds mounts that a container can do less with than somebody expects: one sentence for each path that an
-// offer's devices have mounted, and that is a socket, or a device node, or a directory with nodes in it,
+// snapshot's devices have mounted, and that is a socket, or a device node, or a directory with nodes in it,
 // without the node being given, too.
 std::vector<std::string> mount_remarks(const HostRoot& host, const std::vector<ResourceSnapshot>& snapshots);
 

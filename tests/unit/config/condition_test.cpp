@@ -99,18 +99,18 @@ TEST_CASE("what `not` says must not hold as a whole") {
 TEST_CASE("labels that nobody can tell decide nothing, unless something else does") {
   NodeView unknown = view();
   unknown.labels = {.node = {}, .labels = {}, .error = "/labels: it cannot be read"};
-  const Verdict verdict = condition("label: {rack: a*}").ask(unknown);
+  const Verdict verdict = condition("label: {rack: a*}").evaluate(unknown);
   CHECK(verdict.kind == Kind::kUnknown);
   CHECK(verdict.why == "the node's labels are not known: /labels: it cannot be read");
-  CHECK(condition("node: n1").ask(unknown).kind == Kind::kUnknown);
-  CHECK(condition("not: {label: {rack: a*}}").ask(unknown).kind == Kind::kUnknown);
-  CHECK(condition("{label: {rack: a*}, arch: arm64}").ask(unknown).kind == Kind::kDoesNot);
-  CHECK(condition("[{label: {rack: a*}}, {arch: amd64}]").ask(unknown).kind == Kind::kApplies);
-  CHECK(condition("[{label: {rack: a*}}, {arch: arm64}]").ask(unknown).kind == Kind::kUnknown);
-  CHECK(condition("{label: {rack: a*}, arch: amd64}").ask(unknown).kind == Kind::kUnknown);
+  CHECK(condition("node: n1").evaluate(unknown).kind == Kind::kUnknown);
+  CHECK(condition("not: {label: {rack: a*}}").evaluate(unknown).kind == Kind::kUnknown);
+  CHECK(condition("{label: {rack: a*}, arch: arm64}").evaluate(unknown).kind == Kind::kDoesNot);
+  CHECK(condition("[{label: {rack: a*}}, {arch: amd64}]").evaluate(unknown).kind == Kind::kApplies);
+  CHECK(condition("[{label: {rack: a*}}, {arch: arm64}]").evaluate(unknown).kind == Kind::kUnknown);
+  CHECK(condition("{label: {rack: a*}, arch: amd64}").evaluate(unknown).kind == Kind::kUnknown);
   // The name may be known from elsewhere.
   unknown.labels.node = "n1";
-  CHECK(condition("node: n1").ask(unknown).kind == Kind::kApplies);
+  CHECK(condition("node: n1").evaluate(unknown).kind == Kind::kApplies);
 }
 
 TEST_CASE("what a condition says it says in a few words") {

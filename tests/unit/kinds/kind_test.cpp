@@ -23,10 +23,10 @@ TEST_CASE("a node that udev has not finished with is left out, whatever found it
   const Node paths = list({map({{"path", text("/dev/ttyS*")}})});
   const Entry entry = read_entry("groups", list({map({{"paths", paths}})}));
   REQUIRE(entry.problems == Ids{});
-  const auto look = [&] { return entry.source->scan_chosen(sysfs.host(), AllocationSpec()); };
-  CHECK(scan_chosen().devices.size() == 3);  // no udevd runs
+  const auto scan = [&] { return entry.source->scan_chosen(sysfs.host(), AllocationSpec()); };
+  CHECK(scan().devices.size() == 3);  // no udevd runs
   sysfs.tree().file("/run/udev/control");
-  const Scan early = scan_chosen();
+  const Scan early = scan();
   CHECK(ids_of(early) == Ids{"ttyS2"});
   CHECK(early.unfinished.size() == 2);
   CHECK(early.rescan_after == kUdevPatience);
@@ -39,8 +39,8 @@ TEST_CASE("a node that udev has not finished with is left out, whatever found it
   CHECK(another("ttyS0").unfinished.size() == 1);
   CHECK(another("ttyS0").unmatched.empty());
   sysfs.tree().file("/run/udev/data/c1:3");
-  CHECK(scan_chosen().devices.size() == 3);
-  CHECK(scan_chosen().rescan_after == 0s);
+  CHECK(scan().devices.size() == 3);
+  CHECK(scan().rescan_after == 0s);
 }
 
 }  // namespace plughost

@@ -17,7 +17,7 @@ PodResources::Answer ask(const std::filesystem::path& socket) {
   EventLoop loop;
   PodResources pods(loop, socket);
   std::optional<PodResources::Answer> answer;
-  podsquery(EventLoop::Clock::now(), [&](const PodResources::Answer& given) { answer = given; });
+  pods.query(EventLoop::Clock::now(), [&](const PodResources::Answer& given) { answer = given; });
   REQUIRE(run_until(loop, [&] { return answer.has_value(); }));
   return *answer;
 }

@@ -66,7 +66,7 @@ void Findings::add_doubt(std::string doubt) { add_once(manifests_.doubts, std::m
 
 Manifests Findings::take(Diagnostics& diagnostics) {
   for (FoundConfiguration& each : configurations_) {
-    note_choice(each);
+    record_choice(each);
     if (Starter* const starter = starter_of(each)) {
       each.found.starter = starter->place;
       each.found.starter_file = starter->file;
@@ -113,7 +113,7 @@ NodeChoice Findings::nodes_of_all_like(const Starter& one) {
 }
 
 // NVIDIA's plugin takes one of several by a label of its node.
-void Findings::note_choice(FoundConfiguration& configuration) const {
+void Findings::record_choice(FoundConfiguration& configuration) const {
   if (configuration.found.plugin != OtherPlugin::kNvidia) return;
   for (const FoundConfiguration& each : configurations_) {
     if (each.found.plugin == OtherPlugin::kNvidia && each.map == configuration.map &&

@@ -81,7 +81,7 @@ class Findings {
   Manifests take(Diagnostics& diagnostics);
 
  private:
-  void note_choice(FoundConfiguration& configuration) const;
+  void record_choice(FoundConfiguration& configuration) const;
   Starter* starter_of(const FoundConfiguration& configuration);
   NodeChoice nodes_of_all_like(const Starter& one);
 

@@ -345,7 +345,7 @@ class Search {
 
 }  // namespace
 
-Manifests look_through(const std::vector<Node>& documents, Diagnostics& diagnostics) {
+Manifests find_configurations(const std::vector<Node>& documents, Diagnostics& diagnostics) {
   Search search(documents, diagnostics);
   for (const Node& root : documents) search.document(root);
   return search.take();

@@ -43,6 +43,6 @@ struct Manifests {
 };
 
 // What is wrong inside of a configuration in a text is reported, with its place.
-Manifests look_through(const std::vector<Node>& documents, Diagnostics& diagnostics);
+Manifests find_configurations(const std::vector<Node>& documents, Diagnostics& diagnostics);
 
 }  // namespace plughost

@@ -17,7 +17,7 @@ constexpr const char* kValuesKey = "values.yaml";
 
 Sources::Sources(const std::vector<Node>& documents, Diagnostics& diagnostics) : diagnostics_(diagnostics) {
   for (const Node& root : documents) index(root);
-  for (const Node& root : documents) look_for_uses(root);
+  for (const Node& root : documents) find_uses(root);
 }
 
 const ChartUse* Sources::use_at(const Node& map) const {
@@ -51,8 +51,8 @@ const Node* Sources::file(const std::string& name, const FileName& from) const {
   return below != files_.end() ? below->second : nullptr;
 }
 
-void Sources::look_for_uses(const Node& node) {
-  for (const Node& item : node.items) look_for_uses(item);
+void Sources::find_uses(const Node& node) {
+  for (const Node& item : node.items) find_uses(item);
   if (node.kind != Node::Kind::kMap) return;
   for (const Node& generator : at(node, "configMapGenerator").items) {
     for (const Node& each : at(generator, "files").items) {
@@ -62,7 +62,7 @@ void Sources::look_for_uses(const Node& node) {
   }
   add_use(node);
   if (node.find("dependencies") && text_at(node, "apiVersion") == "v2") add_dependencies(node);
-  for (const auto& [key, member] : node.members) look_for_uses(member);
+  for (const auto& [key, member] : node.members) find_uses(member);
 }
 
 void Sources::add_use(const Node& map) {

@@ -36,7 +36,7 @@ class Sources {
 
  private:
   void index(const Node& root);
-  void look_for_uses(const Node& node);
+  void find_uses(const Node& node);
   void add_use(const Node& map);
   void add_dependencies(const Node& chart_file);
   const Node* file(const std::string& name, const FileName& from) const;

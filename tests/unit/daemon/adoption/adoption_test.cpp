@@ -241,7 +241,7 @@ TEST_CASE("what no device is recognised in is a stranger, whatever words are in 
   CHECK(adoption.strangers[1].id == "Y");
 }
 
-TEST_CASE("an id that one of two twins has is that of neither if nothing tells which: both are held") {
+TEST_CASE("an id that one of two duplicates has is that of neither if nothing tells which: both are held") {
   Node node{.devices = {at("usb-1", {"/dev/1"}), at("usb-2", {"/dev/2"}), at("usb-3", {"/dev/3"})}};
   for (Device& device : node.devices)
     device.hardware.edit().ids = {.by_name = device.id == "usb-3" ? "B" : "A", .by_place = device.id};

@@ -36,11 +36,11 @@ struct Rig {
                    [] {},
                    [] {}};
   unsigned changes = 0;
-  AdoptionTracker adoption{process.platform, link, [this] { ++changes; }};
+  AdoptionTracker tracker{process.platform, link, [this] { ++changes; }};
 
   HeldIds prepare(bool may_be_new = false) {
     std::optional<HeldIds> held;
-    adoption.prepare(may_be_new, [&](HeldIds told) { held = std::move(told); });
+    tracker.prepare(may_be_new, [&](HeldIds told) { held = std::move(told); });
     REQUIRE(test::run_until(process.loop, [&] { return held.has_value(); }));
     return *held;
   }
@@ -48,7 +48,7 @@ struct Rig {
   void adopt() {
     Adoption adoption;
     adoption.devices["amy"] = {{.id = "X", .pod_uid = "u", .container = "c"}};
-    adoption.merge({{kA, adoption}});
+    tracker.merge({{kA, adoption}});
   }
   bool asked(std::size_t times) {
     return test::run_until(process.loop, [&] { return kubelet.calls().size() >= times; });
@@ -56,10 +56,10 @@ struct Rig {
   bool told(unsigned times) {
     return test::run_until(process.loop, [&] { return changes >= times; });
   }
-  bool adopted() const { return adoption.devices().touches(kA); }
+  bool adopted() const { return tracker.devices().touches(kA); }
 };
 
-TEST_CASE("adopting: the checkpoint is read for the first look, and not again for the next") {
+TEST_CASE("adoption: the checkpoint is read for the first scan, and not again for the next") {
   Rig rig;
   rig.dir.file(kCheckpoint, kOnePod);
   REQUIRE(rig.prepare().checkpoint);
@@ -68,16 +68,16 @@ TEST_CASE("adopting: the checkpoint is read for the first look, and not again fo
   CHECK(rig.prepare().checkpoint->pod_devices.size() == 1);
   SUBCASE("where resources may be new it is") { CHECK(rig.prepare(true).checkpoint->pod_devices.empty()); }
   SUBCASE("after a reload it is") {
-    rig.adoption.on_reload({});
+    rig.tracker.on_reload({});
     const HeldIds held = rig.prepare();
     CHECK(held.checkpoint->pod_devices.empty());
     CHECK(held.reloaded);
-    rig.adoption.merge({});
+    rig.tracker.merge({});
     CHECK_FALSE(rig.prepare().reloaded);
   }
 }
 
-TEST_CASE("adopting: a checkpoint that cannot be read is read again half a minute later") {
+TEST_CASE("adoption: a checkpoint that cannot be read is read again half a minute later") {
   Rig rig;
   rig.dir.file(kCheckpoint, "{");
   CHECK_FALSE(rig.prepare().checkpoint);
@@ -88,7 +88,7 @@ TEST_CASE("adopting: a checkpoint that cannot be read is read again half a minut
   CHECK(rig.prepare().checkpoint);
 }
 
-TEST_CASE("adopting: a checkpoint that cannot be read later leaves what was known") {
+TEST_CASE("adoption: a checkpoint that cannot be read later leaves what was known") {
   Rig rig;
   rig.dir.file(kCheckpoint, kOnePod);
   REQUIRE(rig.prepare().checkpoint);
@@ -96,7 +96,7 @@ TEST_CASE("adopting: a checkpoint that cannot be read later leaves what was know
   CHECK(rig.prepare(true).checkpoint->pod_devices.size() == 1);
 }
 
-TEST_CASE("adopting: who holds it is asked after 1 s, 2 s and so on, at most every 10 s, until nobody does") {
+TEST_CASE("adoption: who holds it is asked after 1 s, 2 s and so on, at most every 10 s, until nobody does") {
   Rig rig;
   rig.kubelet.add(kA, "X");
   rig.adopt();
@@ -118,7 +118,7 @@ TEST_CASE("adopting: who holds it is asked after 1 s, 2 s and so on, at most eve
   CHECK(rig.kubelet.calls().size() == asked);
 }
 
-TEST_CASE("adopting: a kubelet that started 3 s ago releases nothing before it has run for 10 s") {
+TEST_CASE("adoption: a kubelet that started 3 s ago releases nothing before it has run for 10 s") {
   Rig rig;
   rig.adopt();
   REQUIRE(rig.told(1));
@@ -128,7 +128,7 @@ TEST_CASE("adopting: a kubelet that started 3 s ago releases nothing before it h
   CHECK_FALSE(rig.adopted());
 }
 
-TEST_CASE("adopting: an id that List leaves out stays adopted while its pod has a directory") {
+TEST_CASE("adoption: an id that List leaves out stays adopted while its pod has a directory") {
   Rig rig;
   rig.dir.file(kCheckpoint, kOnePod);
   rig.dir.directory("pods/u");
@@ -143,7 +143,7 @@ TEST_CASE("adopting: an id that List leaves out stays adopted while its pod has 
   CHECK_FALSE(rig.adopted());
 }
 
-TEST_CASE("adopting: where the kubelet does not tell its checkpoint does") {
+TEST_CASE("adoption: where the kubelet does not tell its checkpoint does") {
   Rig rig;
   rig.dir.file(kCheckpoint, kOnePod);
   rig.kubelet.refuse_next({grpc::StatusCode::UNIMPLEMENTED, "off"});

@@ -64,7 +64,7 @@ TEST_CASE("drift: the device has another node, and the one that was given is gon
   drift = machine.drift({"/dev/tty0"}, {at("a", {"/dev/tty1"}, "/sys/1")});
   CHECK(drift.units == Texts{"/sys/2"});
   CHECK(drift.moved.size() == 1);
-  machine.links = {{"/dev/by-id", "/dev/tty0"}};  // a twin's now
+  machine.links = {{"/dev/by-id", "/dev/tty0"}};  // a duplicate's now
   CHECK(machine.drift({"/dev/by-id"}, {at("a", {"/dev/tty1"}, "/sys/1")}).moved.size() == 1);
 }
 

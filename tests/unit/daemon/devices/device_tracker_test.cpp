@@ -407,7 +407,7 @@ AdoptedDevices adopted(const std::string& resource, const std::string& device) {
   Adoption adoption;
   adoption.devices[device] = {{.id = "X", .pod_uid = "uid", .container = "main"}};
   AdoptedDevices made;
-  made.take({{resource, adoption}});
+  made.merge({{resource, adoption}});
   return made;
 }
 

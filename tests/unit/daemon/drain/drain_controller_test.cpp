@@ -49,7 +49,7 @@ struct Started {
   EventLoop loop;
   Log log{LogLevel::kError, LogFormat::kJson, "/nonexistent"};
   Workers workers{loop, 1};
-  std::shared_ptr<const ResourceSnapshot> snapshot = std::make_shared<const ResourceSnapshot>(
+  SharedSnapshot snapshot = std::make_shared<const ResourceSnapshot>(
       ResourceSnapshot{.resource = kDevice.resource, .inventory = Inventory({{.id = kDevice.device}})});
   int changes = 0;
   int forgiven = 0;

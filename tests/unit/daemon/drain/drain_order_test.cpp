@@ -53,7 +53,7 @@ TEST_CASE("a drain names a device that is listed, and an undrain one that is dra
     made.inventory = Inventory(std::move(devices));
     return std::make_shared<const ResourceSnapshot>(std::move(made));
   };
-  const std::vector<std::shared_ptr<const ResourceSnapshot>> snapshots = {
+  const std::vector<SharedSnapshot> snapshots = {
       snapshot("x/b", {{.id = "0"}, {.id = "1"}}),
       snapshot("x/a", {{.id = "7"}, {.id = "sick", .error = "XID 95", .lasting = true}})};
   CHECK(device_named(snapshots, "x/b", "1")->id == "1");

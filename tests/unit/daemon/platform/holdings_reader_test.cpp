@@ -35,7 +35,7 @@ struct Asker {
       loop, workers, pods, checkpoint, {files.at("kubelet.sock"), files.at("plugins/kubelet.sock")}};
   std::vector<PodResources::Answer> told;
 
-  void ask(Clock::time_point since, std::optional<std::chrono::milliseconds> patience = std::nullopt) {
+  void query(Clock::time_point since, std::optional<std::chrono::milliseconds> patience = std::nullopt) {
     reader.read(
         since, [this](const PodResources::Answer& answer) { told.push_back(answer); }, patience);
   }
@@ -48,13 +48,13 @@ TEST_CASE("who holds what: the kubelet is asked anew for who acts upon it, and n
   Asker asker;
   test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
   kubelet.add("x.com/a", "one");
-  askerquery(Clock::now() - HoldingsReader::kShown);
+  asker.query(Clock::now() - HoldingsReader::kShown);
   REQUIRE(asker.says(1));
   kubelet.add("x.com/a", "two");
-  askerquery(Clock::now() - HoldingsReader::kShown);
+  asker.query(Clock::now() - HoldingsReader::kShown);
   REQUIRE(asker.told.size() == 2);  // at once
   CHECK(asker.told[1].holdings == asker.told[0].holdings);
-  askerquery(Clock::now());
+  asker.query(Clock::now());
   REQUIRE(asker.says(3));
   REQUIRE(asker.told[2].holdings);
   CHECK(asker.told[2].holdings->at("x.com/a").all().size() == 2);
@@ -64,7 +64,7 @@ TEST_CASE("who holds what: the kubelet is asked anew for who acts upon it, and n
 TEST_CASE("who holds what: where the kubelet does not tell, its checkpoint does") {
   Asker asker;
   asker.files.file("checkpoint", kOneHolder);
-  askerquery(Clock::now());
+  asker.query(Clock::now());
   REQUIRE(asker.says(1));
   REQUIRE(asker.told[0].holdings);
   CHECK(asker.told[0].holdings->at("x.com/a").contains("X"));
@@ -83,7 +83,7 @@ TEST_CASE("who holds what: where neither tells, both reasons are told") {
     REQUIRE(::mkfifo(asker.files.at("checkpoint").c_str(), 0600) == 0);
     reason = "reading it takes too long";
   }
-  askerquery(Clock::now());
+  asker.query(Clock::now());
   REQUIRE(asker.says(1));
   CHECK_FALSE(asker.told[0].holdings);
   const std::string& why = asker.told[0].why;
@@ -104,7 +104,7 @@ TEST_CASE("who holds what: while the checkpoint hangs, it keeps one thread howev
   std::ptrdiff_t first = 0;
   constexpr std::size_t kTimes = 8;
   for (std::size_t i = 1; i <= kTimes; ++i) {
-    askerquery(Clock::now());
+    asker.query(Clock::now());
     REQUIRE(asker.says(i));
     if (i == 1) first = threads();
   }
@@ -116,15 +116,15 @@ TEST_CASE("who holds what: whoever has little patience is told that it is not kn
   Asker asker;
   test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
   kubelet.hold(true);
-  askerquery(Clock::now());
-  askerquery(Clock::now(), 20ms);
+  asker.query(Clock::now());
+  asker.query(Clock::now(), 20ms);
   REQUIRE(asker.says(1));
   CHECK_FALSE(asker.told[0].holdings);
   CHECK(asker.told[0].why == "the kubelet has not told within 20 ms");
   kubelet.hold(false);
   REQUIRE(asker.says(2));
   CHECK(asker.told[1].holdings);
-  askerquery(Clock::now(), 10s);
+  asker.query(Clock::now(), 10s);
   REQUIRE(asker.says(3));
   CHECK(asker.told[2].holdings);
 }
@@ -133,15 +133,15 @@ TEST_CASE("who holds what: those who wait when another kubelet is meant are told
   Asker asker;
   test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
   kubelet.hold(true);
-  askerquery(Clock::now());
-  askerquery(Clock::now());
+  asker.query(Clock::now());
+  asker.query(Clock::now());
   REQUIRE(test::run_until(asker.loop, [&] { return kubelet.calls().size() == 1; }));
   asker.reader.abandon();
   REQUIRE(asker.told.size() == 2);
   CHECK_FALSE(asker.told[1].holdings);
   CHECK(asker.told[1].why == "another kubelet is meant now");
   kubelet.hold(false);
-  askerquery(Clock::now());
+  asker.query(Clock::now());
   REQUIRE(asker.says(3));
   CHECK(asker.told[2].holdings);
 }
@@ -151,12 +151,12 @@ TEST_CASE("who holds what: a container that List leaves out holds until its pod 
   test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
   asker.files.file("checkpoint", kOneHolder);
   asker.files.directory("pods/u");
-  askerquery(Clock::now());
+  asker.query(Clock::now());
   REQUIRE(asker.says(1));
   REQUIRE(asker.told[0].holdings);
   CHECK(asker.told[0].holdings->at("x.com/a").contains("X"));
   asker.files.remove("pods/u");
-  askerquery(Clock::now());
+  asker.query(Clock::now());
   REQUIRE(asker.says(2));
   CHECK(asker.told[1].holdings->empty());
 }
@@ -165,7 +165,7 @@ TEST_CASE("who holds what: the checkpoint is read after List was asked") {
   Asker asker;
   test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
   kubelet.hold(true);
-  askerquery(Clock::now());
+  asker.query(Clock::now());
   REQUIRE(test::run_until(asker.loop, [&] { return kubelet.calls().size() == 1; }));
   asker.files.file("checkpoint", kOneHolder);
   kubelet.hold(false);
@@ -180,24 +180,24 @@ TEST_CASE("who holds what: List is not complete before its kubelet has run for 1
   SUBCASE("after plughost found it young") {}
   SUBCASE("after it was made anew, though plughost has known an older one") {
     test::pass(asker.loop, KubeletAge::kSettling);
-    askerquery(Clock::now());
+    asker.query(Clock::now());
     REQUIRE(asker.says(1));
     test::pass(asker.loop, KubeletAge::kSettling);
-    askerquery(Clock::now());
+    asker.query(Clock::now());
     REQUIRE(asker.says(2));
     CHECK(asker.told[1].complete);
     asker.told.clear();
     const UniqueFd other = listen_unix(asker.files.at("plugins/kubelet.sock"));
-    askerquery(Clock::now());
+    asker.query(Clock::now());
     REQUIRE(asker.says(1));
     CHECK_FALSE(asker.told[0].complete);
     asker.told.clear();
   }
-  askerquery(Clock::now());
+  asker.query(Clock::now());
   REQUIRE(asker.says(1));
   CHECK_FALSE(asker.told[0].complete);
   test::pass(asker.loop, KubeletAge::kSettling);
-  askerquery(Clock::now());
+  asker.query(Clock::now());
   REQUIRE(asker.says(2));
   CHECK(asker.told[1].complete);
 }

@@ -62,7 +62,7 @@ TEST_CASE("what has not changed is not written again, not even by the next plugh
   CHECK(content(rig.tree.at(kCameraFile)).find("/dev/video1") != std::string::npos);
 }
 
-TEST_CASE("a file that somebody removed is back with the next look") {
+TEST_CASE("a file that somebody removed is back with the next scan") {
   Rig rig;
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   rig.tree.remove(kCameraFile);
@@ -90,7 +90,7 @@ TEST_CASE("what no resource has any more is removed, and nothing that others wro
   rig.tree.file("run/cdi/nvidia.yaml");
   rig.tree.file("run/cdi/other.json");
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
-  rig.cdi.keep({"example.com/camera"});
+  rig.cdi.remove_others({"example.com/camera"});
   std::set<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(rig.tree.at("run/cdi")))
     left.insert(entry.path().filename());
@@ -108,11 +108,11 @@ TEST_CASE("late names have files of their own, and each kind is left alone by th
   CHECK(other.put_late("late-1", "another's").empty());
   CHECK(content(rig.tree.at("run/cdi/plughost.late-1.json")) == "one");
   CHECK(rig.cdi.put_late("late-1", "once more").empty());
-  rig.cdi.keep({});
+  rig.cdi.remove_others({});
   CHECK_FALSE(std::filesystem::exists(rig.tree.at(kCameraFile)));
   CHECK(content(rig.tree.at("run/cdi/plughost.late-1.json")) == "once more");
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
-  rig.cdi.keep_late({"late-2"});
+  rig.cdi.remove_other_late({"late-2"});
   CHECK_FALSE(std::filesystem::exists(rig.tree.at("run/cdi/plughost.late-1.json")));
   CHECK(content(rig.tree.at("run/cdi/plughost.late-2.json")) == "two");
   CHECK(content(rig.tree.at("run/cdi/plughost.0123456789abcdef.late-1.json")) == "another's");
@@ -146,12 +146,12 @@ TEST_CASE("each kubelet's plughost has files of its own, and the usual one's hav
   CdiDirectory second(rig.host, "/run/cdi", other);
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   REQUIRE(second.specify(snapshot_of(rig.spec, "/dev/video1", "example.com/other")).empty());
-  rig.cdi.keep({});
+  rig.cdi.remove_others({});
   CHECK_FALSE(std::filesystem::exists(rig.tree.at(kCameraFile)));
   const std::string file = "run/cdi/" + other + "-example.com_other.json";
   CHECK(std::filesystem::exists(rig.tree.at(file)));
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
-  second.keep({});
+  second.remove_others({});
   CHECK_FALSE(std::filesystem::exists(rig.tree.at(file)));
   CHECK(std::filesystem::exists(rig.tree.at(kCameraFile)));
 }

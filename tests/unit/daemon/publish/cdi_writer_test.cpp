@@ -100,7 +100,7 @@ TEST_CASE(
   Rig rig;
   rig.tree.file("run/cdi/plughost-example.com_old.json");
   rig.write("/dev/video0");
-  rig.writer->keep({kCamera});
+  rig.writer->remove_others({kCamera});
   rig.write("/dev/video1");
   REQUIRE(rig.told_all(2));
   REQUIRE(run_until(rig.loop, [&] {
@@ -120,8 +120,8 @@ TEST_CASE("CDI: a late name is written, or it is said why not, and goes when it 
   REQUIRE(run_until(rig.loop, [&] { return told.size() == 1; }));
   CHECK(told[0].empty());
   CHECK(std::filesystem::exists(rig.tree.at(file)));
-  rig.writer->keep({});
-  rig.writer->keep_late({});
+  rig.writer->remove_others({});
+  rig.writer->remove_other_late({});
   REQUIRE(run_until(rig.loop, [&] { return !std::filesystem::exists(rig.tree.at(file)); }));
   rig.tree.directory(file + "/x");
   write();
@@ -134,9 +134,9 @@ TEST_CASE("CDI: the end of the writer drops nothing that it was told") {
   rig.write("/dev/video0");
   REQUIRE(rig.told_all(1));
   rig.write("/dev/video1");
-  rig.writer->keep({});
+  rig.writer->remove_others({});
   rig.write("/dev/video2");
-  rig.writer->keep({});
+  rig.writer->remove_others({});
   rig.writer.reset();
   REQUIRE(rig.told_all(3));
   CHECK(rig.told == std::vector<std::string>(3));

@@ -82,8 +82,8 @@ struct Rig {
     return test::run_until(process.loop, [&] { return publisher->idle(); });
   }
   // nullptr: the resource is not served.
-  std::shared_ptr<const ResourceSnapshot> snapshot(const std::string& resource) const {
-    std::shared_ptr<const ResourceSnapshot> found;
+  SharedSnapshot snapshot(const std::string& resource) const {
+    SharedSnapshot found;
     publisher->for_each_resource([&](const Resource& each) {
       if (each.name() == resource) found = each.snapshot();
     });
@@ -102,7 +102,7 @@ struct Rig {
                      .node_watch = process.node_watch,
                      .checkpoint = [this]() -> CheckpointReader& { return link.checkpoint(); },
                      .write_late = {},
-                     .keep_late = {}},
+                     .remove_other_late = {}},
                     dir.at("none")};
   HeldDevices held{process.loop, process.log, [](const HoldingsReader::Done&) {}, [] {}};
   ResourceConfig config;
@@ -111,7 +111,7 @@ struct Rig {
   std::unique_ptr<ResourcePublisher> publisher;
 };
 
-TEST_CASE("publication: a list goes out at once, and everybody is told") {
+TEST_CASE("publisher: a list goes out at once, and everybody is told") {
   Rig rig;
   rig.publish(kA, {}, {{.id = "one"}, {.id = "two"}});
   REQUIRE(rig.snapshot(kA));
@@ -125,7 +125,7 @@ TEST_CASE("publication: a list goes out at once, and everybody is told") {
   CHECK(rig.entry.drops.empty());
 }
 
-TEST_CASE("publication: a resource that is named after its devices goes with the last of them") {
+TEST_CASE("publisher: a resource that is named after its devices goes with the last of them") {
   Rig rig("x.com/{type}");
   rig.publish(kA, {}, {{.id = "one"}});
   rig.publish(kB, {}, {{.id = "two"}});
@@ -137,7 +137,7 @@ TEST_CASE("publication: a resource that is named after its devices goes with the
   CHECK(rig.entry.drops == Texts{kA});
 }
 
-TEST_CASE("publication: a resource that another entry has is not served until that has let it go") {
+TEST_CASE("publisher: a resource that another entry has is not served until that has let it go") {
   Rig rig;
   rig.owner.taken = {kA};
   rig.publish(kA, {}, {{.id = "one"}});
@@ -153,7 +153,7 @@ TEST_CASE("publication: a resource that another entry has is not served until th
   CHECK(rig.owner.told.back() == "removed x.com/a of x.com/a");
 }
 
-TEST_CASE("publication: who never had a resource does not give it back") {
+TEST_CASE("publisher: who never had a resource does not give it back") {
   Rig rig;
   rig.owner.taken = {kA};
   rig.publish(kA, {}, {{.id = "one"}});
@@ -161,7 +161,7 @@ TEST_CASE("publication: who never had a resource does not give it back") {
   CHECK(rig.owner.told.empty());
 }
 
-TEST_CASE("publication: what the names of CDI devices stand for is written before anybody is told them") {
+TEST_CASE("publisher: what the names of CDI devices stand for is written before anybody is told them") {
   Rig rig("x.com/a", CdiNames::kCri);
   bool written = false;
   rig.owner.on_snapshot = [&] { written = std::filesystem::exists(rig.specification()); };
@@ -176,7 +176,7 @@ TEST_CASE("publication: what the names of CDI devices stand for is written befor
   CHECK(rig.entry.published == 1);
 }
 
-TEST_CASE("publication: an entry that has no claim to a resource leaves its CDI specification as it is") {
+TEST_CASE("publisher: an entry that has no claim to a resource leaves its CDI specification as it is") {
   Rig rig("x.com/a", CdiNames::kCri);
   rig.owner.taken = {kA};
   rig.dir.file("cdi/plughost-x.com_a.json", "the other entry's");
@@ -189,7 +189,7 @@ TEST_CASE("publication: an entry that has no claim to a resource leaves its CDI 
   CHECK(file_text(rig.specification(), 100) != "the other entry's");
 }
 
-TEST_CASE("publication: lists that come meanwhile go out in their order, and the last one stands") {
+TEST_CASE("publisher: lists that come meanwhile go out in their order, and the last one stands") {
   Rig rig("x.com/a", CdiNames::kCri);
   rig.publish(kA, {}, {{.id = "one"}});
   rig.publish(kA, {{.id = "one"}}, {{.id = "one"}, {.id = "two"}});
@@ -201,7 +201,7 @@ TEST_CASE("publication: lists that come meanwhile go out in their order, and the
 }
 
 TEST_CASE(
-    "publication: what cannot be specified is listed, refused with the reason, and tried again after 5 s") {
+    "publisher: what cannot be specified is listed, refused with the reason, and tried again after 5 s") {
   Rig rig("x.com/a", CdiNames::kCri);
   rig.dir.file("cdi");  // no directory can be made there
   rig.publish(kA, {}, {{.id = "one"}});
@@ -230,7 +230,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "publication: who is near and which cards were given is told with the next answer, and no list goes "
+    "publisher: who is near and which cards were given is told with the next answer, and no list goes "
     "out") {
   Rig rig;
   rig.publish(kA, {}, {{.id = "one"}});

@@ -82,9 +82,9 @@ struct Rig {
     return answers.back();
   }
   Texts told() const { return std::exchange(running->told, {}); }
-  std::string keep() const {
+  std::string confirm() const {
     std::string error = "never told";
-    in_force->keep([&](const std::string& why) { error = why; });
+    in_force->confirm([&](const std::string& why) { error = why; });
     return error;
   }
   bool gives_up() {
@@ -160,14 +160,14 @@ TEST_CASE("a configuration on trial is in force, and what was before is again, u
     REQUIRE(rig.gives_up());
     CHECK(Told::names(rig.running->config()) == "x.com/a");
     CHECK_FALSE(rig.in_force->status().trial_until);
-    CHECK(rig.keep().starts_with("no configuration is on trial: the last one was given up: "));
+    CHECK(rig.confirm().starts_with("no configuration is on trial: the last one was given up: "));
   }
   SUBCASE("somebody does") {
-    CHECK(rig.keep().empty());
+    CHECK(rig.confirm().empty());
     CHECK_FALSE(rig.in_force->status().trial_until);
     test::pass(rig.process.loop, 1h);
     CHECK(Told::names(rig.running->config()) == "x.com/b");
-    CHECK(rig.keep() == "no configuration is on trial");
+    CHECK(rig.confirm() == "no configuration is on trial");
   }
   SUBCASE("the kubelet loses what it had") {
     rig.running->attached.resources = {{"x.com/b", "x.com/b"}};
@@ -186,7 +186,7 @@ TEST_CASE("a trial's end that cannot be carried out is tried again") {
   rig.running->prepare_fails = "the port is taken";
   test::pass(rig.process.loop, 1min);
   REQUIRE(test::run_until(rig.process.loop, [&] { return rig.in_force->status().reloads_refused == 1; }));
-  CHECK(rig.keep() == "the configuration is being given up");
+  CHECK(rig.confirm() == "the configuration is being given up");
   CHECK_FALSE(rig.in_force->status().given_up_at);
   rig.running->prepare_fails.clear();
   test::pass(rig.process.loop, 1min);

@@ -50,7 +50,7 @@ struct TwoParts : Running {
   }
 };
 
-TEST_CASE("parts: entries of one name are one list, and each device goes by its own entry's terms") {
+TEST_CASE("entry group: entries of one name are one list, and each device goes by its own entry's terms") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
@@ -62,14 +62,15 @@ TEST_CASE("parts: entries of one name are one list, and each device goes by its 
   CHECK(parts.comes_to_list("one three two"));
 }
 
-TEST_CASE("parts: a single entry's devices have no terms of their own") {
+TEST_CASE("entry group: a single entry's devices have no terms of their own") {
   TwoParts parts;
   parts.start({parts.first});
   REQUIRE(parts.comes_to_list("one"));
   CHECK_FALSE(parts.device(kA, "one")->terms);
 }
 
-TEST_CASE("parts: the list begins with all of them, or the kubelet would take those of running pods away") {
+TEST_CASE(
+    "entry group: the list begins with all of them, or the kubelet would take those of running pods away") {
   TwoParts parts;
   parts.other->hang(true);
   parts.start_both();
@@ -81,7 +82,8 @@ TEST_CASE("parts: the list begins with all of them, or the kubelet would take th
   CHECK(parts.comes_to_list("one two"));
 }
 
-TEST_CASE("parts: one that cannot be looked at keeps no other from being listed, and has its devices later") {
+TEST_CASE(
+    "entry group: one that cannot be scanned keeps no other from being listed, and has its devices later") {
   TwoParts parts;
   parts.other->fail("no driver");
   parts.start_both();
@@ -91,7 +93,7 @@ TEST_CASE("parts: one that cannot be looked at keeps no other from being listed,
   parts.other->fail("");
   parts.look_anew();
   CHECK(parts.comes_to_list("one two"));
-  SUBCASE("and keeps them when it cannot be looked at again") {
+  SUBCASE("and keeps them when it cannot be scanned again") {
     parts.other->fail("no driver");
     parts.machine->show({.devices = {{.id = "new"}}});
     parts.look_anew();
@@ -99,7 +101,7 @@ TEST_CASE("parts: one that cannot be looked at keeps no other from being listed,
   }
 }
 
-TEST_CASE("parts: while the look of one hangs its devices are refused, and the others' are given") {
+TEST_CASE("entry group: while the scan of one hangs its devices are refused, and the others' are given") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
@@ -118,7 +120,7 @@ TEST_CASE("parts: while the look of one hangs its devices are refused, and the o
   CHECK(test::run_until(parts.process.loop, [&] { return parts.stall_of("two").empty(); }));
 }
 
-TEST_CASE("parts: the source of one is at rest while its own devices are drained") {
+TEST_CASE("entry group: the source of one is at rest while its own devices are drained") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
@@ -128,7 +130,7 @@ TEST_CASE("parts: the source of one is at rest while its own devices are drained
   CHECK(parts.other->at_rest() == true);
 }
 
-TEST_CASE("parts: one that hangs from the beginning is not waited for longer than a look may take") {
+TEST_CASE("entry group: one that hangs from the beginning is not waited for longer than a scan may take") {
   TwoParts parts;
   parts.other->hang(true);
   parts.start_both();
@@ -140,7 +142,7 @@ TEST_CASE("parts: one that hangs from the beginning is not waited for longer tha
   CHECK(parts.comes_to_list("one two"));
 }
 
-TEST_CASE("parts: what both have found is the first one's, also when the other has looked last") {
+TEST_CASE("entry group: what both have found is the first one's, also when the other has scanned last") {
   TwoParts parts;
   const auto card = [](const char* id) {
     Device device{.id = id};
@@ -156,7 +158,7 @@ TEST_CASE("parts: what both have found is the first one's, also when the other h
   CHECK(parts.comes_to_list("one! same two"));
 }
 
-TEST_CASE("parts: one that comes is listed with its first look, and one that goes is listed as gone") {
+TEST_CASE("entry group: one that comes is listed with its first scan, and one that goes is listed as gone") {
   for (const bool before : {false, true}) {
     TwoParts parts;
     parts.start({parts.first});
@@ -173,7 +175,7 @@ TEST_CASE("parts: one that comes is listed with its first look, and one that goe
   }
 }
 
-TEST_CASE("parts: one that goes is listed as gone although the other's look hangs") {
+TEST_CASE("entry group: one that goes is listed as gone although the other's scan hangs") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
@@ -189,7 +191,7 @@ TEST_CASE("parts: one that goes is listed as gone although the other's look hang
   CHECK(test::run_until(parts.process.loop, [&] { return parts.stall_of("one").empty(); }));
 }
 
-TEST_CASE("parts: one that comes and cannot be looked at takes nobody's devices along") {
+TEST_CASE("entry group: one that comes and cannot be scanned takes nobody's devices along") {
   TwoParts parts;
   parts.start({parts.first});
   REQUIRE(parts.comes_to_list("one"));
@@ -201,7 +203,7 @@ TEST_CASE("parts: one that comes and cannot be looked at takes nobody's devices 
   parts.machine->hang(false);
 }
 
-TEST_CASE("parts: one that says something else has what it had, until it has looked") {
+TEST_CASE("entry group: one that says something else has what it had, until it has scanned") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
@@ -218,11 +220,11 @@ TEST_CASE("parts: one that says something else has what it had, until it has loo
   CHECK(parts.comes_to_list("new one three two!"));
 }
 
-TEST_CASE("parts: two that find something else at once are both listed as they are") {
+TEST_CASE("entry group: two that find something else at once are both listed as they are") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
-  // Its look begins before the other's has ended, and ends after it.
+  // Its scan begins before the other's has ended, and ends after it.
   parts.machine->hang(true);
   parts.machine->show({.devices = {{.id = "one"}, {.id = "one-more"}}});
   parts.other->show({.devices = {{.id = "two"}, {.id = "two-more"}}});
@@ -233,7 +235,8 @@ TEST_CASE("parts: two that find something else at once are both listed as they a
   CHECK(parts.comes_to_list("one one-more two two-more"));
 }
 
-TEST_CASE("parts: a look that began before one came says nothing of the others, and counts for nothing") {
+TEST_CASE(
+    "entry group: a scan that began before one came says nothing of the others, and counts for nothing") {
   TwoParts parts;
   parts.start({parts.first});
   REQUIRE(parts.comes_to_list("one"));
@@ -249,7 +252,7 @@ TEST_CASE("parts: a look that began before one came says nothing of the others, 
   CHECK(parts.comes_to_list("one two"));
 }
 
-TEST_CASE("parts: one whose start has to wait is waited for no longer than until it says so") {
+TEST_CASE("entry group: one whose start has to wait is waited for no longer than until it says so") {
   TwoParts parts;
   parts.other->show({.devices = {{.id = "two"}}, .not_yet = "no pipe"});
   parts.start_both();
@@ -263,7 +266,7 @@ TEST_CASE("parts: one whose start has to wait is waited for no longer than until
   CHECK(parts.comes_to_list("one three two!"));
 }
 
-TEST_CASE("parts: one that is named by CDI has its specification, whatever the others are") {
+TEST_CASE("entry group: one that is named by CDI has its specification, whatever the others are") {
   TwoParts parts;
   AllocationSpec spec = *parts.second.spec;
   spec.cdi = CdiNames::kCri;
@@ -277,7 +280,7 @@ TEST_CASE("parts: one that is named by CDI has its specification, whatever the o
   CHECK_FALSE(std::filesystem::is_empty(parts.kubelet.at("cdi")));
 }
 
-TEST_CASE("parts: labels and counts of all are of the whole") {
+TEST_CASE("entry group: labels and counts of all are of the whole") {
   TwoParts parts;
   parts.first.labels.push_back({.key = "x.com/one"});
   parts.second.labels.push_back({.key = "x.com/two"});
@@ -288,7 +291,7 @@ TEST_CASE("parts: labels and counts of all are of the whole") {
   CHECK(parts.entry->config().node_resources.size() == 1);
 }
 
-TEST_CASE("parts: what was gone when another one comes is forgotten in its time") {
+TEST_CASE("entry group: what was gone when another one comes is forgotten in its time") {
   TwoParts parts;
   parts.machine->show({.devices = {{.id = "old"}, {.id = "one"}}});
   parts.start({parts.first});
@@ -304,7 +307,7 @@ TEST_CASE("parts: what was gone when another one comes is forgotten in its time"
   parts.machine->hang(false);
 }
 
-TEST_CASE("parts: one in the place of one whose look hangs is refused until its own look has ended") {
+TEST_CASE("entry group: one in the place of one whose scan hangs is refused until its own scan has ended") {
   TwoParts parts;
   parts.start({parts.first});
   REQUIRE(parts.comes_to_list("one"));

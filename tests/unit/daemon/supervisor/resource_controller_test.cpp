@@ -12,7 +12,8 @@ using test::Running;
 
 Device of_type(const char* id, const char* type) { return {.id = id, .attributes = {{"type", type}}}; }
 
-TEST_CASE("entry: a resource that is new is listed by the look that has found it, however long that takes") {
+TEST_CASE(
+    "controller: a resource that is new is listed by the scan that has found it, however long that takes") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one")}});
   running.start();
@@ -31,7 +32,7 @@ TEST_CASE("entry: a resource that is new is listed by the look that has found it
   CHECK(running.machine->scans() == before + 1);
 }
 
-TEST_CASE("entry: a look that fails leaves the list, is counted, and is tried again") {
+TEST_CASE("controller: a scan that fails leaves the list, is counted, and is tried again") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one")}});
   running.start();
@@ -49,7 +50,7 @@ TEST_CASE("entry: a look that fails leaves the list, is counted, and is tried ag
   CHECK(running.status().scans_failed == 1);
 }
 
-TEST_CASE("entry: while a look hangs the list stands, and no container gets a device: it is told why") {
+TEST_CASE("controller: while a scan hangs the list stands, and no container gets a device: it is told why") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one")}});
   running.start();
@@ -78,7 +79,7 @@ TEST_CASE("entry: while a look hangs the list stands, and no container gets a de
   }
 }
 
-TEST_CASE("entry: its source is at rest while all of its devices are drained, and not a moment longer") {
+TEST_CASE("controller: its source is at rest while all of its devices are drained, and not a moment longer") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one"), of_type("b", "two")}});
   running.start();
@@ -116,7 +117,7 @@ TEST_CASE("entry: its source is at rest while all of its devices are drained, an
   }
 }
 
-TEST_CASE("entry: a device that has gone is listed as that, and forgotten after its time") {
+TEST_CASE("controller: a device that has gone is listed as that, and forgotten after its time") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one"), of_type("b", "one")}});
   running.start();
@@ -130,7 +131,7 @@ TEST_CASE("entry: a device that has gone is listed as that, and forgotten after 
   CHECK(running.device("x.com/one", "b"));
 }
 
-TEST_CASE("entry: another source has its devices listed, and streams are not touched") {
+TEST_CASE("controller: another source has its devices listed, and streams are not touched") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one")}});
   running.start();

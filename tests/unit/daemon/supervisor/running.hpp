@@ -45,7 +45,7 @@ struct Running {
                      .node_watch = process.platform.node_watch,
                      .checkpoint = [this]() -> CheckpointReader& { return link.checkpoint(); },
                      .write_late = {},
-                     .keep_late = {}},
+                     .remove_other_late = {}},
                     kubelet.at("none")};
   HeldDevices held{process.loop, process.log, [](const HoldingsReader::Done&) {}, [] {}};
   DrainSet drains;

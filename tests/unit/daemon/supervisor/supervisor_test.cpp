@@ -142,7 +142,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "supervisor: a name that the configuration says belongs to that entry before it has looked, and no "
+    "supervisor: a name that the configuration says belongs to that entry before it has scanned, and no "
     "longer") {
   Running running;
   const auto other = std::make_shared<test::Machine>();

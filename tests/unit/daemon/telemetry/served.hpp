@@ -53,7 +53,7 @@ class AskedDaemon {
                                                        ++reloads;
                                                        if (!silent) done({.errors = wrong});
                                                      },
-                                                 .keep = [](auto done) { done("nothing is on trial"); },
+                                                 .confirm = [](auto done) { done("nothing is on trial"); },
                                                  .drain =
                                                      [this](const DrainOrder& order, auto done) {
                                                        drain = order;

@@ -35,7 +35,7 @@ struct Asked {
                                    orders.push_back(order);
                                    reloads.push_back(std::move(done));
                                  },
-                             .keep = [this](auto done) { keeps.push_back(std::move(done)); }});
+                             .confirm = [this](auto done) { keeps.push_back(std::move(done)); }});
 
   void answer(std::size_t question, DaemonStatus what = {}) { status.at(question)(std::move(what)); }
   // What is told is told on a thread of its own.

@@ -90,7 +90,7 @@ TEST_CASE("at rest NVML is closed, and the cards that it told last are Unhealthy
   CHECK(fake.in_use());
 }
 
-TEST_CASE("a look that is under way when the rest begins is not waited for, and closes NVML at its end") {
+TEST_CASE("a scan that is under way when the rest begins is not waited for, and closes NVML at its end") {
   const FakeNvml fake(kTwoCards + "hang nvmlDeviceGetUUID\n");
   const GpuRig rig({});
   auto look = std::async(std::launch::async, [&] { return rig.scan().devices.size(); });
@@ -144,7 +144,7 @@ TEST_CASE("`mig: mixed` lists the parts of divided cards, and the other cards") 
   CHECK(std::get<Allocation>(answer).env.at("NVIDIA_VISIBLE_DEVICES") == "MIG-x");
 }
 
-TEST_CASE("a change of the parts while running is seen with the next look") {
+TEST_CASE("a change of the parts while running is seen with the next scan") {
   const FakeNvml fake("card GPU-a mig=0\n");
   const GpuRig rig({{"mig", text("mixed")}});
   CHECK(ids_of(rig.scan()) == Texts{"GPU-a"});

@@ -130,7 +130,7 @@ TEST_CASE("errors that programs cause are not the card's, unless somebody wants 
     const GpuRig rig(std::move(keys));
     rig.scan();
     fake.show(kTwoCards + events);
-    rig.scan();  // one event a file, and a look takes them all
+    rig.scan();  // one event a file, and a scan takes them all
     return std::pair(!rig.error("GPU-a").empty(), !rig.error("GPU-b").empty());
   };
   CHECK(errors({}) == std::pair(false, true));

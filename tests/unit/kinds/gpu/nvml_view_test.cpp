@@ -21,14 +21,14 @@ HostRoot with_view(const HostRoot& host, NvmlView view) {
 
 constexpr const char* kMinors = "gpu3/gi7/access 66\ngpu3/gi7/ci0/access 67\ngpu3/gi8/access 75\n";
 
-TEST_CASE("by what NVML said a look finds what it finds by NVML itself") {
+TEST_CASE("by what NVML said a scan finds what it finds by NVML itself") {
   for (const char* mig : {"none", "mixed"}) {
     CAPTURE(mig);
     const FakeNvml fake(kDividedCards + "card GPU-c fabric=2\nlink 0 0 1\nlevel 0 1 20\n");
     const GpuRig rig({{"mig", text(mig)}, {"passDeviceSpecs", text("true")}});
     rig.machine.tree().file("/proc/driver/nvidia-caps/mig-minors", kMinors);
     const Scan expected = rig.scan();
-    const NvmlView view = look_at_nvml(rig.machine.host(), kFakeNvml);
+    const NvmlView view = query_nvml(rig.machine.host(), kFakeNvml);
     CHECK(view.error.empty());
     const GpuRig other({{"mig", text(mig)}, {"passDeviceSpecs", text("true")}});
     const HostRoot recorded = with_view(rig.machine.host(), view);
@@ -80,18 +80,18 @@ TEST_CASE("where NVML refused, the cards of the machine that was recorded are Un
 
 TEST_CASE("a library that cannot be loaded, or does not tell its cards, is the view's trouble") {
   const MadeSysfs machine;
-  const NvmlView missing = look_at_nvml(machine.host(), "/none/libnvidia-ml.so.1");
+  const NvmlView missing = query_nvml(machine.host(), "/none/libnvidia-ml.so.1");
   CHECK(missing.error.starts_with("/none/libnvidia-ml.so.1: "));
   CHECK_FALSE(missing.refuses);
   const FakeNvml fake("fail nvmlDeviceGetCount_v2 1\n");
-  const NvmlView view = look_at_nvml(machine.host(), kFakeNvml);
+  const NvmlView view = query_nvml(machine.host(), kFakeNvml);
   CHECK(view.cards.empty());
   CHECK(view.error.starts_with("nvmlDeviceGetCount: "));
   CHECK(view.refuses);
   CHECK_FALSE(fake.in_use());
 }
 
-TEST_CASE("nvidia-ctk is not run by a look that runs no programs") {
+TEST_CASE("nvidia-ctk is not run by a scan that runs no programs") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({{"deviceListStrategy", text("cdi-cri")}, {"nvidiaCtk", text("/bin/false")}});
   NvmlView view;

@@ -63,11 +63,11 @@ TEST_CASE("devices without a serial number are known by their ports, and those w
   const Scan scan = scan_of(sysfs, {{"vendor", text("0451")}});
   CHECK(ids_of(scan) == Ids{"usb-1-2", "0451:f000:0001", "0451:f000:0001"});
   CHECK(scan.devices[0].hardware->ids.by_place.empty());
-  const Device& twin = scan.devices[2];
-  CHECK(*twin.attribute_at_place("id") == "usb-1-4");
-  CHECK(*twin.attribute_at_place("name") == "usb-1-4");
-  CHECK(*twin.attribute_at_place("plainName") == "usb-1-4");
-  CHECK(*twin.attribute("plainName") == "0451_f000_0001");
+  const Device& duplicate = scan.devices[2];
+  CHECK(*duplicate.attribute_at_place("id") == "usb-1-4");
+  CHECK(*duplicate.attribute_at_place("name") == "usb-1-4");
+  CHECK(*duplicate.attribute_at_place("plainName") == "usb-1-4");
+  CHECK(*duplicate.attribute("plainName") == "0451_f000_0001");
   CHECK(scan.devices[0].hardware->units == Ids{kRoot + "1-2"});
 }
 
@@ -111,12 +111,12 @@ TEST_CASE("child nodes are given instead of the bus node, by a link that lasts w
   CHECK(scan_of(sysfs, wanted).devices[0].nodes == Nodes{{"/dev/serial/by-id/usb-A1", "/dev/ttyUSB3", "rw"}});
   const Nodes by_path{{"/dev/serial/by-path/pci-2", "/dev/ttyUSB3", "rw"}};
   sysfs.tree().file("/dev/ttyUSB4");
-  sysfs.link("/dev/serial/by-id/usb-A1", "/dev/ttyUSB4");  // one that is no twin, for this entry
+  sysfs.link("/dev/serial/by-id/usb-A1", "/dev/ttyUSB4");  // one that is no duplicate, for this entry
   CHECK(scan_of(sysfs, wanted).devices[0].nodes == by_path);
   sysfs.tree().remove("/dev/serial");
   plug_in(sysfs, "1-3", "f001", "A1");  // of another make
   CHECK(scan_of(sysfs, wanted).devices[0].nodes[0].host_path == "/dev/serial/by-id/usb-A1");
-  plug_in(sysfs, "1-4", "f000", "A1");  // a twin: the name by id is now that of either
+  plug_in(sysfs, "1-4", "f000", "A1");  // a duplicate: the name by id is now that of either
   CHECK(scan_of(sysfs, wanted).devices[0].nodes == by_path);
   CHECK(std::ranges::count(scan.subsystems, "tty") == 1);
   CHECK(std::ranges::count(scan.subsystems, "usb") == 1);

@@ -43,7 +43,7 @@ Allocatable::Count ask(const test::TempDir& dir) {
   EventLoop loop;
   Allocatable allocatable(loop, dir.at("kubelet.sock"));
   std::optional<Allocatable::Count> told;
-  allocatablequery([&](const Allocatable::Count& count) { told = count; });
+  allocatable.query([&](const Allocatable::Count& count) { told = count; });
   CHECK(test::run_until(loop, [&] { return told.has_value(); }));
   CHECK_FALSE(allocatable.asking());
   return told.value_or(Allocatable::Count());
@@ -76,7 +76,7 @@ TEST_CASE("a question to a kubelet that goes with its asker is heard of no more"
   bool told = false;
   {
     Allocatable allocatable(loop, dir.at("kubelet.sock"));
-    allocatablequery([&](const Allocatable::Count&) { told = true; });
+    allocatable.query([&](const Allocatable::Count&) { told = true; });
     CHECK(allocatable.asking());
   }
   test::run_once(loop);

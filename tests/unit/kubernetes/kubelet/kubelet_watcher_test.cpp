@@ -51,7 +51,7 @@ TEST_CASE("other files and late events change nothing") {
   f.dir.file("kubelet_internal_checkpoint");
   fs::rename(f.dir.at("kubelet_internal_checkpoint"), f.dir.at("other"));
   test::run_once(f.loop);
-  watchercheck();  // as a late CREATE would
+  watcher.check();  // as a late CREATE would
   CHECK(f.changes == 0);
   CHECK(f.own == 1);
 }

@@ -21,8 +21,8 @@ struct Client {
   Answers answers;
   std::optional<PodResources> pods{std::in_place, loop, dir.at("kubelet.sock")};
 
-  void ask(Clock::time_point since = Clock::now()) {
-    podsquery(since, [this](const PodResources::Answer& answer) { answers.push_back(answer); });
+  void request(Clock::time_point since = Clock::now()) {
+    pods->query(since, [this](const PodResources::Answer& answer) { answers.push_back(answer); });
   }
   bool answered(std::size_t times) {
     return test::run_until(loop, [&] { return answers.size() == times; });

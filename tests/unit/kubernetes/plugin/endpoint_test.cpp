@@ -48,23 +48,22 @@ struct Owner final : EndpointOwner {
   void on_registry_refused(Caller, const std::string&) override {}
   void on_connection_error(const std::string& what) override { errors.push_back(what); }
   void on_allocated(const AnsweredAllocate& call) override { answered.push_back(call); }
-  void prepare_start(std::shared_ptr<const ResourceSnapshot>, const std::vector<std::string>& ids,
-                     StartDone done) override {
+  void prepare_start(SharedSnapshot, const std::vector<std::string>& ids, StartDone done) override {
     started = ids;
     if (!drops) done("it is not ready");
   }
-  void run_allocation_program(std::shared_ptr<const ResourceSnapshot>, const std::vector<std::string>& ids,
+  void run_allocation_program(SharedSnapshot, const std::vector<std::string>& ids,
                               AllocationDone done) override {
     allocated = ids;
     if (refuses) return done("not\rtoday");
     if (waits) return waiting.push_back(std::move(done));
     if (!drops) done(Allocation{.env = {{"KEY", "value"}}});
   }
-  void prepare_card(std::shared_ptr<const ResourceSnapshot>, const IdSet& ids, StartDone done) override {
+  void prepare_card(SharedSnapshot, const IdSet& ids, StartDone done) override {
     card_started = ids;
     done("its card is not known");
   }
-  void request_card(std::shared_ptr<const ResourceSnapshot>, const IdSet& ids, AllocationDone done) override {
+  void request_card(SharedSnapshot, const IdSet& ids, AllocationDone done) override {
     carded = ids;
     if (!drops) done(Allocation{.env = {{"CARD", "1"}}});
   }

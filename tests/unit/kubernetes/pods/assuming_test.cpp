@@ -30,7 +30,7 @@ struct Rig : test::PodsRig {
        .node_watch = nodes,
        .checkpoint = [this]() -> CheckpointReader& { return reader; },
        .write_late = [this](const std::string&, const std::string&, Told done) { writing.push_back(done); },
-       .keep_late = [this](const Names& names) { kept.push_back(names); }},
+       .remove_other_late = [this](const Names& names) { kept.push_back(names); }},
       directory.at("pods-api.sock")};
   std::vector<std::string> told;
 

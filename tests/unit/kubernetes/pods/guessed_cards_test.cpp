@@ -27,7 +27,7 @@ AssumeTerms guess(Dialect dialect = Dialect::kGpushare) {
   return terms;
 }
 
-std::shared_ptr<const ResourceSnapshot> snapshot_of(AssumeTerms terms, Inventory cards) {
+SharedSnapshot snapshot_of(AssumeTerms terms, Inventory cards) {
   AllocationSpec spec;
   spec.units = true;
   spec.assume = std::move(terms);
@@ -49,14 +49,14 @@ struct Rig : test::PodsRig {
   };
   // plughost, and what a second reader of the pods sees: each pod's present annotation.
   struct Process {
-    Process(Rig& rig, const std::shared_ptr<const ResourceSnapshot>& snapshot)
+    Process(Rig& rig, const SharedSnapshot& snapshot)
         : assuming({.loop = rig.loop,
                     .log = rig.log,
                     .api_server = rig.server,
                     .node_watch = rig.nodes,
                     .checkpoint = [&rig]() -> CheckpointReader& { return rig.reader; },
                     .write_late = {},
-                    .keep_late = {}},
+                    .remove_other_late = {}},
                    rig.directory.at("pods-api.sock")),
           cards(AssumedCards::of(assuming, *snapshot)),
           pods(
@@ -176,7 +176,7 @@ struct Rig : test::PodsRig {
     return until([&] { return cluster.annotation(uid, kAssigned) == "true"; });
   }
 
-  std::shared_ptr<const ResourceSnapshot> snapshot;
+  SharedSnapshot snapshot;
   NodeWatch nodes{server};
   CheckpointReader reader{workers, log, directory.at(kCheckpointName), directory.at("pods")};
   std::vector<Held> held;

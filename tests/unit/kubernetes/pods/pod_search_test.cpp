@@ -33,7 +33,7 @@ struct Rig : test::PodsRig {
   PodSearch::Attempt seen(const std::string& uid, bool& served) {
     return [this, &served, uid] { return served = find(uid) != nullptr; };
   }
-  PodSearch::GiveUp note() {
+  PodSearch::GiveUp record() {
     return [this](const std::string& error) { given_up.push_back(error); };
   }
 };

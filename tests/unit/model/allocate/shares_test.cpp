@@ -37,7 +37,7 @@ TEST_CASE("what was free is told for the container that comes right after, of th
   FreeShares free;
   const auto now = FreeShares::Clock::time_point(1h);
   CHECK(free.just_now(now).empty());
-  free.note({{"example.com/a", "1 on GPU-a"}}, now);
+  free.record({{"example.com/a", "1 on GPU-a"}}, now);
   CHECK(free.just_now(now + 1s)["example.com/a"] == "1 on GPU-a");
   CHECK(free.just_now(now + 1s + 1ns)["example.com/a"].empty());
   CHECK(free.just_now(now)["example.com/b"].empty());

@@ -63,7 +63,7 @@ TEST_CASE("a stick goes by its name, wherever it is plugged in") {
   CHECK(port.remarks.empty());
 }
 
-TEST_CASE("who was there first keeps its id, and a twin that comes goes by its place") {
+TEST_CASE("who was there first keeps its id, and a duplicate that comes goes by its place") {
   Port port;
   CHECK(port.look({stick("A", "2")}) == Ids{"A@2"});
   CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
@@ -71,10 +71,10 @@ TEST_CASE("who was there first keeps its id, and a twin that comes goes by its p
                             "serial number, that of \"A\""});
   CHECK(port.look({stick("A", "1")}) == Ids{"usb-1@1"});  // the other one goes
   CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
-  CHECK(port.look({stick("A", "2"), stick("A", "3")}) == Ids{"A@2", "usb-3@3"});  // the twin moves
+  CHECK(port.look({stick("A", "2"), stick("A", "3")}) == Ids{"A@2", "usb-3@3"});  // the duplicate moves
 }
 
-TEST_CASE("twins that come together both go by their places, and the one that stays goes on so") {
+TEST_CASE("duplicates that come together both go by their places, and the one that stays goes on so") {
   Port port;
   CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"usb-1@1", "usb-2@2"});
   CHECK(port.look({stick("A", "2")}) == Ids{"usb-2@2"});
@@ -100,7 +100,7 @@ TEST_CASE("after a restart a stick has the id by which a container was given it"
     port.given = {{"A", "/dev/2"}};
     CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
   }
-  SUBCASE("by its place, and its twin is away") {
+  SUBCASE("by its place, and its duplicate is away") {
     port.given = {{"usb-2", "/dev/2"}};
     CHECK(port.look({stick("A", "2")}) == Ids{"usb-2@2"});
   }

@@ -106,7 +106,7 @@ TEST_CASE("doctor asks for each right that the configuration needs, and says who
                "apiServer: {kubeconfig: " + objects.kubeconfig(files) +
                    ", node: worker-1}\nresources:\n- {name: x.com/a, gpu: {unit: {memory: 1GiB}}, "
                    "nodeResources: {x.com/n: \"{cards}\"}}\n");
-    return ask_api_server(load_config(files.at("config.yaml")), limit);
+    return query_api_server(load_config(files.at("config.yaml")), limit);
   };
   objects.deny("watch nodes");
   const ApiPermissions access = ask();

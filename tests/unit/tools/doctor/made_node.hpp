@@ -59,7 +59,7 @@ class MadeNode {
   // What one check finds.
   Findings look(std::string_view check) const {
     for (const Check& each : checks()) {
-      if (each.name == check) return each.look(host, observed);
+      if (each.name == check) return each.run(host, observed);
     }
     FAIL("no check of that name: " << check);
     return {};

@@ -30,7 +30,7 @@ Looked look(const std::string& text) {
   Diagnostics diagnostics;
   const auto documents = parse_documents(text, "m.yaml", diagnostics);
   REQUIRE(documents);
-  Looked looked{.manifests = look_through(*documents, diagnostics), .errors = {}};
+  Looked looked{.manifests = find_configurations(*documents, diagnostics), .errors = {}};
   for (const Diagnostic& each : diagnostics.all()) looked.errors.push_back(each.text());
   return looked;
 }
