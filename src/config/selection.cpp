@@ -17,7 +17,7 @@ bool is_silent(const std::string& path) { return path.starts_with("/sys/") || pa
 class Evaluator {
  public:
   Evaluator(const Config& config, const HostRoot& host, Selection& selection,
-        const std::optional<NodeLabels>& of_server)
+            const std::optional<NodeLabels>& of_server)
       : host_(host), selection_(selection), labels_file_(config.node_labels) {
     if (!asks_for_node(config)) return;
     of_server_ = of_server ? *of_server : NodeLabels{.error = "only the daemon asks the API server for them"};

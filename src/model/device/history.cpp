@@ -51,7 +51,7 @@ std::vector<Device> Remembered::merge(std::span<const Device> before, std::vecto
 }
 
 void Damping::record(const std::string& id, bool was_healthy, bool is_healthy, Clock::time_point now,
-                   const Held& held) {
+                     const Held& held) {
   const auto known = tracks_.find(id);
   if ((known == tracks_.end() ? was_healthy : known->second.healthy) == is_healthy) return;
   if (held && held(id)) {
@@ -91,7 +91,8 @@ void Damping::apply(std::span<const Device> before, std::vector<Device>& devices
   }
 }
 
-void HealthTimes::record(std::span<const Device> before, std::span<const Device> after, Clock::time_point now) {
+void HealthTimes::record(std::span<const Device> before, std::span<const Device> after,
+                         Clock::time_point now) {
   if (first_ == Clock::time_point{}) {
     first_ = now;
     return;
