@@ -26,7 +26,7 @@ struct CdiFile {
   std::string text;
 };
 
-// What a scan found.
+// The result of a scan.
 struct Scan {
   // Nothing can be told yet, and a scan will be requested when it can: what was known before stands.
   bool undecided = false;

@@ -53,7 +53,7 @@ struct Stale {
   std::vector<std::string> units;  // hardware of others to which what it was given leads
 };
 
-// What a scan makes of it, for one resource.
+// The conclusion of a scan, for one resource.
 struct Adoption {
   // By the device's id. Each one stands for a share of the device, which somebody has.
   std::map<std::string, std::vector<FormerId>> devices;

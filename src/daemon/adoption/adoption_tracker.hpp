@@ -44,7 +44,7 @@ class AdoptedDevices final : public Overlay {
     std::vector<std::pair<Name, Holder>> strangers;
   };
 
-  // What a scan has found, of all the resources that it has seen.
+  // Adds the result of a scan, of all the resources that it has seen.
   News merge(std::map<std::string, Adoption> found);
   // Who holds what now: an id that nobody holds is adopted no longer. final: the answer may be taken at its
   // word; otherwise it only names those who hold.
@@ -97,10 +97,10 @@ class AdoptionTracker {
   AdoptionTracker(Platform& platform, KubeletLink& link, std::function<void()> changed);
   AdoptionTracker& operator=(AdoptionTracker&&) = delete;
 
-  // What the next scan has to know. done runs in the loop, maybe at once. may_be_new: resources may appear of
+  // Gets what a scan has to know. done runs in the loop, maybe at once. may_be_new: resources may appear of
   // which pods have got something since the checkpoint was read last.
   void prepare(bool may_be_new, const std::function<void(HeldIds held)>& done);
-  // What a scan has found.
+  // Adds the result of a scan.
   void merge(std::map<std::string, Adoption> found);
   // A device has other nodes under its id: what is known of answers has to be as new as this.
   void read_anew() { since_ = Clock::now(); }

@@ -68,7 +68,7 @@ AllocationPrograms::Outcome outcome_of(const Ending& ending) {
   }
 }
 
-// Which program is asked for which of the ids, all of them the snapshot's.
+// Groups the ids, all of them the snapshot's, by the program that is asked for them.
 std::vector<std::pair<const ProgramSpec*, std::vector<std::string>>> by_program(
     const ResourceSnapshot& snapshot, std::span<const std::string> ids) {
   std::vector<std::pair<const ProgramSpec*, std::vector<std::string>>> groups;

@@ -67,7 +67,7 @@ class ResourcePublisher {
     HeldDevices& held;
     ControllerOwner& owner;
   };
-  // What a scan has found, on its way to the kubelet: the names of CDI devices mean something before anybody
+  // The result of a scan, on its way to the kubelet: the names of CDI devices mean something before anybody
   // is told them.
   struct Finding {
     std::shared_ptr<const AllocationSpec> spec;
@@ -86,7 +86,7 @@ class ResourcePublisher {
   bool idle() const { return findings_.empty(); }
   bool empty() const { return served_.empty(); }
 
-  // Which scans hang; see AllocationSpec::near and ResourceSnapshot::joined.
+  // Refuses devices whose scans hang; see AllocationSpec::near and ResourceSnapshot::joined.
   void set_stalls(std::vector<Stall> stalls);
   void set_neighbours(Neighbours neighbours);
   void set_joined(std::shared_ptr<GivenCards> joined);

@@ -56,13 +56,13 @@ class EntryScan {
   void rest(bool at_rest) { scanner_->rest(at_rest); }
   const ScanSchedule& schedule() const { return scanner_->schedule(); }
 
-  // What is said of a scan that has ended: what it could not take, and what matches nothing.
+  // Logs what a scan that has ended could not take, and what matches nothing.
   void log_remarks(const Scan& scan, const Assembly& assembly);
   // What it has found last, where the resource has several; nullptr: nothing yet.
   const std::shared_ptr<const DevicesOf>& devices() const { return devices_; }
   // Is it something else than before?
   bool set_devices(std::shared_ptr<const DevicesOf> devices);
-  // Has a scan ended that counts, or failed, or been found to hang?
+  // True: a scan has ended that counts, or failed, or been found to hang.
   bool has_scanned() const { return has_scanned_; }
   void mark_scanned() { has_scanned_ = true; }
   // Why its devices cannot be promised; nothing: no scan hangs.
@@ -127,14 +127,14 @@ class EntryGroup {
   std::vector<EntryStatus> status() const;
   Scanner::Siblings siblings_of(const EntryScan& entry) const;
 
-  // Does the scan, which has ended, know the entries that there are? One that began before an update does
-  // not, and another has been asked for.
+  // True: the scan, which has ended, knows the entries that there are. One that began before an update does
+  // not, and another has been requested.
   bool counts(EntryScan& entry, const Scanner::Found& found) const;
   // The devices of all, with what this entry has found; nothing: one of them has not scanned yet, and the
   // kubelet would take the devices of running pods away.
   std::optional<DevicesOf> merge(EntryScan& entry, Scanner::Found& found, const Lists& listed);
-  // Are the devices of all to be taken without a scan? After an update that begins none, or when the last one
-  // that the others have waited for could not scan.
+  // True: the devices of all are to be taken without a scan: an update has begun none, or the last one that
+  // the others have waited for could not scan.
   bool is_due() const { return !taken_ && all_have_scanned(); }
   // If they are. Each scans again: who holds what, they know then.
   std::optional<DevicesOf> merge_due(const Lists& listed);

@@ -95,7 +95,7 @@ void ResourceController::dropped(const std::string& resource) {
 ResourceController::Clock::time_point ResourceController::found(EntryScan& entry, Scanner::Found& found) {
   std::vector<DeviceTracker::Listing> listings;
   if (group_.counts(entry, found) && !found.scan.undecided) {
-    // What is listed already has to be listed on.
+    // A list that exists already is kept up to date.
     const bool first = group_.several() ? !entry.devices() : publisher_.empty();
     if (first && !found.scan.not_yet.empty()) {
       found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);

@@ -44,13 +44,13 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   // There is another directory of CDI specifications: those of what is listed are written there, and what a
   // scan finds to be written beside them.
   void specify_anew();
-  // What is wrong with the device of ours is over: see Device::lasting.
+  // The error of the device, one of ours, is over: see Device::lasting.
   void forgive(const DrainSet::Name& name);
   // An overlay is another.
   void on_overlay();
   ResourcePublisher& publisher() { return publisher_; }
   const ResourcePublisher& publisher() const { return publisher_; }
-  // Are all resources there that the machine's devices make?
+  // True: all resources exist that the machine's devices make.
   bool settled() const { return tracker_.complete() && publisher_.idle(); }
   bool names_by_cdi() const { return group_.names_by_cdi(); }
 

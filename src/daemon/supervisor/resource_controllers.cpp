@@ -21,7 +21,7 @@ ResourceControllers::ResourceControllers(Platform& platform, CdiPlaces& cdi, Ass
 void ResourceControllers::add(ResourceController::Configs entry, KubeletLink& link) {
   const std::shared_ptr<const AllocationSpec> spec = entry.front().spec;
   const Template& name = spec->name;
-  // What is known before anybody has scanned belongs to the entry that says it.
+  // A name that is known before the first scan belongs to the entry that says it.
   if (name.literal() && !spec->rename_shared) names_.claim(name.text(), name.text());
   controllers_[name.text()] =
       std::make_unique<ResourceController>(ResourcePublisher::Context{.platform = platform_,

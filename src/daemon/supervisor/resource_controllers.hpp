@@ -22,7 +22,7 @@ class ResourceControllers final : private ControllerOwner {
   ~ResourceControllers() override = default;
   ResourceControllers& operator=(ResourceControllers&&) = delete;
 
-  // Those of one name. link outlives the controller.
+  // entry: the configuration's entries of one name. link outlives the controller.
   void add(ResourceController::Configs entry, KubeletLink& link);
   // Another one of its name may begin.
   void end(const std::string& name);

@@ -31,8 +31,8 @@ class ResourceAffinity {
   // They outlive it.
   ResourceAffinity(Log& log, ResourceControllers& controllers) : log_(log), controllers_(controllers) {}
 
-  // Which of these entries share their cards (see AllocationSpec::same_card): known without a scan, and
-  // so from the first list on.
+  // Joins those of these entries that share their cards (see AllocationSpec::same_card): known without a
+  // scan, and so from the first list on.
   void join(const std::vector<ResourceConfig>& entries);
   // As the lists are now: see AllocationSpec::near, and what is told of ids that two entries list.
   void update();

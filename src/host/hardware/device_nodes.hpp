@@ -38,8 +38,8 @@ ReasonsToCheck check_devices(const HostRoot& host, const std::string& resource, 
 // any number of programs open, each for itself, such as /dev/kvm. Worker threads.
 std::optional<std::string> unit_of(const HostRoot& host, const std::string& node);
 
-// Has the devices know which hardware they are whose kind does not: by their own nodes, and by the spec's
-// that are a device's. A path that several of them have is none's own. Worker threads.
+// Sets the units of those devices whose kind does not: by their own nodes, and by nodes of the spec that
+// are one device's. A path that several of them have is none's own. Worker threads.
 void find_units(const HostRoot& host, const AllocationSpec& spec, std::vector<Device>& devices);
 
 // The names under which udev links a device: by what it is and by where it is plugged in. Worker threads:

@@ -24,7 +24,7 @@ struct DocumentError : std::runtime_error {
 // wrong type are errors. Throws DocumentError.
 std::vector<Device> read_exec_document(std::string_view text);
 
-// What a program of `allocate` is asked, in a line: which devices of the snapshot a container gets. ids: as
+// The request to a program of `allocate`, in a line: which devices of the snapshot a container gets. ids: as
 // the kubelet gave them, all of them the snapshot's.
 std::string allocation_request(const ResourceSnapshot& snapshot, std::span<const std::string> ids);
 // What it answers. Strict as the other; paths are absolute, and what it says is text and no template. Throws

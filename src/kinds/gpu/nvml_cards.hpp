@@ -41,8 +41,8 @@ class NvmlCards {
   // health, which outlives it, is told of what goes wrong with a card or a part, by UUID.
   NvmlCards(std::unique_ptr<Nvml> nvml, Terms terms, NvidiaHealth& health, NvidiaHealth::Now now);
 
-  // Has a card been unbound from its driver since the last scan? The handles that NVML has of it hold it back
-  // until this is destroyed; its driver resets it before it is bound again.
+  // True: a card was unbound from its driver since the last scan. The handles that NVML has of it hold it
+  // back until this is destroyed; its driver resets it before it is bound again.
   bool some_card_left(const HostRoot& host);
   // Every card by its index, one that fails now as it was before; its events are taken out and noted. Adds
   // remarks to scan. A failure: NVML does not even tell how many there are, and has to be loaded anew.

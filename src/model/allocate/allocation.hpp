@@ -106,7 +106,7 @@ std::variant<Allocation, Refusal> allocate_device(std::string_view resource, con
                                                   const Device& device, const UnitCounts& units,
                                                   const Allocation& more = {});
 
-// What the CDI specification of a resource whose spec asks for one says of the device, Healthy or not.
+// The part for the device, Healthy or not, of the CDI specification of a resource whose spec asks for one.
 // Empty: nothing, or allocate() would refuse the device.
 CdiEdits cdi_edits(std::string_view resource, const AllocationSpec& spec, const Device& device);
 

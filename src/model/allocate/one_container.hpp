@@ -60,7 +60,7 @@ class GivenCards {
   Clock::time_point last_ = Clock::time_point::min();
 };
 
-// Which of the specs are joined by `sameCard`: those of one group have the same number. By the text of
+// The specs that are joined by `sameCard`: those of one group have the same number. By the text of
 // their names; those that are joined with none are left out.
 std::map<std::string, std::size_t> same_card_groups(std::span<const AllocationSpec* const> specs);
 

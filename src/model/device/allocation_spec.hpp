@@ -125,9 +125,9 @@ struct UnhealthyProgramSpec {
   bool operator==(const UnhealthyProgramSpec&) const = default;
 };
 
-// What a kind brings into a container for the devices that share it: the same templates as in AllocationSpec,
-// and {allocation}, a UUID that is made of the resource's name and the devices' ids. A variable or an
-// annotation that the entry sets itself is the entry's.
+// A kind's additions to a container, for the devices that share them: the same templates as in
+// AllocationSpec, and {allocation}, a UUID that is made of the resource's name and the devices' ids. A
+// variable or an annotation that the entry sets itself is the entry's.
 struct KindSpec {
   using Pairs = std::vector<std::pair<Template, Template>>;
 

@@ -49,7 +49,7 @@ struct EntryFound {
 // one message: as in assemble().
 Assembly join(const std::vector<EntryFound>& parts, const std::map<std::string, Inventory>& listed = {});
 
-// What the largest of the lists takes, by wire_size(), that the spec makes of these devices, if none is
+// The size, by wire_size(), of the largest of the lists that the spec makes of these devices, if none is
 // left out for its size.
 std::size_t listed_size(const AllocationSpec& spec, std::vector<Device> scanned);
 

@@ -98,7 +98,7 @@ class Inventory {
 // Upper bound, in bytes, of what the device takes in a ListAndWatch message, all its replicas counted.
 std::size_t wire_size(const Device& device);
 
-// What is applied to the list of devices that are there, without a scan: a driver that hangs
+// Changes the list of the devices that are there without a scan: a driver that hangs
 // keeps nobody from taking a device out of service. Adds reasons to devices, and nothing else; the same ones
 // until whoever has it says that it is another. Not thread-safe.
 class Overlay {

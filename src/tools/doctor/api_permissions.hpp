@@ -1,5 +1,5 @@
 #pragma once
-// What the API server says of what we may do there. Plain values; query_api_server blocks, any thread.
+// The API server's answer to what we may do there. Plain values; query_api_server blocks, any thread.
 
 #include <chrono>
 #include <string>
