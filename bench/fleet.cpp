@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 namespace {
 
 const fs::path kPresets = PLUGHOST_SOURCE_DIR "/plugins.d";
-const fs::path kMachines = PLUGHOST_SOURCE_DIR "/tests/machines";
+const fs::path kMachines = PLUGHOST_MADE_MACHINES;
 constexpr std::size_t kEntries = 50;  // of the file that is planned
 constexpr std::size_t kApplying = 10;
 constexpr double kMostForConditions = 1.2;  // times what the entries that apply take alone

@@ -15,6 +15,7 @@ extern const char* const kFakeNvml;           // NVIDIA's library as a text file
 extern const char* const kFakeNvmlOld;        // as it was before its calls had versions
 extern const char* const kFakeNvmlDirectory;  // for LD_LIBRARY_PATH
 extern const char* const kOldCurl;            // libcurl of former years
+extern const char* const kMadeMachines;       // the directory of what tests/machines/make.py makes
 extern const char* const
     kFoundOnMachines;  // what tests/machines were seen to give, for who has to look at a difference
 extern const char* const kMadeSpecifications;  // of CDI, which tests/cdi shows to the library that reads them

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the recorded nodes beside it: `make.py` writes them, `make.py --check` says which are not as it would write them.
+"""Makes recorded nodes: `make.py DIRECTORY` writes all of them there, as the build of the tests does; `make.py` writes the two
+samples beside it, and `make.py --check` says which of these differ.
 
 One function is one machine, in the order in which somebody would describe it. What the kernel and udev make of the words is in
 machine.py.
@@ -733,21 +734,39 @@ MACHINES = {"workstation": workstation, "gpu-nvlink": dgx, "gpu-mig": a100_mig, 
             "multiport-serial": multiport_serial, "hgx-fabric": hgx_fabric, "udev-unfinished": udev_unfinished}
 
 
-def main():
-    check = sys.argv[1:] == ["--check"]
+# These stand in the tree, so that a difference of the format is seen; the others are made when the tests are built.
+SAMPLES = ("workstation", "gpu-mig")
+
+
+def write(directory, names):
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (directory / f"{name}.json").write_text(text_of(MACHINES[name]()))
+
+
+def check_samples():
+    """Returns what is wrong with the samples, a sentence each."""
     wrong = []
-    for name, make in MACHINES.items():
+    for name in SAMPLES:
         file = HERE / f"{name}.json"
-        text = text_of(make())
-        if check and (not file.exists() or file.read_text() != text):
+        if not file.exists() or file.read_text() != text_of(MACHINES[name]()):
             wrong.append(f"{file.name} is not what make.py makes")
-        elif not check:
-            file.write_text(text)
-    wrong += [f"{file.name} is made by nothing in make.py" for file in HERE.glob("*.json") if file.stem not in MACHINES]
-    for each in wrong:
-        print(f"{each}; run tests/machines/make.py", file=sys.stderr)
-    return 1 if wrong else 0
+    wrong += [f"{file.name} is not a sample" for file in HERE.glob("*.json") if file.stem not in SAMPLES]
+    return wrong
+
+
+def main(arguments):
+    if arguments == ["--check"]:
+        wrong = check_samples()
+        for each in wrong:
+            print(f"{each}; run tests/machines/make.py", file=sys.stderr)
+        return 1 if wrong else 0
+    if arguments:
+        write(Path(arguments[0]), MACHINES)
+    else:
+        write(HERE, SAMPLES)
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,5 +1,5 @@
 #pragma once
-// The made nodes of tests/machines. Not thread-safe.
+// The nodes that tests/machines/make.py makes. Not thread-safe.
 
 #include <filesystem>
 #include <fstream>
@@ -15,7 +15,7 @@ namespace plughost::test {
 // By the names of their files: "raspberry-pi".
 inline std::map<std::string, Facts> made_machines() {
   std::map<std::string, Facts> machines;
-  for (const auto& entry : std::filesystem::directory_iterator(in_source("/tests/machines"))) {
+  for (const auto& entry : std::filesystem::directory_iterator(kMadeMachines)) {
     if (entry.path().extension() != ".json") continue;
     std::ifstream file(entry.path());
     const std::string text{std::istreambuf_iterator<char>(file), {}};

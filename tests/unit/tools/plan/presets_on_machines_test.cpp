@@ -1,4 +1,4 @@
-// What each file of plugins.d finds on each made node of tests/machines, as tests/machines/presets.txt has
+// What each file of plugins.d finds on each made node, as tests/machines/presets.txt has
 // it.
 
 #include <doctest/doctest.h>
