@@ -59,6 +59,11 @@ HungFiles::~HungFiles() {
   server_.join();
 }
 
+void HungFiles::add(std::string name) {
+  const std::lock_guard lock(mutex_);
+  names_.push_back(std::move(name));
+}
+
 void HungFiles::hang_at(std::uint32_t opcode) {
   const std::lock_guard lock(mutex_);
   hanging_ = opcode;

@@ -21,6 +21,8 @@ class HungFiles {
   ~HungFiles();
   HungFiles& operator=(HungFiles&&) = delete;
 
+  // It has one more file, of which no event tells.
+  void add(std::string name);
   // opcode: a call of linux/fuse.h that gets no answer from now on.
   void hang_at(std::uint32_t opcode);
   // Answers again, and those first who wait.

@@ -1,14 +1,10 @@
 #include "base/system/dir_watch.hpp"
 
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <mutex>
-#include <optional>
 
 namespace plughost {
 
@@ -17,53 +13,16 @@ namespace {
 // Where a process of another user writes without end, others get their turn.
 constexpr int kReadsAtOnce = 16;
 
-bool is_below(const std::string& path, const std::string& directory) {
-  return path.starts_with(directory) &&
-         (path.size() == directory.size() || directory.ends_with('/') || path[directory.size()] == '/');
-}
-
 }  // namespace
 
 struct DirWatcher::Path {
   std::string name;
-  std::vector<DirWatch*> watches;
-  Inotify::Owner owner = 0;  // of the placement; 0: there is none yet
-  WatchPlacement placement;
-  std::shared_ptr<Placing> under_way;
+  Inotify::Owner owner = 0;
+  std::vector<DirWatch*> watches = {};
+  WatchPlacement placement = {};
   bool due = false;
-  bool again = false;  // something happened while it was under way
   bool moved = false;  // the way to the directory is another than when they were told
   bool starved = false;
-  bool hangs = false;  // and that has been told
-};
-
-// Owned by the loop and by the thread, which may outlive the watcher.
-struct DirWatcher::Placing {
-  std::shared_ptr<Inotify> inotify;
-  Inotify::Owner owner = 0;
-  std::string path;
-  Inotify::Owner former = 0;
-  std::vector<Inotify::Interest> formerly;
-  WatchFor what = WatchFor::kEntries;
-
-  std::mutex mutex;
-  std::filesystem::path at;  // what it may hang at
-
-  std::optional<WatchPlacement> found;  // once it has come back
-  // The loop's: on time, or not, or not waited for any more.
-  enum class Wait { kOnTime, kStuck, kPassedOver } wait = Wait::kOnTime;
-
-  void run(const Place& place) {
-    found = place(*inotify, owner, path, what, [this](const std::filesystem::path& step) {
-      const std::lock_guard lock(mutex);
-      at = step;
-    });
-    inotify->drop(former, formerly);
-  }
-  std::string where() {
-    const std::lock_guard lock(mutex);
-    return at;
-  }
 };
 
 DirWatch::DirWatch(DirWatcher& watcher, std::string path, std::string pattern, WatchFor what,
@@ -82,12 +41,9 @@ DirWatcher::DirWatcher(EventLoop& loop, Options options)
       errors_(options_.error, options_.relief),
       work_(loop, [this] { work(); }),
       retry_(loop, [this] { poll(); }),
-      mounts_(loop,
-              [this] {
-                pass_over_stuck();
-                refresh();
-              }),
-      workers_(loop, 1) {
+      mounts_(loop, [this] { refresh(); }) {
+  if (!options_.is_remote)
+    options_.is_remote = [this](const std::string& path) { return mounts_.is_remote(path); };
   if (!open()) retry_.arm(options_.retry);
 }
 
@@ -95,7 +51,7 @@ DirWatcher::~DirWatcher() = default;
 
 bool DirWatcher::open() {
   try {
-    auto inotify = std::make_shared<Inotify>();
+    auto inotify = std::make_unique<Inotify>(options_.add_watch);
     io_ = std::make_unique<IoWatch>(loop_, inotify->fd(), EPOLLIN, [this](std::uint32_t) { on_readable(); });
     inotify_ = std::move(inotify);
     return true;
@@ -118,7 +74,10 @@ std::unique_ptr<DirWatch> DirWatcher::watch(const std::filesystem::path& path, s
 
 DirWatcher::Path& DirWatcher::path_of(const DirWatch& watch) {
   std::unique_ptr<Path>& path = paths_[watch.path_];
-  if (!path) path = std::make_unique<Path>(Path{.name = watch.path_});
+  if (!path) {
+    path = std::make_unique<Path>(Path{.name = watch.path_, .owner = next_owner_++});
+    owners_[path->owner] = path.get();
+  }
   return *path;
 }
 
@@ -129,12 +88,7 @@ void DirWatcher::forget(DirWatch& watch) {
   if (!path.watches.empty()) return;
   owners_.erase(path.owner);
   record_starved(path, {});
-  if (path.under_way) {  // and what it finds is dropped when it comes back
-    owners_.erase(path.under_way->owner);
-  } else if (!path.placement.interests.empty()) {
-    unwanted_.emplace_back(path.owner, std::move(path.placement.interests));
-    soon();
-  }
+  if (inotify_) inotify_->drop(path.owner, path.placement.interests);
   paths_.erase(watch.path_);
 }
 
@@ -144,12 +98,9 @@ void DirWatcher::refresh() {
 }
 
 void DirWatcher::want(Path& path) {
-  if (path.under_way) {
-    path.again = true;
-  } else if (!std::exchange(path.due, true)) {
-    due_.push_back(path.name);
-    soon();
-  }
+  if (std::exchange(path.due, true)) return;
+  due_.push_back(path.name);
+  if (!work_.armed()) work_.arm(EventLoop::Clock::duration::zero());
 }
 
 void DirWatcher::want_moved(Path& path) {
@@ -158,84 +109,15 @@ void DirWatcher::want_moved(Path& path) {
 }
 
 void DirWatcher::work() {
-  if (!unwanted_.empty() && inotify_) {
-    workers_.run(
-        [inotify = inotify_, unwanted = std::exchange(unwanted_, {})] {
-          for (const auto& [owner, interests] : unwanted) inotify->drop(owner, interests);
-        },
-        [] {}, kDeadline, [] {});
-  }
-  while (under_way_ < kAtOnce && !due_.empty()) {
+  for (unsigned placed = 0; placed < kAtOnce && !due_.empty();) {
     const std::string name = std::move(due_.front());
     due_.pop_front();
     const auto found = paths_.find(name);
-    if (found == paths_.end() || !found->second->due) continue;
-    if (is_behind_stuck(name)) {
-      held_.push_back(name);
-      continue;
-    }
-    found->second->due = false;
-    if (inotify_) launch(*found->second);
+    if (found == paths_.end() || !std::exchange(found->second->due, false) || !inotify_) continue;
+    place(*found->second);
+    ++placed;
   }
-}
-
-bool DirWatcher::is_behind_stuck(const std::string& path) const {
-  return std::ranges::any_of(stuck_, [&](const auto& placing) { return is_below(path, placing->where()); });
-}
-
-void DirWatcher::launch(Path& path) {
-  const auto placing = std::make_shared<Placing>();
-  placing->inotify = inotify_;
-  placing->owner = next_owner_++;
-  placing->path = path.name;
-  placing->former = path.owner;
-  placing->formerly = path.placement.interests;
-  if (std::ranges::any_of(path.watches,
-                          [](const DirWatch* watch) { return watch->what_ == WatchFor::kContents; }))
-    placing->what = WatchFor::kContents;
-  owners_[placing->owner] = &path;
-  path.under_way = placing;
-  path.again = false;
-  ++under_way_;
-  workers_.run([placing, place = options_.place] { placing->run(place); },
-               lifetime_.bound([this, placing] { on_placed(placing); }), kDeadline,
-               [this, placing] { on_stuck(placing); });
-}
-
-void DirWatcher::on_stuck(const std::shared_ptr<Placing>& placing) {
-  --under_way_;
-  placing->wait = Placing::Wait::kStuck;
-  stuck_.push_back(placing);
-  soon();
-  const auto owner = owners_.find(placing->owner);
-  if (owner == owners_.end() || std::exchange(owner->second->hangs, true)) return;
-  errors_.hangs(placing->path, placing->where());
-}
-
-void DirWatcher::release_held() {
-  for (const std::string& name : std::exchange(held_, {})) {
-    const auto found = paths_.find(name);
-    if (found == paths_.end()) continue;
-    found->second->due = false;
-    want(*found->second);
-  }
-}
-
-// What hangs may hang in a file system that has been unmounted, and another may be there now.
-void DirWatcher::pass_over_stuck() {
-  while (!stuck_.empty() && passed_over_ < kMostPassedOver) {
-    const std::shared_ptr<Placing> placing = std::move(stuck_.back());
-    stuck_.pop_back();
-    placing->wait = Placing::Wait::kPassedOver;
-    ++passed_over_;
-    const auto owner = owners_.find(placing->owner);
-    if (owner == owners_.end()) continue;
-    Path& path = *owner->second;
-    owners_.erase(owner);
-    path.under_way.reset();
-    want(path);
-  }
-  release_held();
+  if (!due_.empty()) work_.arm(EventLoop::Clock::duration::zero());
 }
 
 template <typename Wanted>
@@ -247,57 +129,42 @@ void DirWatcher::notify(const std::vector<DirWatch*>& watches, std::string_view 
   }
 }
 
-void DirWatcher::on_placed(const std::shared_ptr<Placing>& placing) {
-  switch (placing->wait) {
-    case Placing::Wait::kOnTime:
-      --under_way_;
-      break;
-    case Placing::Wait::kStuck:
-      std::erase(stuck_, placing);
-      release_held();
-      break;
-    case Placing::Wait::kPassedOver:
-      --passed_over_;
-      break;
-  }
-  soon();
-  const auto owner = owners_.find(placing->owner);
-  if (owner == owners_.end()) {  // nobody wants it any more
-    unwanted_.emplace_back(placing->owner, std::move(placing->found->interests));
-    return;
-  }
-  Path& path = *owner->second;
-  owners_.erase(path.owner);
+void DirWatcher::place(Path& path) {
+  const bool contents = std::ranges::any_of(
+      path.watches, [](const DirWatch* watch) { return watch->what_ == WatchFor::kContents; });
+  const WatchPlacement former = std::exchange(
+      path.placement, place_watches(*inotify_, path.owner, path.name,
+                                    contents ? WatchFor::kContents : WatchFor::kEntries, options_.is_remote));
+  const WatchPlacement& now = path.placement;
   const bool moved =
-      std::exchange(path.moved, false) || path.placement.interests != placing->found->interests;
-  path.owner = placing->owner;
-  path.placement = std::move(*placing->found);
-  path.under_way.reset();
-  if (path.again) want(path);
-  if (std::exchange(path.hangs, false)) errors_.answers(path.name);
-  record_starved(path, path.placement.starved);
+      std::exchange(path.moved, false) || now.interests != former.interests || now.remote != former.remote;
+  std::vector<Inotify::Interest> unwanted = former.interests;
+  std::erase_if(unwanted, [&](const Inotify::Interest& each) {
+    return std::ranges::find(now.interests, each) != now.interests.end();
+  });
+  inotify_->drop(path.owner, unwanted);
+  record_starved(path, now.starved);
+  if ((now.starved || now.remote) && !retry_.armed()) retry_.arm(options_.retry);
   // What is not watched is polled.
-  const bool all = moved || path.placement.starved;
+  const bool all = moved || now.starved;
   notify(std::vector(path.watches), "",
          [all](DirWatch& watch) { return !std::exchange(watch.told_, true) || all; });
 }
 
 void DirWatcher::record_starved(Path& path, const std::error_code& starved) {
-  if (static_cast<bool>(starved) != path.starved) {
-    path.starved = !path.starved;
-    if (path.starved)
-      errors_.starved(path.name, starved);
-    else
-      errors_.fed();
-  }
-  if (errors_.any_starved() && !retry_.armed()) retry_.arm(options_.retry);
+  if (static_cast<bool>(starved) == path.starved) return;
+  path.starved = !path.starved;
+  if (path.starved)
+    errors_.starved(path.name, starved);
+  else
+    errors_.fed();
 }
 
 // For what is not watched.
 void DirWatcher::poll() {
   if (inotify_) {
     for (const auto& [name, path] : paths_)
-      if (path->starved) want(*path);
+      if (path->starved || path->placement.remote) want_moved(*path);
   } else if (open()) {
     errors_.instance();
     refresh();
@@ -357,29 +224,8 @@ void WatchErrors::fed() {
   if (--starved_ == 0 && std::exchange(told_starved_, false)) relieve("every directory is watched again");
 }
 
-void WatchErrors::hangs(const std::string& path, const std::string& where) const {
-  error_("the file system at " + where + " does not answer: until it does, " + path + " is not watched");
-}
-
-void WatchErrors::answers(const std::string& path) const { relieve(path + " is watched again"); }
-
 void WatchErrors::relieve(const std::string& sentence) const {
   if (relief_) relief_(sentence);
-}
-
-// proc(5): the file is 'exceptional' after a change, until somebody polls it.
-MountWatch::MountWatch(EventLoop& loop, std::function<void()> callback)
-    : mounts_(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)),
-      timer_(loop, [this, callback = std::move(callback)] {
-        told_ = EventLoop::Clock::now();
-        callback();
-      }) {
-  if (mounts_)
-    io_ = std::make_unique<IoWatch>(loop, mounts_.get(), EPOLLPRI, [this](std::uint32_t) { on_change(); });
-}
-
-void MountWatch::on_change() {
-  if (!timer_.armed()) timer_.arm_at(std::max(EventLoop::Clock::now(), told_ + kPause));
 }
 
 }  // namespace plughost

@@ -1,6 +1,5 @@
 #include "base/system/inotify.hpp"
 
-#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,49 +11,31 @@
 
 namespace plughost {
 
-Inotify::Inotify() : fd_(check(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK), "inotify_init1")) {}
+Inotify::Inotify(AddWatch add_watch)
+    : add_watch_(std::move(add_watch)),
+      fd_(check(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK), "inotify_init1")) {}
 
 std::variant<Inotify::Interest, std::error_code> Inotify::add(const std::filesystem::path& directory,
                                                               std::uint32_t mask, const std::string& name,
                                                               Owner owner) {
-  const auto watch = [&] {
-    return ::inotify_add_watch(fd_.get(), directory.c_str(), mask | IN_MASK_ADD | IN_ONLYDIR);
-  };
-  for (;;) {
-    const Interest interest{.descriptor = watch(), .name = name};
-    if (interest.descriptor < 0) return std::error_code(errno, std::generic_category());
-    bool first = false;
-    {
-      const std::lock_guard lock(mutex_);
-      Directory& known = directories_[interest.descriptor];
-      first = known.empty();
-      known[name].insert(owner);
-    }
-    // The watch of somebody who has just dropped it may be gone again by the time of the entry above: from
-    // here on nobody would remove it.
-    if (!first || watch() == interest.descriptor) return interest;
-    drop(owner, {interest});
-  }
+  const int descriptor = add_watch_(fd_.get(), directory.c_str(), mask | IN_MASK_ADD | IN_ONLYDIR);
+  if (descriptor < 0) return std::error_code(errno, std::generic_category());
+  directories_[descriptor][name].insert(owner);
+  return Interest{.descriptor = descriptor, .name = name};
 }
 
 void Inotify::drop(Owner owner, const std::vector<Interest>& interests) {
-  std::vector<int> unwanted;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const Interest& interest : interests) {
-      const auto directory = directories_.find(interest.descriptor);
-      if (directory == directories_.end()) continue;
-      const auto owners = directory->second.find(interest.name);
-      if (owners == directory->second.end()) continue;
-      owners->second.erase(owner);
-      if (owners->second.empty()) directory->second.erase(owners);
-      if (!directory->second.empty()) continue;
-      directories_.erase(directory);
-      unwanted.push_back(interest.descriptor);
-    }
+  for (const Interest& interest : interests) {
+    const auto directory = directories_.find(interest.descriptor);
+    if (directory == directories_.end()) continue;
+    const auto owners = directory->second.find(interest.name);
+    if (owners == directory->second.end()) continue;
+    owners->second.erase(owner);
+    if (owners->second.empty()) directory->second.erase(owners);
+    if (!directory->second.empty()) continue;
+    directories_.erase(directory);
+    ::inotify_rm_watch(fd_.get(), interest.descriptor);
   }
-  // Should somebody have come to want it in between, the kernel's IN_IGNORED tells him.
-  for (const int descriptor : unwanted) ::inotify_rm_watch(fd_.get(), descriptor);
 }
 
 std::vector<Inotify::Event> Inotify::read() {
@@ -62,7 +43,6 @@ std::vector<Inotify::Event> Inotify::read() {
   alignas(inotify_event) std::array<char, 16384> buffer;
   const ssize_t length = ::read(fd_.get(), buffer.data(), buffer.size());
   if (length <= 0) return events;  // EAGAIN: drained
-  const std::lock_guard lock(mutex_);
   for (const char* at = buffer.data(); at < buffer.data() + length;) {
     const auto* event = reinterpret_cast<const inotify_event*>(at);
     at += sizeof(inotify_event) + event->len;
@@ -98,6 +78,7 @@ void Inotify::receive(int descriptor, std::uint32_t mask, const std::string& nam
 namespace {
 
 namespace fs = std::filesystem;
+using IsRemote = std::function<bool(const std::string& path)>;
 
 // On the way to the watched directory: the next component may come, go or be replaced.
 constexpr std::uint32_t kOnTheWay = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
@@ -117,8 +98,8 @@ std::deque<fs::path> components(const fs::path& path) {
 // after the look is an event.
 class Walk {
  public:
-  Walk(Inotify& inotify, Inotify::Owner owner, const AtPath& at)
-      : inotify_(inotify), owner_(owner), at_(at) {}
+  Walk(Inotify& inotify, Inotify::Owner owner, const IsRemote& is_remote)
+      : inotify_(inotify), owner_(owner), is_remote_(is_remote) {}
 
   WatchPlacement run(const fs::path& path, WatchFor what) {
     rest_ = components(path);
@@ -129,7 +110,7 @@ class Walk {
   }
 
  private:
-  // False: there is no way on.
+  // False: the path ends here, for now.
   bool step() {
     const fs::path name = rest_.front();
     rest_.pop_front();
@@ -139,6 +120,8 @@ class Walk {
     }
     const fs::path next = directory_ / name;
     add(kPresentOnTheWay, name.string());
+    placement_.remote = is_remote_(next);
+    if (placement_.remote) return false;
     fs::file_type type = look(next);
     if (type == fs::file_type::not_found) {
       add(kOnTheWay, name.string());
@@ -159,14 +142,12 @@ class Walk {
     return !failed;
   }
 
-  fs::file_type look(const fs::path& path) {
-    at_(path);
+  static fs::file_type look(const fs::path& path) {
     std::error_code failed;
     return fs::symlink_status(path, failed).type();
   }
 
   void add(std::uint32_t mask, const std::string& name) {
-    at_(directory_);
     const auto added = inotify_.add(directory_, mask, name, owner_);
     if (const auto* failed = std::get_if<std::error_code>(&added)) {
       if (*failed == std::errc::no_space_on_device || *failed == std::errc::not_enough_memory)
@@ -180,7 +161,7 @@ class Walk {
 
   Inotify& inotify_;
   Inotify::Owner owner_;
-  const AtPath& at_;
+  const IsRemote& is_remote_;
   WatchPlacement placement_;
   fs::path directory_ = "/";
   std::deque<fs::path> rest_;
@@ -190,8 +171,8 @@ class Walk {
 }  // namespace
 
 WatchPlacement place_watches(Inotify& inotify, Inotify::Owner owner, const fs::path& directory, WatchFor what,
-                             const AtPath& at) {
-  return Walk(inotify, owner, at).run(directory, what);
+                             const IsRemote& is_remote) {
+  return Walk(inotify, owner, is_remote).run(directory, what);
 }
 
 }  // namespace plughost

@@ -1,10 +1,11 @@
 #pragma once
 // inotify: what is to be told of a directory, an instance, and the watches that one path needs.
 
+#include <sys/inotify.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <system_error>
 #include <unordered_map>
@@ -22,8 +23,7 @@ enum class WatchFor {
   kContents,  // and are written: whoever had one open for writing has closed it
 };
 
-// An inotify instance, and for whom its watches are. Thread-safe: a file system may hold the thread that
-// places a watch.
+// An inotify instance, and for whom its watches are. Not thread-safe.
 class Inotify {
  public:
   using Owner = std::uint64_t;
@@ -35,17 +35,19 @@ class Inotify {
     bool operator==(const Interest&) const = default;
   };
 
+  // inotify_add_watch(2).
+  using AddWatch = std::function<int(int instance, const char* directory, std::uint32_t mask)>;
+
   // Throws std::system_error: a user may have only so many (fs.inotify.max_user_instances).
-  Inotify();
+  explicit Inotify(AddWatch add_watch);
 
   // To wait for its being readable.
   int fd() const { return fd_.get(); }
 
-  // May hang with the file system. Whoever looks at the entry after its return misses nothing: what changes
-  // from then on is told. mask: inotify(7)'s. The error: why there is no watch.
+  // Whoever looks at the entry after its return misses nothing: what changes from then on is told. mask:
+  // inotify(7)'s. The error: why there is no watch.
   std::variant<Interest, std::error_code> add(const std::filesystem::path& directory, std::uint32_t mask,
                                               const std::string& name, Owner owner);
-  // May hang as well: who lets go of a removed file last may have to put it away.
   void drop(Owner owner, const std::vector<Interest>& interests);
 
   enum class What { kEntry, kWritten, kMoved, kLost };
@@ -63,22 +65,22 @@ class Inotify {
 
   void receive(int descriptor, std::uint32_t mask, const std::string& name, std::vector<Event>& events);
 
+  AddWatch add_watch_;
   UniqueFd fd_;
-  std::mutex mutex_;
   std::unordered_map<int, Directory> directories_;  // by descriptor
 };
 
-// The inotify watches that one path needs. Any thread; may hang with the file system.
+// The inotify watches that one path needs.
 struct WatchPlacement {
   std::vector<Inotify::Interest> interests;  // the last has no name, if the directory is there
   // The kernel has no room for one of them, and what it would have told will be missed. Not set: it has.
   std::error_code starved;
+  // The path leads into a file system that may not answer: nothing is looked at or watched from there on.
+  bool remote = false;
 };
 
-// Watches the directory and all that leads to it, links included. at: told before each step what it may hang
-// at.
-using AtPath = std::function<void(const std::filesystem::path& at)>;
+// Watches the directory and all that leads to it, links included, up to the first path that is_remote.
 WatchPlacement place_watches(Inotify& inotify, Inotify::Owner owner, const std::filesystem::path& directory,
-                             WatchFor what, const AtPath& at);
+                             WatchFor what, const std::function<bool(const std::string& path)>& is_remote);
 
 }  // namespace plughost

@@ -5,11 +5,10 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <condition_variable>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -62,68 +61,33 @@ int kernel_watches() {
   return count;
 }
 
-// A file system that does not answer while it is told not to: whoever comes to one of these paths waits.
-class Hanging {
- public:
-  ~Hanging() { answer(); }
-
-  void hang_at(const fs::path& path) {
-    const std::lock_guard lock(mutex_);
-    hanging_.insert(path);
-  }
-  void answer() {
-    const std::lock_guard lock(mutex_);
-    hanging_.clear();
-    changed_.notify_all();
-  }
-  // Stands between the watcher and the machine.
-  DirWatcher::Place place() {
-    return [this](Inotify& inotify, Inotify::Owner owner, const fs::path& directory, WatchFor what,
-                  const AtPath& at) {
-      {
-        const std::lock_guard lock(mutex_);
-        ++looks_[directory];
-      }
-      return place_watches(inotify, owner, directory, what, [&](const fs::path& step) {
-        at(step);
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return !hanging_.contains(step); });
-      });
-    };
-  }
-  int looks_at(const fs::path& path) {
-    const std::lock_guard lock(mutex_);
-    return looks_[path];
-  }
-  int looks() {
-    const std::lock_guard lock(mutex_);
-    int all = 0;
-    for (const auto& [path, count] : looks_) all += count;
-    return all;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::set<fs::path> hanging_;
-  std::map<fs::path, int> looks_;
-};
-
-// Watches paths, some of which hang.
-struct Hung {
+// Watches paths, and counts what is asked of the kernel for each.
+struct Observed {
   std::unique_ptr<DirWatch> watch(const fs::path& path, Names& seen) {
     return watcher.watch(path, "*", [&seen](std::string_view name) { seen.emplace_back(name); });
   }
   bool until(const std::function<bool()>& condition) { return test::run_until(loop, condition); }
 
-  Hanging files;
   EventLoop loop;
   Names errors;
   Names reliefs;
+  std::map<fs::path, int> asked;  // how often for a watch, by directory
+  std::set<fs::path> starving;    // directories for which the kernel has no watch
+  std::set<fs::path> remote;      // mount points of what may not answer
+  std::function<void(const fs::path& directory)> asking = [](const fs::path&) {};
   DirWatcher watcher{loop,
                      {.error = [this](std::string text) { errors.push_back(std::move(text)); },
                       .relief = [this](std::string text) { reliefs.push_back(std::move(text)); },
-                      .place = files.place()}};
+                      .retry = 20ms,
+                      .add_watch =
+                          [this](int fd, const char* directory, std::uint32_t mask) {
+                            ++asked[directory];
+                            asking(directory);
+                            errno = ENOSPC;
+                            return starving.contains(directory) ? -1
+                                                                : ::inotify_add_watch(fd, directory, mask);
+                          },
+                      .is_remote = [this](const std::string& path) { return remote.contains(path); }}};
 };
 
 }  // namespace
@@ -319,135 +283,77 @@ TEST_CASE("the kernel's watches go with the last who wants them") {
   CHECK(test::run_until(watched.loop, [&] { return kernel_watches() == 0; }));
 }
 
-TEST_CASE(
-    "a file system that does not answer holds its own path alone, says so once, and comes back by itself") {
+TEST_CASE("what lies in a file system that may not answer is not touched, and is polled") {
   const test::TempDir dir;
-  dir.directory("dead");
-  dir.directory("well");
-  Hung hung;
-  hung.files.hang_at(dir.at("dead"));
-  Names dead;
+  dir.directory("mounted/deeper");
+  fs::create_directory_symlink(dir.at("mounted/deeper"), dir.at("link"));
+  Observed observed;
+  observed.remote = {dir.at("mounted")};
+  Names behind_link;
+  Names deeper;
   Names well;
-  Names late;
-  const auto first = hung.watch(dir.at("dead"), dead);
-  const auto second = hung.watch(dir.at("well"), well);
-  CHECK(hung.until([&] { return !well.empty(); }));
-  touch(dir.at("well/x"));
-  CHECK(hung.until([&] { return well.size() > 1; }));
-  REQUIRE(hung.until([&] { return !hung.errors.empty(); }));
-  CHECK(hung.errors ==
-        Names{"the file system at " + dir.at("dead").string() + " does not answer: until it does, " +
-              dir.at("dead").string() + " is not watched"});
-  // Now everybody knows: others wait no more, and it is not asked again.
-  hung.watcher.refresh();
-  const auto third = hung.watch(dir.at("well/deeper"), late);
-  CHECK(hung.until([&] { return !late.empty(); }));
-  CHECK(dead.empty());
-  CHECK(hung.files.looks_at(dir.at("dead")) == 1);
-  CHECK(hung.errors.size() == 1);
-  CHECK(hung.reliefs.empty());
-
-  hung.files.answer();
-  CHECK(hung.until([&] { return !dead.empty(); }));
-  CHECK(hung.reliefs == Names{dir.at("dead").string() + " is watched again"});
-  touch(dir.at("dead/x"));
-  CHECK(hung.until([&] { return std::ranges::find(dead, "x") != dead.end(); }));
+  const auto first = observed.watch(dir.at("link"), behind_link);
+  const auto second = observed.watch(dir.at("mounted/deeper"), deeper);
+  const auto third = observed.watch(dir.at("mounted-beside"), well);  // which only begins alike
+  CHECK(observed.until([&] { return behind_link.size() > 2 && deeper.size() > 2; }));
+  CHECK(well == Names{""});
+  CHECK(std::ranges::count(deeper, "") == std::ssize(deeper));
+  CHECK_FALSE(observed.asked.contains(dir.at("mounted")));
+  CHECK_FALSE(observed.asked.contains(dir.at("mounted/deeper")));
+  CHECK(observed.errors.empty());
 }
 
-TEST_CASE("what lies behind a directory that does not answer costs no further thread") {
+TEST_CASE("what is unmounted is watched, and what is mounted over a watched path is polled") {
   const test::TempDir dir;
-  dir.directory("dead");
-  dir.directory("deader");
-  Hung hung;
-  hung.files.hang_at(dir.at("dead"));
-  std::map<int, Names> seen;
-  std::vector<std::unique_ptr<DirWatch>> watches;
-  watches.push_back(hung.watch(dir.at("dead/0"), seen[0]));
-  REQUIRE(hung.until([&] { return !hung.errors.empty(); }));
-  for (int i = 1; i < 5; ++i) watches.push_back(hung.watch(dir.at("dead/" + std::to_string(i)), seen[i]));
-  watches.push_back(hung.watch(dir.at("deader"), seen[5]));  // which only begins alike
-  CHECK(hung.until([&] { return !seen[5].empty(); }));
-  CHECK(hung.files.looks() == 2);
-  watches[1].reset();  // one that waits may go
-  hung.files.answer();
-  CHECK(hung.until([&] {
-    return std::ranges::all_of(std::vector{0, 2, 3, 4}, [&](int i) { return !seen[i].empty(); });
-  }));
-  CHECK(seen[1].empty());
-}
-
-TEST_CASE("a watch that goes while its file system hangs leaves nothing behind") {
-  const test::TempDir dir;
-  dir.directory("dead");
-  Hung hung;
-  hung.files.hang_at(dir.at("dead"));
-  Names dead;
-  Names again;
-  auto watch = hung.watch(dir.at("dead"), dead);
-  SUBCASE("before that is noticed") {}
-  SUBCASE("after that was noticed") {
-    REQUIRE(hung.until([&] { return !hung.errors.empty(); }));
-  }
-  watch.reset();
-  auto anew = hung.watch(dir.at("dead"), again);
-  hung.files.answer();
-  CHECK(hung.until([&] { return !again.empty(); }));
-  CHECK(dead.empty());
-  anew.reset();
-  CHECK(hung.until([&] { return kernel_watches() == 0; }));
-}
-
-TEST_CASE("what happens on the way while a path is looked at has it looked at again") {
-  const test::TempDir dir;
-  dir.directory("slow");
-  dir.directory("other");
-  Hung hung;
+  dir.directory("mounted/deeper");
+  Observed observed;
+  observed.remote = {dir.at("mounted")};
   Names seen;
-  const auto watch = hung.watch(dir.at("slow/later"), seen);
-  REQUIRE(hung.until([&] { return !seen.empty(); }));
-  // The next look gets no further than this, while the event is read.
-  hung.files.hang_at(dir.at("slow/later"));
-  hung.watcher.refresh();
-  REQUIRE(hung.until([&] { return hung.files.looks_at(dir.at("slow/later")) == 2; }));
-  fs::rename(dir.at("slow"), dir.at("gone"));
-  fs::rename(dir.at("other"), dir.at("slow"));
-  test::run_once(hung.loop);
-  hung.files.answer();
-  CHECK(hung.until([&] { return hung.files.looks_at(dir.at("slow/later")) >= 3; }));
-  fs::create_directory(dir.at("slow/later"));
-  CHECK(hung.until([&] {
-    touch(dir.at("slow/later/x"));
-    fs::remove(dir.at("slow/later/x"));
-    return std::ranges::find(seen, "x") != seen.end();
-  }));
+  const auto watch = observed.watch(dir.at("mounted/deeper"), seen);
+  REQUIRE(observed.until([&] { return seen.size() > 1; }));
+  observed.remote.clear();
+  observed.watcher.refresh();
+  test::run_once(observed.loop);
+  touch(dir.at("mounted/deeper/x"));
+  CHECK(observed.until([&] { return std::ranges::find(seen, "x") != seen.end(); }));
+  const std::size_t watched = seen.size();
+  observed.remote = {dir.at("mounted")};
+  observed.watcher.refresh();
+  CHECK(observed.until([&] { return seen.size() > watched + 2; }));
 }
 
 TEST_CASE(
     "many directories: each is looked at once, those in one directory share the look, and all are let go") {
   constexpr int kDirectories = 1500;
   const test::TempDir dir;
-  Hung hung;
+  Observed observed;
+  // A look ends with a watch of the directory itself.
+  const auto looks = [&] {
+    int all = 0;
+    for (const auto& [path, count] : observed.asked) all += path.parent_path() == dir.path() ? count : 0;
+    return all;
+  };
   int in_force = 0;
   std::vector<std::unique_ptr<DirWatch>> watches;
   for (int i = 0; i < kDirectories; ++i) {
     const fs::path path = dir.at(std::to_string(i));
     fs::create_directory(path);
     for (const char* pattern : {"a*", "b*"})
-      watches.push_back(hung.watcher.watch(path, pattern, [&](std::string_view) { ++in_force; }));
+      watches.push_back(observed.watcher.watch(path, pattern, [&](std::string_view) { ++in_force; }));
   }
-  CHECK(hung.until([&] { return in_force == 2 * kDirectories; }));
-  CHECK(hung.files.looks() == kDirectories);
+  CHECK(observed.until([&] { return in_force == 2 * kDirectories; }));
+  CHECK(looks() == kDirectories);
   CHECK(kernel_watches() >= kDirectories);
-  hung.watcher.refresh();
-  hung.watcher.refresh();
-  CHECK(hung.until([&] { return hung.files.looks() == 2 * kDirectories; }));
+  observed.watcher.refresh();
+  observed.watcher.refresh();
+  CHECK(observed.until([&] { return looks() == 2 * kDirectories; }));
   touch(dir.at("0/b"));
-  CHECK(hung.until([&] { return in_force > 2 * kDirectories; }));
+  CHECK(observed.until([&] { return in_force > 2 * kDirectories; }));
   CHECK(in_force == 2 * kDirectories + 1);
-  CHECK(hung.files.looks() == 2 * kDirectories);
+  CHECK(looks() == 2 * kDirectories);
   watches.clear();
-  CHECK(hung.until([&] { return kernel_watches() == 0; }));
-  CHECK(hung.errors.empty());
+  CHECK(observed.until([&] { return kernel_watches() == 0; }));
+  CHECK(observed.errors.empty());
 }
 
 TEST_CASE("without an inotify instance it polls, names the limit once, and watches as soon as there is one") {
@@ -492,60 +398,40 @@ TEST_CASE("a path for which the kernel has no watch is polled, and watched as so
   const test::TempDir dir;
   dir.directory("poor");
   dir.directory("rich");
-  EventLoop loop;
-  std::atomic<bool> starving = true;
-  Names errors;
-  Names reliefs;
-  DirWatcher watcher(loop, {.error = [&](std::string text) { errors.push_back(std::move(text)); },
-                            .relief = [&](std::string text) { reliefs.push_back(std::move(text)); },
-                            .retry = 20ms,
-                            .place =
-                                [&](Inotify& inotify, Inotify::Owner owner, const fs::path& path,
-                                    WatchFor what, const AtPath& at) {
-                                  if (path.filename() != "poor" || !starving)
-                                    return place_watches(inotify, owner, path, what, at);
-                                  return WatchPlacement{
-                                      .interests = {},
-                                      .starved = std::make_error_code(std::errc::no_space_on_device)};
-                                }});
+  Observed observed;
+  observed.starving = {dir.at("poor")};
   Names poor;
   Names rich;
-  auto first = watcher.watch(dir.at("poor"), "*", [&](std::string_view name) { poor.emplace_back(name); });
-  const auto second =
-      watcher.watch(dir.at("rich"), "*", [&](std::string_view name) { rich.emplace_back(name); });
-  CHECK(test::run_until(loop, [&] { return poor == Names{"", "", ""}; }));
+  auto first = observed.watch(dir.at("poor"), poor);
+  const auto second = observed.watch(dir.at("rich"), rich);
+  CHECK(observed.until([&] { return poor == Names{"", "", ""}; }));
   CHECK(rich == Names{""});
-  CHECK(errors == Names{"too many inotify watches for fs.inotify.max_user_watches: raise it; until then " +
-                        dir.at("poor").string() + " is looked at only now and then"});
-  CHECK(reliefs.empty());
+  CHECK(observed.errors ==
+        Names{"too many inotify watches for fs.inotify.max_user_watches: raise it; until then " +
+              dir.at("poor").string() + " is looked at only now and then"});
+  CHECK(observed.reliefs.empty());
   SUBCASE("there is one") {
-    starving = false;
-    CHECK(test::run_until(loop, [&] { return !reliefs.empty(); }));
+    observed.starving.clear();
+    CHECK(observed.until([&] { return !observed.reliefs.empty(); }));
     poor.clear();
     touch(dir.at("poor/x"));
-    CHECK(test::run_until(loop, [&] { return std::ranges::find(poor, "x") != poor.end(); }));
+    CHECK(observed.until([&] { return std::ranges::find(poor, "x") != poor.end(); }));
   }
   SUBCASE("nobody wants it any more") { first.reset(); }
-  CHECK(reliefs == Names{"every directory is watched again"});
-  CHECK(errors.size() == 1);
+  CHECK(observed.reliefs == Names{"every directory is watched again"});
+  CHECK(observed.errors.size() == 1);
 }
 
 TEST_CASE("a directory that comes as its coming begins to be watched is not missed") {
   const test::TempDir dir;
-  EventLoop loop;
-  int at_parent = 0;  // when it is reached, for the way on, and again because there is none
-  DirWatcher watcher(loop, {.error = fail,
-                            .place = [&](Inotify& inotify, Inotify::Owner owner, const fs::path& path,
-                                         WatchFor what, const AtPath& at) {
-                              return place_watches(inotify, owner, path, what, [&](const fs::path& step) {
-                                at(step);
-                                if (step == dir.path() && ++at_parent == 3) dir.directory("late");
-                              });
-                            }});
+  Observed observed;
+  // The parent is asked for the way on, and again because there is none.
+  observed.asking = [&](const fs::path& directory) {
+    if (directory == dir.path() && observed.asked[directory] == 2) dir.directory("late");
+  };
   Names seen;
-  const auto watch =
-      watcher.watch(dir.at("late"), "*", [&](std::string_view name) { seen.emplace_back(name); });
-  REQUIRE(test::run_until(loop, [&] { return seen == Names{""}; }));
+  const auto watch = observed.watch(dir.at("late"), seen);
+  REQUIRE(observed.until([&] { return seen == Names{""}; }));
   touch(dir.at("late/x"));
-  CHECK(test::run_until(loop, [&] { return std::ranges::find(seen, "x") != seen.end(); }));
+  CHECK(observed.until([&] { return std::ranges::find(seen, "x") != seen.end(); }));
 }

@@ -10,8 +10,8 @@ namespace plughost::test {
 
 // What hangs must have been let go before it ends.
 struct Process {
-  explicit Process(HostRoot machine = HostRoot(), DirWatcher::Place place = place_watches)
-      : directories(loop, {.error = [](const std::string&) {}, .place = std::move(place)}),
+  explicit Process(HostRoot machine = HostRoot(), Inotify::AddWatch add_watch = ::inotify_add_watch)
+      : directories(loop, {.error = [](const std::string&) {}, .add_watch = std::move(add_watch)}),
         host(std::move(machine)) {}
 
   EventLoop loop;

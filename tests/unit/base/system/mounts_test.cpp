@@ -1,0 +1,30 @@
+#include "base/system/mounts.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/temp_dir.hpp"
+
+using namespace plughost;
+
+TEST_CASE("mounts: what may not answer is a network file system, FUSE, an automount or an unknown type") {
+  const test::TempDir dir;
+  dir.file("mounts",
+           "proc /proc proc rw 0 0\n"
+           "server:/export /data/nfs nfs4 rw,vers=4.2 0 0\n"
+           "sshfs /data/a\\040b fuse.sshfs rw 0 0\n"
+           "/dev/sdb1 /data/disk ext4 rw 0 0\n"
+           "systemd-1 /mnt/auto autofs rw 0 0\n"
+           "overlay /var/lib/x overlay rw,lowerdir=" +
+               std::string(5000, 'l') +
+               " 0 0\n"
+               "new /data/new somefs rw 0 0\n");
+  CHECK(remote_mounts(dir.at("mounts")) ==
+        std::set<std::string>{"/data/a b", "/data/new", "/data/nfs", "/mnt/auto"});
+}
+
+TEST_CASE("mounts: the root is never remote, and without a table nothing is") {
+  const test::TempDir dir;
+  dir.file("mounts", "server:/root / nfs rw 0 0\n");
+  CHECK(remote_mounts(dir.at("mounts")).empty());
+  CHECK(remote_mounts(dir.at("none")).empty());
+}
