@@ -1,5 +1,5 @@
-// A file system that stops answering, at each of the calls that a look or a watch makes: the resource that
-// lies there stands still, and nothing else does.
+// A file system that stops answering, at each of the calls that a look makes: the resource that lies there
+// stands still, and nothing else does. A watch makes none.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -89,16 +89,11 @@ TEST_CASE("a file system that stops answering stops its own resources alone, unt
     machine.start();
     machine.files->hang_at(call.opcode);
     have_paths_looked_at(node);
-    // Of the calls this is the one that a watch makes; the others are a look's.
-    if (call.opcode == FUSE_GETATTR)
-      CHECK(node.daemon().wait_for_line({"error", "does not answer", node.path("dead")}, kLong));
     check_the_rest(node);
     machine.files->answer();
     node.daemon().signal(SIGHUP);
     CHECK(node.count(kDead, 2));
     CHECK(node.kubelet().allocate_ids(kDead, {"one"}).code == 0);
-    if (call.opcode == FUSE_GETATTR)
-      CHECK(node.daemon().wait_for_line({"info", node.path("dead") + " is watched again"}, kLong));
 
     machine.files->hang_at(call.opcode);
     have_paths_looked_at(node);
@@ -126,16 +121,33 @@ TEST_CASE("a file system that does not answer from the start keeps nobody else f
   }
 }
 
-TEST_CASE("what hangs in a file system that is unmounted is watched again, though it never answers") {
+TEST_CASE("what comes in a file system that may hang is found within some seconds, without an event") {
+  Machine machine;
+  machine.start();
+  machine.files->add("three");
+  CHECK(machine.node.count(kDead, 3));
+  CHECK(machine.node.count(kGlob, 3));
+}
+
+TEST_CASE("a reload whose files hang is refused, and so is each one until they answer") {
   Machine machine;
   Node& node = machine.node;
-  machine.start();
-  machine.files->hang_at(FUSE_GETATTR);
-  have_paths_looked_at(node);
-  REQUIRE(node.daemon().wait_for_line({"error", "does not answer", node.path("dead")}, kLong));
-  CHECK(node.daemon().count_lines("is watched again") == 0);
-  check(::umount2(node.path("dead").c_str(), MNT_DETACH), "umount2");
-  CHECK(node.daemon().wait_for_line({"info", node.path("dead") + " is watched again"}, kLong));
+  machine.files.emplace(node.path("dead"), std::vector<std::string>{});
+  node.set_top("include: ['" + node.path("dead") + "/*.yaml']\n");
+  node.configure(listed(kWell, node.path("well")));
+  node.start_daemon();
+  REQUIRE(node.attached({kWell}));
+  const auto reload = [&] { return run_plughost({"reload", "--control", node.control()}); };
+  machine.files->hang_at(FUSE_OPENDIR);
+  for (int round = 0; round < 2; ++round) {
+    const Finished refused = reload();
+    CHECK(refused.exit_code == 1);
+    CHECK(refused.output.find("its file system does not answer") != std::string::npos);
+  }
+  CHECK(node.daemon().count_lines("reading the configuration takes too long") == 1);
+  machine.files->answer();
+  REQUIRE(node.daemon().wait_for_line({"the configuration can be read again"}, kLong));
+  CHECK(reload().exit_code == 0);
 }
 
 TEST_CASE("plughost check does not wait for a directory whose server has never answered, and says so") {

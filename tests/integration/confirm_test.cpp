@@ -232,23 +232,34 @@ TEST_CASE("the sockets of a configuration that is given up go with it") {
   CHECK(metrics().find("\nplughost_config_last_reload_successful 0\n") != std::string::npos);
 }
 
-TEST_CASE("what cannot be had back now is tried again, and cannot be kept meanwhile") {
+TEST_CASE("what cannot be had back now is tried again, and no reload counts as refused") {
   Running running;
   const std::string former = running.node.control();
   running.node.set_control("run/tried.sock");
   running.configure(3);
   REQUIRE(run_plughost({"reload", "--confirm", "3s", "--control", former}).exit_code == 0);
   running.node.files().file("run/control.sock");  // which is never replaced
-  REQUIRE(running.says("configuration not reloaded"));
-  const Finished kept = running.reload({"--keep"});
-  CHECK(kept.exit_code == 1);
-  CHECK(kept.output == "the configuration is being given up\n");
+  REQUIRE(running.says("configuration on trial cannot be rolled back"));
   CHECK(running.configuration()["trialUntil"].is_string());
   CHECK(running.node.count(kA, 3));
   running.node.files().remove("run/control.sock");
   REQUIRE(running.says(kGivenUp));
   CHECK(running.node.count(kA, 2));
-  CHECK(running.node.daemon().comes_to_lines("configuration not reloaded", 1));
+  CHECK(running.node.daemon().count_lines("configuration not reloaded") == 0);
+  CHECK(running.node.daemon().count_lines("configuration on trial cannot be rolled back") == 1);
+}
+
+TEST_CASE("what cannot be had back now can be kept") {
+  Running running;
+  const std::string former = running.node.control();
+  running.node.set_control("run/tried.sock");
+  running.configure(3);
+  REQUIRE(run_plughost({"reload", "--confirm", "3s", "--control", former}).exit_code == 0);
+  running.node.files().file("run/control.sock");
+  REQUIRE(running.says("configuration on trial cannot be rolled back"));
+  CHECK(running.reload({"--keep"}).exit_code == 0);
+  CHECK(running.configuration()["trialUntil"].is_null());
+  CHECK(running.node.count(kA, 3));
 }
 
 TEST_CASE("a daemon that starts in the middle of a trial takes the file as it is") {

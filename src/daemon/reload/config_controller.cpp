@@ -1,13 +1,10 @@
 #include "daemon/reload/config_controller.hpp"
 
 #include <algorithm>
-#include <variant>
 
 namespace plughost {
 namespace {
 
-// A configuration on a file system that hangs is a thing to know of.
-constexpr std::chrono::seconds kLoadDeadline{10};
 // When the configuration before the one on trial cannot be had back.
 constexpr std::chrono::seconds kGiveUpAgain{10};
 constexpr std::size_t kMostErrors = 10;  // that the status has; the log has all
@@ -42,11 +39,48 @@ void ConfigWatch::on_event() {
   quiet_.arm_at(std::min(now + kQuiet, *first_ + kLongestWait));
 }
 
-// What a worker brings back.
-struct ConfigController::Loaded {
-  std::variant<std::monostate, Config, std::vector<std::string>> result;  // or the errors
-  ConfigFiles files;
-};
+ConfigReader::ConfigReader(Workers& workers, Log& log, std::string file, Overrides overrides,
+                           std::function<void()> returned)
+    : workers_(workers),
+      log_(log),
+      file_(std::move(file)),
+      overrides_(std::move(overrides)),
+      returned_(std::move(returned)) {}
+
+void ConfigReader::read(const Done& done) {
+  if (hangs_) return done(hung());
+  const auto reading = std::make_shared<Reading>();
+  workers_.run(
+      [reading, file = file_, overrides = overrides_] {
+        try {
+          reading->config = std::make_shared<const Config>(load_config(file, overrides));
+          reading->files = reading->config->files;
+        } catch (const ConfigError& exception) {
+          reading->files = exception.files;
+          reading->errors = texts_of(exception.diagnostics);
+        } catch (const std::exception& exception) {
+          reading->errors = {exception.what()};
+        }
+      },
+      [this, reading, done] {
+        if (!hangs_) return done(std::move(*reading));
+        hangs_ = false;
+        log_.info("the configuration can be read again", {{"config", file_}});
+        returned_();
+      },
+      kDeadline,
+      [this, done] {
+        hangs_ = true;
+        log_.error("reading the configuration takes too long", {{"config", file_}});
+        done(hung());
+      });
+}
+
+ConfigReader::Reading ConfigReader::hung() const {
+  return {.files = {},
+          .config = nullptr,
+          .errors = {file_ + ": its file system does not answer; reload again when it does"}};
+}
 
 ConfigController::ConfigController(Platform& platform, const Notifier& notifier, Running& running,
                                    Source source, const std::shared_ptr<const Config>& config,
@@ -54,9 +88,13 @@ ConfigController::ConfigController(Platform& platform, const Notifier& notifier,
     : platform_(platform),
       notifier_(notifier),
       running_(running),
-      source_(std::move(source)),
+      level_(source.level),
       changed_(std::move(changed)),
       provisional_timer_(platform_.loop, [this] { on_provisional_time(); }),
+      reader_(platform_.workers, platform_.log, std::move(source.file), std::move(source.overrides),
+              [this] {
+                if (running_.config().watch) on_files_changed();
+              }),
       files_(config->files),
       watch_(platform_.loop, platform_.directories, platform_.host, [this] { on_files_changed(); }),
       conditions_(platform_, [this](Config part) { on_conditions(std::move(part)); }) {
@@ -81,7 +119,7 @@ ConfigStatus ConfigController::status() const {
 }
 
 void ConfigController::configure_log(const Config& config) {
-  platform_.log.configure(asked_level_.value_or(source_.level.value_or(config.log.level)), config.log.format);
+  platform_.log.configure(asked_level_.value_or(level_.value_or(config.log.level)), config.log.format);
 }
 
 void ConfigController::reload(ReloadOrder order, ReloadDone done) {
@@ -91,35 +129,20 @@ void ConfigController::reload(ReloadOrder order, ReloadDone done) {
 
 void ConfigController::load() {
   notifier_.send(reloading_message());
-  const auto loaded = std::make_shared<Loaded>();
-  platform_.workers.run(
-      [loaded, file = source_.file, overrides = source_.overrides] {
-        try {
-          loaded->result = load_config(file, overrides);
-        } catch (const ConfigError& exception) {
-          loaded->files = exception.files;
-          loaded->result = texts_of(exception.diagnostics);
-        } catch (const std::exception& exception) {
-          loaded->result = std::vector<std::string>{exception.what()};
-        }
-      },
-      [this, loaded] { on_loaded(*loaded); }, kLoadDeadline,
-      [this] {
-        platform_.log.error("reading the configuration takes too long", {{"config", source_.file}});
-      });
+  reader_.read([this](ConfigReader::Reading reading) { on_read(std::move(reading)); });
 }
 
 void ConfigController::on_files_changed() {
+  if (reader_.hangs()) return;
   queue_.add_if_changed();
   if (queue_.begin()) load();
 }
 
-void ConfigController::on_loaded(Loaded& loaded) {
-  if (auto* const errors = std::get_if<std::vector<std::string>>(&loaded.result))
-    return finish(std::move(loaded.files), [&](Confirm) { return refuse(std::move(*errors)); });
-  const auto config = std::make_shared<const Config>(std::move(std::get<Config>(loaded.result)));
-  evaluate_conditions(config, [this, config](Selection selection) {
-    finish(config->files, [&](Confirm confirm) { return apply(config, std::move(selection), confirm); });
+void ConfigController::on_read(ConfigReader::Reading reading) {
+  const std::shared_ptr<const Config> config = reading.config;
+  if (!config) return finish(std::move(reading));
+  evaluate_conditions(config, [this, reading = std::move(reading)](Selection selection) {
+    finish(reading, std::move(selection));
   });
 }
 
@@ -131,15 +154,14 @@ void ConfigController::evaluate_conditions(const std::shared_ptr<const Config>& 
   conditions_.evaluate(config, running, std::move(done));
 }
 
-void ConfigController::finish(ConfigFiles files,
-                              const std::function<ReloadAnswer(Confirm confirm)>& apply_or_refuse) {
+void ConfigController::finish(ConfigReader::Reading reading, Selection selection) {
   const ReloadQueue::Batch reload = queue_.end();
-  const bool is_needed = !reload.waiting.empty() || !files.same_as(files_);
-  files_ = std::move(files);
+  const bool is_needed = !reload.waiting.empty() || reader_.hangs() || !reading.files.same_as(files_);
+  if (!reader_.hangs()) files_ = std::move(reading.files);
   std::optional<ReloadAnswer> answer;
   if (is_needed) {
     asked_level_ = reload.order.level;
-    answer = stopping_ ? refuse({"plughost is stopping"}) : apply_or_refuse(confirm_of(reload));
+    answer = apply_or_refuse(std::move(reading), std::move(selection), confirm_of(reload));
     changed_();
   }
   notifier_.send("READY=1");
@@ -167,6 +189,17 @@ void ConfigController::follow_files() {
                              : std::span<const WatchedDirectory>());
 }
 
+ReloadAnswer ConfigController::apply_or_refuse(ConfigReader::Reading reading, Selection selection,
+                                               Confirm confirm) {
+  if (stopping_) return refuse({"plughost is stopping"});
+  if (!reading.config) return refuse(std::move(reading.errors));
+  try {
+    return apply(reading.config, std::move(selection), confirm);
+  } catch (const std::runtime_error& exception) {
+    return refuse({exception.what()});
+  }
+}
+
 ReloadAnswer ConfigController::refuse(std::vector<std::string> errors) {
   ++refused_;
   refused_at_ = std::chrono::system_clock::now();
@@ -186,13 +219,8 @@ ReloadAnswer ConfigController::apply(const std::shared_ptr<const Config>& config
   std::optional<ProvisionalConfig> provisional;
   if (confirm) provisional.emplace(way_back(), config->kubelet, *confirm, EventLoop::Clock::now());
   configure_log(*config);
-  Running::Move move;
-  try {
-    move = running_.prepare(config->telemetry);
-    answer.changes = running_.apply(applying(*config, selection));
-  } catch (const std::runtime_error& exception) {
-    return refuse({exception.what()});
-  }
+  const Running::Move move = running_.prepare(config->telemetry);
+  answer.changes = running_.apply(applying(*config, selection));
   conditions_.follow(config, std::move(selection));
   platform_.log.info("configuration reloaded", {{"added", std::to_string(answer.changes.added.size())},
                                                 {"changed", std::to_string(answer.changes.changed.size())},
@@ -227,6 +255,7 @@ ProvisionalConfig::Before ConfigController::way_back() const {
 void ConfigController::set_provisional(std::optional<ProvisionalConfig> provisional) {
   provisional_life_.renew();
   giving_up_ = false;
+  roll_back_error_.clear();
   provisional_ = std::move(provisional);
   if (!provisional_) return provisional_timer_.cancel();
   provisional_until_ = std::chrono::system_clock::now() + provisional_->duration();
@@ -255,8 +284,11 @@ void ConfigController::go_back(const std::shared_ptr<const Config>& config, Sele
                                const std::string& why) {
   if (stopping_) return;
   const WallTime loaded_at = provisional_->before().loaded_at;
-  if (const ReloadAnswer answer = apply(config, std::move(selection), std::nullopt); !answer.errors.empty())
-    return provisional_timer_.arm(kGiveUpAgain);
+  try {
+    apply(config, std::move(selection), std::nullopt);
+  } catch (const std::runtime_error& exception) {
+    return on_roll_back_failed(exception.what());
+  }
   loaded_at_ = loaded_at;
   given_up_at_ = std::chrono::system_clock::now();
   given_up_why_ = why;
@@ -266,8 +298,16 @@ void ConfigController::go_back(const std::shared_ptr<const Config>& config, Sele
   changed_();
 }
 
+// Such as that its port has been taken meanwhile.
+void ConfigController::on_roll_back_failed(const std::string& error) {
+  configure_log(running_.config());
+  provisional_timer_.arm(kGiveUpAgain);
+  if (std::exchange(roll_back_error_, error) == error) return;
+  platform_.log.error("configuration on trial cannot be rolled back: it stays in force until that succeeds",
+                      {{"error", error}});
+}
+
 void ConfigController::confirm(const ConfirmDone& done) {
-  if (giving_up_) return done("the configuration is being given up");
   if (!provisional_ && given_up_at_)
     return done("no configuration is on trial: the last one was given up: " + given_up_why_);
   if (!provisional_) return done("no configuration is on trial");

@@ -48,6 +48,39 @@ class ConfigWatch {
   FollowedDirectories directories_;
 };
 
+// Reads the configuration on a worker. Loop thread only.
+class ConfigReader {
+ public:
+  // After this a reading hangs: so does its file system.
+  static constexpr std::chrono::seconds kDeadline{10};
+
+  struct Reading {
+    ConfigFiles files;
+    std::shared_ptr<const Config> config;  // nullptr: errors says why
+    std::vector<std::string> errors;
+  };
+  using Done = std::function<void(Reading reading)>;
+
+  // returned: a reading that hung has come back, too late for its reader. The others outlive it.
+  ConfigReader(Workers& workers, Log& log, std::string file, Overrides overrides,
+               std::function<void()> returned);
+
+  // done runs in the loop, once; at once while a reading hangs. One at a time.
+  void read(const Done& done);
+  // True: the file system does not answer, and nothing else is read until it does.
+  bool hangs() const { return hangs_; }
+
+ private:
+  Reading hung() const;
+
+  Workers& workers_;
+  Log& log_;
+  const std::string file_;
+  const Overrides overrides_;
+  const std::function<void()> returned_;
+  bool hangs_ = false;
+};
+
 // Who waits for a reload: those who ask alike are answered by one that began after all of them had asked. A
 // value; not thread-safe.
 class ReloadQueue {
@@ -128,7 +161,7 @@ class ConfigController {
 
   // done runs in the loop, once, when it is in force or refused.
   void reload(ReloadOrder order, ReloadDone done);
-  // What is on trial stays for good.
+  // What is on trial stays for good, even if its time is over and the one before cannot be had back.
   void confirm(const ConfirmDone& done);
   // The kubelet may have lost a resource: a trial ends by that.
   void check_provisional() {
@@ -140,16 +173,16 @@ class ConfigController {
   ConfigStatus status() const;
 
  private:
-  struct Loaded;
   using Confirm = std::optional<std::chrono::seconds>;  // on trial for so long
-
   void load();
-  void on_loaded(Loaded& loaded);
+  void on_read(ConfigReader::Reading reading);
   void on_files_changed();
   void follow_files();
   void evaluate_conditions(const std::shared_ptr<const Config>& config, std::function<void(Selection)> done);
-  void finish(ConfigFiles files, const std::function<ReloadAnswer(Confirm confirm)>& apply_or_refuse);
+  void finish(ConfigReader::Reading reading, Selection selection = {});
   Confirm confirm_of(const ReloadQueue::Batch& reload) const;
+  ReloadAnswer apply_or_refuse(ConfigReader::Reading reading, Selection selection, Confirm confirm);
+  // Throws std::runtime_error, and then the configuration that was in force still is.
   ReloadAnswer apply(const std::shared_ptr<const Config>& config, Selection selection, Confirm confirm);
   void on_conditions(Config part);
   ReloadAnswer refuse(std::vector<std::string> errors);
@@ -160,11 +193,12 @@ class ConfigController {
   void on_provisional_time();
   void give_up(const std::string& why);
   void go_back(const std::shared_ptr<const Config>& config, Selection selection, const std::string& why);
+  void on_roll_back_failed(const std::string& error);
 
   Platform& platform_;
   const Notifier& notifier_;
   Running& running_;
-  Source source_;
+  std::optional<LogLevel> level_;  // of the command line
   std::function<void()> changed_;
   bool stopping_ = false;
 
@@ -180,9 +214,11 @@ class ConfigController {
   std::optional<ProvisionalConfig> provisional_;  // of what is in force
   WallTime provisional_until_;
   Timer provisional_timer_;
-  bool giving_up_ = false;     // provisional_ is over, and the timer tries again
-  Lifetime provisional_life_;  // provisional_'s
+  bool giving_up_ = false;       // provisional_ is over, and the timer tries again
+  std::string roll_back_error_;  // that the log has; empty: none
+  Lifetime provisional_life_;    // provisional_'s
   ReloadQueue queue_;
+  ConfigReader reader_;
   ConfigFiles files_;  // that were read last, whatever became of it
   ConfigWatch watch_;
   Conditions conditions_;

@@ -30,7 +30,10 @@ class Told final : public Running {
   Attachments attachments() const override { return attached; }
   void record_refusal(const Texts& errors) override { told.push_back("refused " + errors.at(0)); }
   Move prepare(const TelemetryConfig&) override {
-    if (!prepare_fails.empty()) throw std::runtime_error(prepare_fails);
+    if (!prepare_fails.empty()) {
+      ++refused_moves;
+      throw std::runtime_error(prepare_fails);
+    }
     told.emplace_back("prepare");
     return [this] {
       told.emplace_back("move");
@@ -49,6 +52,7 @@ class Told final : public Running {
   Texts told;
   std::string apply_fails;
   std::string prepare_fails;
+  unsigned refused_moves = 0;
   Attachments attached{.kubelet = true, .resources = {}, .entries = {}};
 
  private:
@@ -179,19 +183,36 @@ TEST_CASE("a configuration on trial is in force, and what was before is again, u
   }
 }
 
-TEST_CASE("a trial's end that cannot be carried out is tried again") {
+TEST_CASE("a trial whose end cannot be carried out is tried again, and that is no refused reload") {
   Rig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.reload(1min);
   rig.running->prepare_fails = "the port is taken";
   test::pass(rig.process.loop, 1min);
-  REQUIRE(test::run_until(rig.process.loop, [&] { return rig.in_force->status().reloads_refused == 1; }));
-  CHECK(rig.confirm() == "the configuration is being given up");
+  REQUIRE(test::run_until(rig.process.loop, [&] { return rig.running->refused_moves == 1; }));
+  CHECK(rig.in_force->status().reloads_refused == 0);
+  CHECK(rig.in_force->status().trial_until);
   CHECK_FALSE(rig.in_force->status().given_up_at);
+  CHECK(Told::names(rig.running->config()) == "x.com/b");
   rig.running->prepare_fails.clear();
   test::pass(rig.process.loop, 1min);
   REQUIRE(rig.gives_up());
   CHECK(Told::names(rig.running->config()) == "x.com/a");
+}
+
+TEST_CASE("a trial whose end cannot be carried out can be confirmed, and stays") {
+  Rig rig;
+  rig.write("resources: [{name: x.com/b, count: 1}]");
+  rig.reload(1min);
+  rig.running->prepare_fails = "the port is taken";
+  test::pass(rig.process.loop, 1min);
+  REQUIRE(test::run_until(rig.process.loop, [&] { return rig.running->refused_moves == 1; }));
+  CHECK(rig.confirm().empty());
+  rig.running->prepare_fails.clear();
+  test::pass(rig.process.loop, 1min);
+  CHECK_FALSE(rig.in_force->status().given_up_at);
+  CHECK_FALSE(rig.in_force->status().trial_until);
+  CHECK(Told::names(rig.running->config()) == "x.com/b");
 }
 
 TEST_CASE("a trial in a trial goes back to what was in force before the first") {
