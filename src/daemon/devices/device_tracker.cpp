@@ -83,9 +83,13 @@ std::vector<Device> DeviceTracker::settle(const std::string& resource, Row& row,
   const bool at_once = terms.named_after_devices && devices.empty() && !row.ever_held;
   const std::chrono::seconds forget_after = at_once ? 0s : terms.forget_after;
   const std::chrono::seconds later = at_once ? terms.forget_after : 0s;
-  devices = row.remembered.merge(
-      before, std::move(devices), now, forget_after,
-      [&](const Device& device, Clock::time_point due) { return stays(row, device, due, later, now); });
+  const auto stays = [&](const Device& device, Clock::time_point due) {
+    const Verdict verdict = verdict_on(row, device, due, later, now);
+    next_change_ = std::min(next_change_, verdict.recheck_at);
+    if (verdict.ask_since) question_ = std::max(question_.value_or(*verdict.ask_since), *verdict.ask_since);
+    return verdict.stays;
+  };
+  devices = row.remembered.merge(before, std::move(devices), now, forget_after, stays);
   // Whoever holds a share of a device does not have it alone: others must not get one while it flaps.
   row.damping.apply(before, devices, now, [&](const std::string& id) {
     const Device* const device = device_of_id(devices, id);
@@ -95,23 +99,16 @@ std::vector<Device> DeviceTracker::settle(const std::string& resource, Row& row,
   return devices;
 }
 
-bool DeviceTracker::stays(const Row& row, const Device& device, Clock::time_point due,
-                          std::chrono::seconds later, Clock::time_point now) {
+DeviceTracker::Verdict DeviceTracker::verdict_on(const Row& row, const Device& device, Clock::time_point due,
+                                                 std::chrono::seconds later, Clock::time_point now) const {
   if (asked_ >= due && !told_ && later > 0s) {
     due = Remembered::forget_at(due, later);
-    if (now < due) {
-      next_change_ = std::min(next_change_, due);
-      return true;
-    }
+    if (now < due) return {.recheck_at = due};
   }
-  if (asked_ >= due && now < ask_again_) {
-    const bool held = row.held.contains(device.id);
-    if (held) next_change_ = std::min(next_change_, ask_again_);
-    return held;
-  }
-  const auto since = ask_again_ <= now ? std::max(due, ask_again_) : due;
-  question_ = std::max(question_.value_or(since), since);
-  return true;
+  if (asked_ < due || now >= ask_again_)
+    return {.ask_since = ask_again_ <= now ? std::max(due, ask_again_) : due};
+  if (!row.held.contains(device.id)) return {.stays = false};
+  return {.recheck_at = ask_again_};
 }
 
 void DeviceTracker::record_held(const std::string& resource) {

@@ -102,10 +102,15 @@ class DeviceTracker {
   Listing list(const std::string& resource, Row& row) const;
   std::vector<Device> settle(const std::string& resource, Row& row, std::vector<Device> devices,
                              Clock::time_point now, const Terms& terms);
-  // Does the device, which has been due to be forgotten since then, stay? later: without the kubelet's word
-  // it is due so much later.
-  bool stays(const Row& row, const Device& device, Clock::time_point due, std::chrono::seconds later,
-             Clock::time_point now);
+  // What becomes of a device that is due to be forgotten.
+  struct Verdict {
+    bool stays = true;
+    Clock::time_point recheck_at = kNever;       // the verdict may be another then
+    std::optional<Clock::time_point> ask_since;  // who holds it is to be asked then or later
+  };
+  // due: since when. later: without the kubelet's word it is due so much later.
+  Verdict verdict_on(const Row& row, const Device& device, Clock::time_point due, std::chrono::seconds later,
+                     Clock::time_point now) const;
 
   const Overlays overlays_;
   std::map<std::string, Row> rows_;

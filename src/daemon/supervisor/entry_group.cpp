@@ -72,7 +72,7 @@ EntryScan::Clock::time_point EntryScan::on_found(Scanner::Found& found) {
   on_recovered();
   ++scans_completed_;
   scan_error_.clear();
-  return owner_.found(*this, found);
+  return owner_.accept(*this, found);
 }
 
 void EntryScan::on_failed(const std::string& why) {

@@ -30,7 +30,7 @@ class EntryScanOwner {
   virtual Scanner::Siblings siblings_of(const EntryScan& entry) const = 0;
   // See Scanner::Hooks.
   virtual void prepare(const std::function<void(HeldIds held)>& then) = 0;
-  virtual Clock::time_point found(EntryScan& entry, Scanner::Found& found) = 0;
+  virtual Clock::time_point accept(EntryScan& entry, Scanner::Found& found) = 0;
   // It could not scan, or its scan hangs, or one that hung has ended.
   virtual void on_error() = 0;
 };

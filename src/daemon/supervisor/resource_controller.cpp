@@ -92,24 +92,31 @@ void ResourceController::dropped(const std::string& resource) {
   held_.list(resource, {});
 }
 
-ResourceController::Clock::time_point ResourceController::found(EntryScan& entry, Scanner::Found& found) {
+ResourceController::Clock::time_point ResourceController::accept(EntryScan& entry, Scanner::Found& found) {
   std::vector<DeviceTracker::Listing> listings;
   if (group_.counts(entry, found) && !found.scan.undecided) {
-    // A list that exists already is kept up to date.
-    const bool first = group_.several() ? !entry.devices() : publisher_.empty();
-    if (first && !found.scan.not_yet.empty()) {
-      found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
-    } else if (auto devices = group_.merge(entry, found, tracker_.lists())) {
-      adoption_.merge(std::move(found.adoptions));
-      listings = update_lists(std::move(*devices));
-      check_drift(found.others);
-    }
+    listings = merge(entry, found);
     entry.log_remarks(found.scan, found.assembly);
     remark(std::move(found.joint_remarks));
   }
   publish(std::move(listings), std::move(found.scan.cdi));
   apply_due_update();
   return tracker_.next_change();
+}
+
+std::vector<DeviceTracker::Listing> ResourceController::merge(EntryScan& entry, Scanner::Found& found) {
+  // A list that exists already is kept up to date.
+  const bool first = group_.several() ? !entry.devices() : publisher_.empty();
+  if (first && !found.scan.not_yet.empty()) {
+    found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
+    return {};
+  }
+  std::optional<DevicesOf> devices = group_.merge(entry, found, tracker_.lists());
+  if (!devices) return {};
+  adoption_.merge(std::move(found.adoptions));
+  std::vector<DeviceTracker::Listing> listings = update_lists(std::move(*devices));
+  check_drift(found.others);
+  return listings;
 }
 
 void ResourceController::on_error() {

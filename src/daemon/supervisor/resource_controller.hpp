@@ -65,9 +65,11 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   std::map<std::string, Inventory> listed() const override { return tracker_.lists(); }
   Scanner::Siblings siblings_of(const EntryScan& entry) const override { return group_.siblings_of(entry); }
   void prepare(const std::function<void(HeldIds held)>& then) override;
-  Clock::time_point found(EntryScan& entry, Scanner::Found& found) override;
+  Clock::time_point accept(EntryScan& entry, Scanner::Found& found) override;
   void on_error() override;
 
+  // The lists that the entry's scan changes. What keeps it from counting becomes a remark of the scan.
+  std::vector<DeviceTracker::Listing> merge(EntryScan& entry, Scanner::Found& found);
   void apply_due_update();
   // Reads anew what pods were given for devices that are others now, and scans again.
   void check_drift(const std::vector<Ledger::Name>& others);
