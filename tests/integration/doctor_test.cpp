@@ -53,15 +53,3 @@ TEST_CASE("doctor sees the kubelet that listens, the daemon, and a socket that n
   const auto killed = findings(node, 0);
   CHECK(of(killed, "stale-sockets").at("level") == "note");
 }
-
-TEST_CASE("doctor ends with 1 where there is a problem, and says what to do") {
-  Node node;
-  node.configure(counted("example.com/x", 0));
-  const auto found = findings(node, 1);
-  CHECK(of(found, "configuration").at("level") == "problem");
-  CHECK(of(found, "configuration").at("advice").get<std::string>().starts_with("correct it"));
-  const Finished text = run_plughost({"doctor", "--config", node.configuration()});
-  CHECK(text.exit_code == 1);
-  CHECK(text.output.find("  do:  correct it") != std::string::npos);
-  CHECK(text.output.find(" problems, ") != std::string::npos);
-}

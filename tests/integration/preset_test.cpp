@@ -53,36 +53,3 @@ TEST_CASE("a preset that is enabled is served after a reload, and its resource g
   REQUIRE(node.reload());
   CHECK(node.count(kGopher, 0));
 }
-
-TEST_CASE("`preset list --here` shows those that find a device, and which") {
-  Node node;
-  node.configure(counted("example.com/a", 1));
-  add_presets(node);
-  const Finished here = preset(node, {"list", "--here"});
-  CHECK(here.exit_code == 0);
-  CHECK(has(here, kGopher + ": amy"));
-  CHECK_FALSE(has(here, "mole"));
-  CHECK_FALSE(has(here, "token"));
-  CHECK(has(preset(node, {"list", "--here", "-o", "json"}), "\"id\": \"amy\""));
-  CHECK(has(preset(node, {"list"}), "Moles"));
-  CHECK(has(preset(node, {"show", "mole"}), "# Moles\nresources:"));
-}
-
-TEST_CASE("`preset` says no with 1, and with 2 where it is used wrongly") {
-  Node node;
-  node.configure(counted(kGopher, 1, "forgetAfter: 1s"));
-  add_presets(node);
-  const Finished twice = preset(node, {"enable", "gopher"});
-  CHECK(twice.exit_code == 1);
-  CHECK(has(twice,
-            "has the same name, so that the two are one resource, and `forgetAfter` is said of the whole"));
-  CHECK(has(twice, "nothing was changed"));
-  const Finished unknown = preset(node, {"show", "gophers"});
-  CHECK(unknown.exit_code == 1);
-  CHECK(has(unknown, "did you mean 'gopher'?"));
-  node.files().file("presets/broken.yaml", "# Broken\nresources: [{}]\n");
-  CHECK(has(preset(node, {"list", "--here"}), "broken.yaml:2:13"));
-  const std::vector<std::vector<std::string>> wrong{
-      {}, {"frob"}, {"enable"}, {"list", "gopher"}, {"show", "--here", "gopher"}};
-  for (const std::vector<std::string>& arguments : wrong) CHECK(preset(node, arguments).exit_code == 2);
-}

@@ -1,8 +1,8 @@
 #pragma once
 // The subcommands. Each returns the process's exit code: 0 done, 1 it said no, 2 its input cannot be used.
-// What it throws, main.cpp tells: 1.
-// What they are asked for is what main.cpp reads from the command line: it alone includes the parser, which
-// is slow to build.
+// What it throws, command_line.cpp tells: 1.
+// What they are asked for is what command_line.cpp reads from the command line: it alone includes the parser,
+// which is slow to build.
 
 #include <iosfwd>
 #include <optional>

@@ -1,0 +1,376 @@
+#include "command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log/log_line.hpp"
+#include "base/text/printable_stream.hpp"
+#include "base/text/text.hpp"
+#include "host/services/kubernetes.hpp"
+#include "tools/commands/command.hpp"
+
+namespace plughost {
+namespace {
+
+class CommandLine {
+ public:
+  CommandLine();
+  int run(int count, const char* const* words);
+
+ private:
+  // A subcommand, and the options that it will be called with.
+  template <typename Options>
+  std::pair<CLI::App*, std::shared_ptr<Options>> add(const char* name, const char* words,
+                                                     int (*call)(const Options&)) {
+    auto options = std::make_shared<Options>();
+    CLI::App* command = app_.add_subcommand(name, words);
+    command->callback([this, options, call] { exit_code_ = call(*options); });
+    return {command, options};
+  }
+
+  void add_run();
+  void add_check();
+  void add_convert();
+  void add_discover();
+  void add_facts();
+  void add_plan();
+  void add_preset();
+  void add_simulate();
+  void add_checkpoint();
+  void add_doctor();
+  void add_setup();
+  void add_status();
+  void add_events();
+  void add_reload();
+  void add_drain();
+  void add_undrain();
+
+  CLI::App app_{"Kubernetes extended resources from a YAML file", "plughost"};
+  int exit_code_ = 0;
+};
+
+void add_config(CLI::App& command, std::string& file) {
+  command.add_option("--config", file, "the configuration")->capture_default_str();
+}
+
+void add_control(CLI::App& command, std::string& socket) {
+  command.add_option("--control", socket, "the daemon's control socket")
+      ->capture_default_str()
+      ->type_name("FILE");
+}
+
+void add_output(CLI::App& command, OutputFormat& format) {
+  static const std::map<std::string, OutputFormat> kFormats{
+      {"table", OutputFormat::kTable}, {"json", OutputFormat::kJson}, {"yaml", OutputFormat::kYaml}};
+  command.add_option("-o,--output", format, "for people, or for programs")
+      ->transform(CLI::CheckedTransformer(kFormats))
+      ->type_name("FORMAT")
+      ->option_text("FORMAT:{table,json,yaml}");
+}
+
+std::map<std::string, LogLevel> log_levels() {
+  std::map<std::string, LogLevel> levels;
+  for (const auto& [word, level] : kLogLevels) levels.emplace(word, level);
+  return levels;
+}
+
+std::string log_levels_text() {
+  std::vector<std::string_view> words;
+  for (const auto& level : kLogLevels) words.push_back(level.word);
+  return "LEVEL:{" + joined(words, ",") + '}';
+}
+
+void CommandLine::add_run() {
+  const auto [command, options] =
+      add<RunOptions>("run", "the daemon: serve the resources of a configuration", &plughost::run);
+  command->add_option("--config", options->config, "the configuration")->capture_default_str();
+  command
+      ->add_option("--plugin-directory", options->plugin_directory,
+                   "the kubelet's directory, instead of the configuration's")
+      ->type_name("DIR");
+  command->add_option("--control", options->control, "the control socket, instead of the configuration's")
+      ->type_name("FILE");
+  command
+      ->add_option("--state-directory", options->state_directory, "where what has to outlive it is written")
+      ->capture_default_str()
+      ->type_name("DIR");
+  command->add_option("--log-level", options->log_level, "instead of the configuration's")
+      ->transform(CLI::CheckedTransformer(log_levels()))
+      ->type_name("LEVEL")
+      ->option_text(log_levels_text());
+}
+
+void CommandLine::add_check() {
+  const auto [command, options] =
+      add<CheckOptions>("check", "say everything that is wrong with a configuration", &check);
+  command->add_option("file", options->file, "the configuration")->capture_default_str();
+  command->add_flag("--strict", options->strict, "a warning is an error");
+}
+
+void CommandLine::add_convert() {
+  const auto [command, options] =
+      add<ConvertOptions>("convert", "another device plugin's configuration in plughost's words", &convert);
+  CLI::Option* const file = command->add_option(
+      "file", options->file, "their configuration, a manifest or a directory that has it; -: standard input");
+  CLI::Option* const arguments =
+      command->add_option("--args", options->arguments, "their command line, as one text")->type_name("TEXT");
+  command
+      ->add_option("--near", options->near,
+                   "two resources, of which a container that asks for both gets devices of one place")
+      ->type_name("ONE=OTHER");
+  command->parse_complete_callback([file, arguments] {
+    if (file->count() == 0 && arguments->count() == 0) throw CLI::RequiredError("file or --args");
+  });
+}
+
+void CommandLine::add_discover() {
+  const auto [command, options] =
+      add<DiscoverOptions>("discover", "what each resource would advertise now", &discover);
+  add_config(*command, options->file);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_facts() {
+  const auto [command, options] =
+      add<FactsOptions>("facts", "what this node is, as JSON without secrets: for plan", &facts);
+  command->add_option("--config", options->config, "what it looks at is recorded, too")
+      ->type_name("FILE")
+      ->default_str(kConfigFile);
+  command->add_option("--path", options->paths, "more names that are recorded; again and again")
+      ->type_name("PATTERN")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void CommandLine::add_plan() {
+  const auto [command, options] = add<PlanOptions>(
+      "plan", "what a configuration would give on recorded nodes, and what it changes", &plan);
+  command->add_option("file", options->file, "the configuration")->required();
+  command->add_option("--facts", options->facts, "the nodes: what plughost facts printed there, a file each")
+      ->required()
+      ->type_name("DIR");
+  command->add_option("--from", options->former, "the configuration before it")->type_name("FILE");
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_preset() {
+  static const std::map<std::string, PresetAction> kActions{{"list", PresetAction::kList},
+                                                            {"show", PresetAction::kShow},
+                                                            {"enable", PresetAction::kEnable},
+                                                            {"disable", PresetAction::kDisable}};
+  const auto [command, options] = add<PresetOptions>(
+      "preset", "ready-made entries: show them, and link them to the configuration", &preset);
+  CLI::Option* const action = command->add_option("action", options->action, "what to do")
+                                  ->required()
+                                  ->transform(CLI::CheckedTransformer(kActions))
+                                  ->option_text("ACTION:{list,show,enable,disable}");
+  CLI::Option* const names =
+      command->add_option("names", options->names, "the presets")->option_text("NAME ...");
+  CLI::Option* const here =
+      command->add_flag("--here", options->here, "list: those that find something on this machine now");
+  add_config(*command, options->config);
+  command->add_option("--presets", options->presets, "where the presets are")
+      ->capture_default_str()
+      ->type_name("DIR");
+  add_output(*command, options->format);
+  command->parse_complete_callback([told = options, action, names, here] {
+    if (action->count() == 0) return;
+    const bool listing = told->action == PresetAction::kList;
+    if (!listing && names->count() == 0) throw CLI::RequiredError("the name of a preset");
+    if (listing && names->count() > 0) throw CLI::ValidationError("list", "it takes no names");
+    if (!listing && here->count() > 0) throw CLI::ValidationError("--here", "it belongs to list");
+  });
+}
+
+void CommandLine::add_simulate() {
+  const auto [command, options] =
+      add<SimulateOptions>("simulate", "the exact answer that a container would get", &simulate);
+  command->add_option("what", options->what, "NAME, NAME=3 or NAME=id,id")
+      ->required()
+      ->option_text("NAME[=N]");
+  command->add_option("--pod", options->pod, "with assume: what this pod of the node gets")
+      ->type_name("NAMESPACE/NAME");
+  add_config(*command, options->file);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_checkpoint() {
+  const auto [command, options] =
+      add<CheckpointOptions>("checkpoint", "the kubelet's checkpoint in words: who holds what", &checkpoint);
+  command->add_option("file", options->file, "the checkpoint")->capture_default_str();
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_doctor() {
+  const auto [command, options] =
+      add<DoctorOptions>("doctor", "what is wrong with this node, and what to do about it", &doctor);
+  add_config(*command, options->file);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_setup() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    for (const Distribution& each : distributions()) names.emplace_back(each.name);
+    return names;
+  }();
+  const auto [command, options] =
+      add<SetupOptions>("setup", "write what this node and its configuration need of systemd", &setup);
+  command->add_flag("--dry-run", options->dry_run, "change nothing: the files as a diff");
+  command->add_flag("--undo", options->undo, "take away what it has written");
+  command->add_option("--kubernetes", options->kubernetes, "which one counts; absent: the one that is found")
+      ->check(CLI::IsMember(kNames))
+      ->option_text("NAME:{" + joined(kNames, ",") + '}');
+  add_config(*command, options->config);
+  command->add_option("--root", options->root, "the machine's root directory: of an image that is being made")
+      ->check(CLI::ExistingDirectory)
+      ->capture_default_str()
+      ->type_name("DIR")
+      ->option_text("DIR");
+}
+
+void CommandLine::add_status() {
+  const auto [command, options] = add<StatusOptions>(
+      "status", "the running daemon: the kubelet, resources, devices, and the pods that hold them", &status);
+  CLI::Option* const name = command->add_option("name", options->name, "a resource: its devices");
+  CLI::Option* const watch = command->add_flag("-w,--watch", options->watch, "go on, and show each change");
+  command
+      ->add_flag("--check", options->check,
+                 "is the node ready? One line; exit code 0: yes, 1: no, 2: it is not known")
+      ->excludes(name)
+      ->excludes(watch);
+  add_control(*command, options->control);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_events() {
+  const auto [command, options] =
+      add<EventsOptions>("events", "the running daemon's last 500 changes, a line each", &events);
+  command->add_option("-n,--limit", options->limit, "the newest so many")
+      ->check(CLI::Range(1, 1000))
+      ->option_text("N");
+  command->add_flag("-f,--follow", options->follow, "go on with those to come");
+  add_control(*command, options->control);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_reload() {
+  const auto [command, options] = add<ReloadOptions>(
+      "reload", "have the running daemon read its configuration again, and say what changed", &reload);
+  command->add_option("--log-level", options->log_level, "until the next reload; absent: the configuration's")
+      ->transform(CLI::CheckedTransformer(log_levels()))
+      ->option_text(log_levels_text());
+  command
+      ->add_option("--confirm", options->confirm,
+                   "on trial for so long: then the configuration before it is in force again")
+      ->type_name("DURATION");
+  command->add_flag("--keep", options->keep, "no reload: what is on trial stays")
+      ->excludes("--confirm")
+      ->excludes("--log-level");
+  add_control(*command, options->control);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_drain() {
+  const auto [command, options] =
+      add<DrainOptions>("drain", "take a device out of service: no other pod gets it", &drain);
+  command->add_option("what", options->what, "NAME=ID: the resource and the device's id")
+      ->required()
+      ->option_text("NAME=ID");
+  command->add_option("--reason", options->reason, "why, for whoever looks")->type_name("TEXT");
+  command->add_option("--for", options->duration, "then it is back in service; absent: after undrain")
+      ->type_name("DURATION");
+  add_control(*command, options->control);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_undrain() {
+  const auto [command, options] =
+      add<UndrainOptions>("undrain", "take a drained device back into service", &undrain);
+  command->add_option("what", options->what, "NAME=ID: the resource and the device's id")
+      ->required()
+      ->option_text("NAME=ID");
+  add_control(*command, options->control);
+  add_output(*command, options->format);
+}
+
+// One of each command, for its help: a line that does something useful on a node as it is.
+constexpr std::pair<const char*, const char*> kExamples[] = {
+    {"run", "plughost run --config /etc/plughost/config.yaml"},
+    {"check", "plughost check --strict config.yaml"},
+    {"convert", "kubectl get daemonset,configmap -n kube-system -o yaml | plughost convert - > config.yaml"},
+    {"discover", "plughost discover --config config.yaml"},
+    {"facts", "plughost facts > facts/node-1.json"},
+    {"plan", "plughost plan config.yaml --facts facts/"},
+    {"preset", "plughost preset list --here"},
+    {"simulate", "plughost simulate example.com/serial=2"},
+    {"checkpoint", "plughost checkpoint -o json"},
+    {"doctor", "plughost doctor"},
+    {"setup", "plughost setup --dry-run"},
+    {"status", "plughost status example.com/serial"},
+    {"events", "plughost events -n 20"},
+    {"reload", "plughost reload --confirm 5m"},
+    {"drain", "plughost drain example.com/serial=ttyUSB0 --for 2h --reason 'new cable'"},
+    {"undrain", "plughost undrain example.com/serial=ttyUSB0"},
+};
+
+CommandLine::CommandLine() {
+  app_.set_version_flag("--version", "plughost " PLUGHOST_VERSION);
+  app_.require_subcommand(1);
+  app_.get_formatter()->column_width(34);
+  add_run();
+  add_check();
+  add_convert();
+  add_discover();
+  add_facts();
+  add_plan();
+  add_preset();
+  add_simulate();
+  add_checkpoint();
+  add_doctor();
+  add_setup();
+  add_status();
+  add_events();
+  add_reload();
+  add_drain();
+  add_undrain();
+  for (const auto& [command, example] : kExamples)
+    app_.get_subcommand(command)->footer(std::string("Example:\n  ") + example);
+  app_.footer(
+      "Example: plughost check && plughost discover && plughost reload\n"
+      "`plughost COMMAND --help` has a command's options, and an example.");
+}
+
+int CommandLine::run(int count, const char* const* words) {
+  try {
+    app_.parse(count, words);
+  } catch (const CLI::ParseError& error) {
+    return app_.exit(error) == 0 ? 0 : 2;
+  } catch (const std::system_error& error) {
+    std::cerr << "plughost: " << error.what() << '\n';
+    return 1;
+  } catch (const std::runtime_error& error) {  // ours, with a whole sentence: ConfigError, NoAnswer
+    std::cerr << error.what() << '\n';
+    return 1;
+  } catch (const std::exception& error) {
+    std::cerr << "plughost: " << error.what() << '\n';
+    return 1;
+  }
+  return exit_code_;
+}
+
+}  // namespace
+
+int run_command_line(int count, const char* const* words) {
+  const PrintableStream output(std::cout);
+  const PrintableStream errors(std::cerr);
+  return CommandLine().run(count, words);
+}
+
+}  // namespace plughost

@@ -1,0 +1,31 @@
+// plughost doctor, as it is called.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "unit/temp_dir.hpp"
+#include "unit/tools/commands/say.hpp"
+
+using namespace plughost::test;
+
+TEST_CASE("doctor ends with 1 where there is a problem, and says what to do") {
+  const TempDir dir;
+  dir.file("config.yaml", "kubelet: {directory: " + dir.at("plugins").string() +
+                              "}\nresources:\n"
+                              "- {name: example.com/x, count: 0}\n");
+  const std::string config = dir.at("config.yaml");
+  const Said json = say({"doctor", "--config", config, "-o", "json"});
+  CHECK(json.exit_code == 1);
+  const auto findings = nlohmann::json::parse(json.printed);
+  const auto found =
+      std::ranges::find(findings, "configuration", [](const auto& each) { return each.at("check"); });
+  REQUIRE(found != findings.end());
+  CHECK(found->at("level") == "problem");
+  CHECK(found->at("advice").template get<std::string>().starts_with("correct it"));
+  const Said text = say({"doctor", "--config", config});
+  CHECK(text.exit_code == 1);
+  CHECK(text.output.find("  do:  correct it") != std::string::npos);
+  CHECK(text.output.find(" problems, ") != std::string::npos);
+}

@@ -1,0 +1,71 @@
+// plughost preset, as it is called.
+
+#include <doctest/doctest.h>
+
+#include "unit/temp_dir.hpp"
+#include "unit/tools/commands/say.hpp"
+
+using namespace plughost::test;
+
+namespace {
+
+const std::string kGopher = "example.com/gopher";
+
+// A configuration, and presets: one that finds a device, one that finds none, and one whose devices are there
+// because it says so.
+struct Presets {
+  explicit Presets(const std::string& entry) {
+    dir.file("config.yaml", "resources:\n- " + entry + "\n");
+    dir.file("gophers/amy");
+    add("gopher", "Gophers", "directory: {path: " + dir.at("gophers").string() + "}");
+    add("mole", "Moles", "directory: {path: " + dir.at("moles").string() + "}");
+    add("token", "Tokens", "count: 2");
+  }
+
+  Said say(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "preset");
+    arguments.insert(arguments.end(), {"--config", dir.at("config.yaml"), "--presets", dir.at("presets")});
+    return plughost::test::say(arguments);
+  }
+
+  const TempDir dir;
+
+ private:
+  void add(const std::string& name, const std::string& words, const std::string& keys) const {
+    dir.file("presets/" + name + ".yaml",
+             "# " + words + "\nresources:\n- {name: example.com/" + name + ", " + keys + "}\n");
+  }
+};
+
+bool has(const Said& said, const std::string& part) { return said.output.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("`preset list --here` shows those that find a device, and which") {
+  const Presets presets("{name: example.com/a, count: 1}");
+  const Said here = presets.say({"list", "--here"});
+  CHECK(here.exit_code == 0);
+  CHECK(has(here, kGopher + ": amy"));
+  CHECK_FALSE(has(here, "mole"));
+  CHECK_FALSE(has(here, "token"));
+  CHECK(has(presets.say({"list", "--here", "-o", "json"}), "\"id\": \"amy\""));
+  CHECK(has(presets.say({"list"}), "Moles"));
+  CHECK(has(presets.say({"show", "mole"}), "# Moles\nresources:"));
+}
+
+TEST_CASE("`preset` says no with 1, and with 2 where it is used wrongly") {
+  const Presets presets("{name: " + kGopher + ", count: 1, forgetAfter: 1s}");
+  const Said twice = presets.say({"enable", "gopher"});
+  CHECK(twice.exit_code == 1);
+  CHECK(has(twice,
+            "has the same name, so that the two are one resource, and `forgetAfter` is said of the whole"));
+  CHECK(has(twice, "nothing was changed"));
+  const Said unknown = presets.say({"show", "gophers"});
+  CHECK(unknown.exit_code == 1);
+  CHECK(has(unknown, "did you mean 'gopher'?"));
+  presets.dir.file("presets/broken.yaml", "# Broken\nresources: [{}]\n");
+  CHECK(has(presets.say({"list", "--here"}), "broken.yaml:2:13"));
+  const std::vector<std::vector<std::string>> wrong{
+      {}, {"frob"}, {"enable"}, {"list", "gopher"}, {"show", "--here", "gopher"}};
+  for (const std::vector<std::string>& arguments : wrong) CHECK(presets.say(arguments).exit_code == 2);
+}

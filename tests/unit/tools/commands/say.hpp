@@ -1,0 +1,60 @@
+#pragma once
+// plughost's command line, in the process of the test. Not thread-safe.
+
+#include <iostream>
+#include <streambuf>
+#include <string>
+#include <vector>
+
+#include "command_line.hpp"
+
+namespace plughost::test {
+
+// What a command has written, and its exit code.
+struct Said {
+  int exit_code = -1;
+  std::string output = {};   // both streams, as on a terminal
+  std::string printed = {};  // standard output alone
+  std::string errors = {};   // standard error alone
+};
+
+// What is written to the stream is added to both texts while it lives.
+class Listening final : public std::streambuf {
+ public:
+  Listening(std::ostream& stream, std::string& own, std::string& both)
+      : stream_(stream), former_(stream.rdbuf(this)), own_(own), both_(both) {}
+  ~Listening() override { stream_.rdbuf(former_); }
+  Listening(const Listening&) = delete;
+  Listening& operator=(const Listening&) = delete;
+
+ protected:
+  int_type overflow(int_type c) override {
+    const char text = traits_type::to_char_type(c);
+    xsputn(&text, 1);
+    return c;
+  }
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    own_.append(text, static_cast<std::size_t>(size));
+    both_.append(text, static_cast<std::size_t>(size));
+    return size;
+  }
+
+ private:
+  std::ostream& stream_;
+  std::streambuf* former_;
+  std::string& own_;
+  std::string& both_;
+};
+
+// Runs `plughost ARGUMENTS` to its end.
+inline Said say(const std::vector<std::string>& arguments) {
+  std::vector<const char*> words{"plughost"};
+  for (const std::string& argument : arguments) words.push_back(argument.c_str());
+  Said said;
+  const Listening output(std::cout, said.printed, said.output);
+  const Listening errors(std::cerr, said.errors, said.output);
+  said.exit_code = run_command_line(static_cast<int>(words.size()), words.data());
+  return said;
+}
+
+}  // namespace plughost::test
