@@ -15,7 +15,7 @@
 #include "figures.hpp"
 #include "kubernetes/pods/pod_search.hpp"
 #include "kubernetes/pods/pod_source.hpp"
-#include "model/assume/dialects.hpp"
+#include "model/assume/pod.hpp"
 #include "unit/kubernetes/apiserver/fake_api_server.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"

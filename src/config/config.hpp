@@ -20,7 +20,6 @@
 #include "kinds/kind.hpp"
 #include "model/device/allocation_spec.hpp"
 #include "model/device/label.hpp"
-#include "model/device/node_resources.hpp"
 
 namespace plughost {
 

@@ -13,7 +13,7 @@
 #include "model/allocate/cdi.hpp"
 #include "model/device/label.hpp"
 #include "model/device/names.hpp"
-#include "model/device/node_resources.hpp"
+#include "model/device/allocation_spec.hpp"
 
 namespace plughost {
 namespace {

@@ -7,7 +7,6 @@
 #include "base/log/log.hpp"
 #include "base/system/dir_watch.hpp"
 #include "base/system/event_loop.hpp"
-#include "base/system/signals.hpp"
 #include "base/system/systemd.hpp"
 #include "base/system/workers.hpp"
 #include "config/config.hpp"

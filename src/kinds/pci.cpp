@@ -11,7 +11,6 @@
 #include "base/document/fields.hpp"
 #include "base/text/text.hpp"
 #include "host/hardware/pci_function.hpp"
-#include "host/hardware/vfio_groups.hpp"
 #include "kinds/kind.hpp"
 
 namespace plughost {

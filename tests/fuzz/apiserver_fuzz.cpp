@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/text/json_splitter.hpp"
+#include "base/text/json.hpp"
 #include "kubernetes/apiserver/access.hpp"
 #include "kubernetes/apiserver/access_keeper.hpp"
 #include "kubernetes/apiserver/api_request.hpp"

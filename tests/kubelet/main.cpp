@@ -14,7 +14,6 @@
 #include <thread>
 
 #include "base/system/event_loop.hpp"
-#include "base/system/signals.hpp"
 #include "kubelet/commands.hpp"
 
 namespace plughost {

@@ -7,6 +7,7 @@
 
 #include "base/document/diagnostics.hpp"
 #include "base/document/node.hpp"
+#include "base/text/json.hpp"
 
 namespace plughost {
 
@@ -25,5 +26,10 @@ std::optional<Node> parse_yaml(const std::string& text, const std::string& file,
 // and merge keys are followed. nullopt: reported.
 std::optional<std::vector<Node>> parse_documents(const std::string& text, const std::string& file,
                                                  Diagnostics& diagnostics);
+
+// In block style, without a final newline; and in flow style. Texts are in quotes wherever a reader of YAML
+// could take them for something else.
+std::string yaml_of(const Json& json);
+std::string yaml_in_one_line(const Json& json);
 
 }  // namespace plughost

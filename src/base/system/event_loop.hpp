@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <set>
 #include <unordered_map>
@@ -137,6 +138,22 @@ class Lifetime {
 
  private:
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+};
+
+// Blocks the signals in this thread and those that it starts: call it before the first other thread is
+// started (gRPC and loggers start some). From then on SIGPIPE is ignored, and SIGCHLD is not. Throws
+// std::system_error.
+void block_signals(std::initializer_list<int> signals);
+
+// Loop thread only. Calls back with the signal's number. The signals have been blocked.
+class SignalWatch {
+ public:
+  SignalWatch(EventLoop& loop, std::initializer_list<int> signals, std::function<void(int)> callback);
+
+ private:
+  UniqueFd fd_;
+  std::function<void(int)> callback_;
+  IoWatch watch_;
 };
 
 }  // namespace plughost

@@ -1,9 +1,125 @@
 #include "daemon/platform/kubelet_link.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace plughost {
+namespace {
+
+// Collects the holders that only the checkpoint has.
+HoldingsBuilder unlisted_holders(const Holdings& listed, const CheckpointReader::Reading& reading) {
+  HoldingsBuilder unlisted;
+  for (const Checkpoint::PodDevices& some : reading.checkpoint->pod_devices) {
+    if (reading.pods && !reading.pods->contains(some.pod_uid)) continue;
+    const auto of_resource = listed.find(some.resource);
+    const auto holder = some.holder();
+    for (const auto& [node, ids] : some.ids) {
+      for (const std::string& id : ids) {
+        if (of_resource != listed.end() && of_resource->second.contains(id)) continue;
+        unlisted.add(some.resource, id, holder);
+      }
+    }
+  }
+  return unlisted;
+}
+
+}  // namespace
+
+KnownHolders known_holders(std::shared_ptr<const Holdings> listed, bool settled,
+                           const CheckpointReader::Reading& reading) {
+  // A file that does not exist is an empty checkpoint with a reason: it adds nothing to `List`, and does not
+  // replace it.
+  if (!reading.checkpoint || (!listed && !reading.why.empty()))
+    return {.holdings = std::move(listed), .complete = false};
+  static const Holdings kNothing;
+  HoldingsBuilder holders = unlisted_holders(listed ? *listed : kNothing, reading);
+  const bool complete = !listed || settled;
+  if (holders.empty() && listed) return {.holdings = std::move(listed), .complete = complete};
+  if (listed) {
+    for (const auto& [resource, held] : *listed) {
+      for (const auto& [id, holder] : held) holders.add(resource, id, holder);
+    }
+  }
+  return {.holdings = std::make_shared<const Holdings>(std::move(holders).build()), .complete = complete};
+}
+
+bool KubeletAge::settled() {
+  const Identities now{identity_of(sockets_[0]), identity_of(sockets_[1])};
+  const auto at = Clock::now();
+  if (seen_ != now) {
+    settled_at_ = at + kSettling;
+    // The kubelet that plughost finds at its own start may be years old. A clock that was set back makes it
+    // younger, by kSettling at most.
+    if (!seen_ && (now[0] || now[1])) {
+      const std::int64_t made_ns =
+          std::max(now[0].value_or(FileIdentity{}).changed_ns, now[1].value_or(FileIdentity{}).changed_ns);
+      const std::chrono::nanoseconds age =
+          std::chrono::system_clock::now().time_since_epoch() - std::chrono::nanoseconds(made_ns);
+      settled_at_ -= std::clamp<std::chrono::nanoseconds>(age, std::chrono::nanoseconds(0), kSettling);
+    }
+    seen_ = now;
+  }
+  return at >= settled_at_;
+}
+
+void HoldingsReader::read(Clock::time_point since, Done done,
+                          std::optional<std::chrono::milliseconds> patience) {
+  const Number who = next_++;
+  Asker& asker = waiting_[who];
+  asker.done = std::move(done);
+  if (patience) {
+    const std::string why = "the kubelet has not told within " + std::to_string(patience->count()) + " ms";
+    asker.patience.emplace(loop_, [this, who, why] { finish(who, {.holdings = nullptr, .why = why}); });
+    asker.patience->arm(*patience);
+  }
+  pods_.query(since, questions_.bound([this, who, since](const PodResources::Answer& listed) {
+    read_checkpoint(who, std::max(since, listed.asked), listed);
+  }));
+}
+
+void HoldingsReader::abandon() {
+  questions_.renew();
+  const PodResources::Answer nothing{.holdings = nullptr, .why = "another kubelet is meant now"};
+  for (const auto& [who, asker] : std::exchange(waiting_, {})) asker.done(nothing);
+}
+
+void HoldingsReader::read_checkpoint(Number who, Clock::time_point since,
+                                     const PodResources::Answer& listed) {
+  if (!waiting_.contains(who)) return;
+  checkpoint_.read(since, questions_.bound([this, who, listed](const CheckpointReader::Reading& reading) {
+    merge(who, listed, reading);
+  }));
+}
+
+void HoldingsReader::merge(Number who, const PodResources::Answer& listed,
+                           const CheckpointReader::Reading& reading) {
+  if (!waiting_.contains(who)) return;
+  if (list_asked_ == listed.asked && checkpoint_began_ == reading.began) return finish(who, last_);
+  const auto known = std::make_shared<KnownHolders>();
+  const auto end = [this, who, listed, reading, known] {
+    PodResources::Answer answer{.holdings = known->holdings,
+                                .complete = known->complete,
+                                .list_error = listed.holdings ? "" : listed.why,
+                                .asked = listed.holdings ? listed.asked : reading.began};
+    if (!answer.holdings)
+      answer.why = "the kubelet does not tell (" + listed.why + "), nor does its checkpoint (" +
+                   checkpoint_.file().string() + ": " + reading.why + ")";
+    list_asked_ = listed.asked;
+    checkpoint_began_ = reading.began;
+    last_ = answer;
+    finish(who, answer);
+  };
+  workers_.run([known, listed = listed.holdings, settled = age_.settled(),
+                reading] { *known = known_holders(listed, settled, reading); },
+               questions_.bound(end), kMergeDeadline,
+               questions_.bound([this, who] { finish(who, too_late()); }));
+}
+
+void HoldingsReader::finish(Number who, const PodResources::Answer& answer) {
+  if (auto asker = waiting_.extract(who)) asker.mapped().done(answer);
+}
 
 namespace {
 

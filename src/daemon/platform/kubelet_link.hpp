@@ -1,21 +1,127 @@
 #pragma once
 // The kubelet of this node, as every resource shares it.
 
+#include <array>
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/system/event_loop.hpp"
+#include "base/system/unix_socket.hpp"
+#include "base/system/workers.hpp"
 #include "config/config.hpp"
-#include "daemon/platform/holdings_reader.hpp"
 #include "daemon/platform/platform.hpp"
 #include "kubernetes/kubelet/checkpoint.hpp"
+#include "kubernetes/kubelet/holdings.hpp"
 #include "kubernetes/kubelet/plugin_directory.hpp"
 #include "kubernetes/kubelet/pod_resources.hpp"
 #include "kubernetes/plugin/registration.hpp"
 
 namespace plughost {
+
+// Decides which containers hold which devices, from the kubelet's two sources. Pure functions of values,
+// thread-safe.
+//
+// The kubelet has two records, and neither is complete. `List` of its pod resources names pods, but leaves
+// out ordinary init containers (KEP-606), and can be empty for the first seconds of a kubelet. The checkpoint
+// has every container, but keeps a pod that has ended until the kubelet's next Allocate. So a container holds
+// what `List` says; and it holds what the checkpoint says for as long as the kubelet keeps a directory for
+// its pod. Either source alone was wrong: by `List`, the device of a running init container was given to
+// another pod 8 s after its Allocate; by the checkpoint, the device of a pod that had ended stayed reserved
+// until the kubelet's next Allocate, however late.
+struct KnownHolders {
+  std::shared_ptr<const Holdings> holdings;  // nullptr: neither source could be read
+  bool complete = false;  // true: a device that is not in `holdings` is held by no container
+};
+
+// listed: the answer of `List`; nullptr: it could not be read. settled: the kubelet that answered has been
+// running for long enough to know its pods. reading: a reading of the checkpoint that began after `List` was
+// asked. Where the directory of the pods cannot be read, every pod of the checkpoint counts. An id that
+// `List` has keeps the holder that `List` gives. Takes time in proportion to the ids of both; not for the
+// loop.
+KnownHolders known_holders(std::shared_ptr<const Holdings> listed, bool settled,
+                           const CheckpointReader::Reading& reading);
+
+// Tells how long the kubelet has been running, by the sockets that it makes when it starts. Loop thread only.
+class KubeletAge {
+ public:
+  using Clock = EventLoop::Clock;
+  using Sockets = std::array<std::filesystem::path, 2>;
+  // A kubelet that has started less than this ago may not list all of its pods yet.
+  static constexpr std::chrono::seconds kSettling{10};
+
+  explicit KubeletAge(Sockets sockets) : sockets_(std::move(sockets)) {}
+
+  // Returns true if the kubelet has been running for kSettling at least. Reads both files' attributes.
+  bool settled();
+
+ private:
+  using Identities = std::array<std::optional<FileIdentity>, 2>;
+
+  const Sockets sockets_;
+  std::optional<Identities> seen_;
+  Clock::time_point settled_at_ = Clock::time_point::max();
+};
+
+// Reads both of the kubelet's records and decides by known_holders(): every other class that needs to know
+// holders asks here.
+class HoldingsReader {
+ public:
+  using Clock = EventLoop::Clock;
+  using Done = std::function<void(const PodResources::Answer& answer)>;
+  // What is shown again and again, and nobody acts upon, may be as old as this.
+  static constexpr std::chrono::seconds kShown{1};
+  // Merging takes memory and time, and waits for nothing.
+  static constexpr std::chrono::seconds kMergeDeadline{10};
+
+  // kubelet: sockets that the kubelet makes when it starts. All others outlive it.
+  HoldingsReader(EventLoop& loop, Workers& workers, PodResources& pods, CheckpointReader& checkpoint,
+                 KubeletAge::Sockets kubelet)
+      : loop_(loop), workers_(workers), pods_(pods), checkpoint_(checkpoint), age_(std::move(kubelet)) {}
+  HoldingsReader& operator=(HoldingsReader&&) = delete;
+
+  // Who holds what at that time or later; or, if patience is over before that is known, that it is not.
+  // nullopt: for as long as the kubelet and its checkpoint may take. done runs in the loop, maybe at once;
+  // never, if this is gone by then.
+  void read(Clock::time_point since, Done done,
+            std::optional<std::chrono::milliseconds> patience = std::nullopt);
+  // The answer to a question whose merging did not end by kMergeDeadline.
+  static PodResources::Answer too_late() {
+    return {.holdings = nullptr, .why = "reading which pods hold devices takes too long"};
+  }
+  // Another kubelet is meant from now on: answers all who wait that nothing is known.
+  void abandon();
+
+ private:
+  using Number = std::uint64_t;
+  struct Asker {
+    Done done;
+    std::optional<Timer> patience;
+  };
+
+  void read_checkpoint(Number who, Clock::time_point since, const PodResources::Answer& listed);
+  void merge(Number who, const PodResources::Answer& listed, const CheckpointReader::Reading& reading);
+  // Answers the asker, unless its patience has ended before.
+  void finish(Number who, const PodResources::Answer& answer);
+
+  EventLoop& loop_;
+  Workers& workers_;
+  PodResources& pods_;
+  CheckpointReader& checkpoint_;
+  KubeletAge age_;
+  std::map<Number, Asker> waiting_;
+  Number next_ = 0;
+  // The sources of the last answer, by which it is given again to others who ask at the same time.
+  Clock::time_point list_asked_ = Clock::time_point::min();
+  Clock::time_point checkpoint_began_ = Clock::time_point::min();
+  PodResources::Answer last_;
+  Lifetime questions_;  // those that are open
+};
 
 // What every resource shares: the kubelet of this node, and our directory of sockets. Loop thread only.
 

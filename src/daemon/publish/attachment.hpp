@@ -22,7 +22,7 @@
 #include "base/system/rate.hpp"
 #include "base/system/unix_socket.hpp"
 #include "daemon/status/stage.hpp"
-#include "kubernetes/plugin/endpoint_owner.hpp"
+#include "kubernetes/plugin/endpoint.hpp"
 #include "kubernetes/plugin/registration.hpp"
 
 namespace plughost::attachment {

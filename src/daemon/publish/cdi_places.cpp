@@ -7,7 +7,7 @@
 #include "base/system/files.hpp"
 #include "host/hardware/machine_files.hpp"
 #include "model/allocate/cdi.hpp"
-#include "model/assume/holders.hpp"
+#include "model/assume/answer.hpp"
 #include "model/device/names.hpp"
 
 namespace plughost {

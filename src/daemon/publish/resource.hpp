@@ -13,7 +13,7 @@
 #include "daemon/publish/attachment.hpp"
 #include "daemon/status/status.hpp"
 #include "kubernetes/plugin/endpoint.hpp"
-#include "kubernetes/pods/assumed_cards.hpp"
+#include "kubernetes/pods/assuming.hpp"
 #include "model/allocate/resource_snapshot.hpp"
 
 namespace plughost {

@@ -15,7 +15,7 @@
 #include "kubernetes/apiserver/api_request.hpp"
 #include "kubernetes/apiserver/node_watch.hpp"
 #include "model/device/inventory.hpp"
-#include "model/device/node_resources.hpp"
+#include "model/device/allocation_spec.hpp"
 
 namespace plughost {
 

@@ -7,7 +7,7 @@
 #include "base/text/text.hpp"
 #include "daemon/status/status.hpp"
 #include "kubernetes/apiserver/api_request.hpp"
-#include "model/device/device_changes.hpp"
+#include "model/device/inventory.hpp"
 
 namespace plughost {
 namespace {

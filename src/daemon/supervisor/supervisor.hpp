@@ -19,7 +19,7 @@
 #include "daemon/reload/reload.hpp"
 #include "daemon/report/node_reporter.hpp"
 #include "daemon/status/status.hpp"
-#include "daemon/supervisor/resource_controllers.hpp"
+#include "daemon/supervisor/resource_controller.hpp"
 #include "kubernetes/pods/assuming.hpp"
 
 namespace plughost {

@@ -5,7 +5,7 @@
 
 #include "base/text/network_address.hpp"
 #include "base/text/text.hpp"
-#include "daemon/status/readiness.hpp"
+#include "daemon/status/status.hpp"
 #include "embedded/page.hpp"
 
 namespace plughost {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/system/files.hpp"
-#include "daemon/status/readiness.hpp"
+#include "daemon/status/status.hpp"
 
 namespace plughost {
 namespace {

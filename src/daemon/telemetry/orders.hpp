@@ -5,7 +5,7 @@
 #include <string>
 #include <variant>
 
-#include "daemon/drain/drain_order.hpp"
+#include "daemon/drain/drain_controller.hpp"
 #include "daemon/reload/reload.hpp"
 #include "daemon/telemetry/http_message.hpp"
 

@@ -18,7 +18,7 @@
 #include "base/system/event_loop.hpp"
 #include "base/system/readers.hpp"
 #include "base/system/workers.hpp"
-#include "daemon/drain/drain_order.hpp"
+#include "daemon/drain/drain_controller.hpp"
 #include "daemon/reload/reload.hpp"
 #include "daemon/status/status.hpp"
 

@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "base/system/files.hpp"
-#include "host/hardware/vfio_groups.hpp"
+#include "host/hardware/pci_function.hpp"
 
 namespace plughost {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/text/text.hpp"
 #include "base/text/words.hpp"
 #include "model/allocate/cdi.hpp"
-#include "model/assume/dialects.hpp"
+#include "model/assume/pod.hpp"
 #include "model/device/label.hpp"
 
 namespace plughost {

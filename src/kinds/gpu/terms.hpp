@@ -10,7 +10,6 @@
 #include "base/document/fields.hpp"
 #include "kinds/gpu/nvidia_gpus.hpp"
 #include "model/device/allocation_spec.hpp"
-#include "model/device/assume_terms.hpp"
 
 namespace plughost {
 

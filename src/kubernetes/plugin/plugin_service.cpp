@@ -8,9 +8,9 @@
 
 #include "base/text/text.hpp"
 #include "kubernetes/kubelet/wire.hpp"
-#include "kubernetes/plugin/container_answer.hpp"
+#include "kubernetes/plugin/served_resource.hpp"
 #include "model/allocate/preferred.hpp"
-#include "model/device/device_changes.hpp"
+#include "model/device/inventory.hpp"
 
 namespace plughost {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
-#include "kubernetes/plugin/endpoint_owner.hpp"
+#include "kubernetes/plugin/endpoint.hpp"
 #include "kubernetes/plugin/served_resource.hpp"
 #include "model/allocate/allocation.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "base/system/event_loop.hpp"
 #include "base/system/unix_socket.hpp"
-#include "kubernetes/plugin/endpoint_owner.hpp"
+#include "kubernetes/plugin/endpoint.hpp"
 #include "kubernetes/plugin/served_resource.hpp"
 #include "pluginregistration/v1/pluginregistration.grpc.pb.h"
 

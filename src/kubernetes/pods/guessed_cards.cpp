@@ -17,10 +17,8 @@
 #include <set>
 #include <utility>
 
-#include "kubernetes/pods/assumed_cards.hpp"
-#include "model/assume/dialects.hpp"
-#include "model/assume/holders.hpp"
-#include "model/assume/match.hpp"
+#include "kubernetes/pods/assuming.hpp"
+#include "model/assume/answer.hpp"
 #include "model/assume/pod.hpp"
 
 namespace plughost {

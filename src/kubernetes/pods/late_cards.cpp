@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "kubernetes/pods/assumed_cards.hpp"
+#include "kubernetes/pods/assuming.hpp"
 #include "model/allocate/cdi.hpp"
-#include "model/assume/holders.hpp"
+#include "model/assume/answer.hpp"
 
 namespace plughost {
 namespace {

@@ -15,7 +15,7 @@
 #include "kubernetes/kubelet/pod_resources.hpp"
 #include "kubernetes/pods/pod_source.hpp"
 #include "model/assume/pod.hpp"
-#include "model/device/assume_terms.hpp"
+#include "model/device/allocation_spec.hpp"
 
 namespace plughost {
 

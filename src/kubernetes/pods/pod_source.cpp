@@ -7,7 +7,7 @@
 #include "base/text/text.hpp"
 #include "host/programs/programs.hpp"
 #include "kubernetes/apiserver/api_request.hpp"
-#include "kubernetes/apiserver/object_stream.hpp"
+#include "kubernetes/apiserver/api_watch.hpp"
 
 namespace plughost {
 namespace {

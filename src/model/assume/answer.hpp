@@ -3,15 +3,17 @@
 // thread-safe.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "model/allocate/allocation.hpp"
 #include "model/allocate/resource_snapshot.hpp"
-#include "model/assume/dialects.hpp"
 #include "model/assume/pod.hpp"
-#include "model/device/assume_terms.hpp"
+#include "model/device/allocation_spec.hpp"
 #include "model/device/inventory.hpp"
+#include "model/device/names.hpp"
 
 namespace plughost {
 
@@ -53,5 +55,61 @@ std::variant<Allocation, std::string> answer_without_pod(const ResourceSnapshot&
 std::variant<CdiEdits, std::string> late_edits(const ResourceSnapshot& snapshot, const Device& device,
                                                std::uint64_t units, const AskingPod& pod,
                                                bool without_isolation);
+
+// Why the pod is none that an Allocate may be for, as what is said after its name; empty: it is one.
+std::string why_no_candidate(const AskingPod& pod, const AssumeTerms& terms);
+
+struct PodMatch {
+  const AskingPod* pod;
+  std::vector<std::string> containers;  // that this answers: one; or all of them, where the sum fits
+};
+
+// Returns the pod that an Allocate of so many units is for: a candidate whose next container asks for exactly
+// that, or whose containers, of which none is answered, ask for that together. Of several it is one of which
+// a container has been answered; else one whose card is a Healthy one of the inventory, lest a pod whose
+// owner invents a card and an early time is taken for every other pod; else one whose next container fits;
+// else the earliest. If there is none, returns which pods were examined, and why it is none of them, as a
+// sentence.
+std::variant<PodMatch, std::string> match(std::span<const AskingPod* const> pods, std::uint64_t units,
+                                          const AnsweredContainers& answered, const AssumeTerms& terms,
+                                          const Inventory& inventory);
+
+// What the kubelet's checkpoint says of one container and the resource.
+struct HeldUnits {
+  std::string pod_uid;
+  std::string container;
+  IdSet ids;
+};
+
+// How each of these names begins, and no device's own.
+inline constexpr const char* kLateBeginning = "late-";
+// The CDI device's name, in the resource's kind.
+std::string late_device(const IdSet& ids);
+
+// Who holds exactly these ids. Containers of one pod may, one after the other. Or why nobody can be told, as
+// a sentence.
+std::variant<const HeldUnits*, std::string> holder_of(std::span<const HeldUnits> held, const IdSet& ids);
+
+struct Guess {
+  IdSet ids;
+  std::string pod;  // its UID
+  std::vector<std::string> containers;
+  // Who held exactly these ids when they were asked for: the kubelet takes them from a pod that has ended,
+  // and its checkpoint says so only when it is next written.
+  AnsweredContainers former;
+};
+
+// Who holds exactly these ids.
+AnsweredContainers holders_of(std::span<const HeldUnits> held, const IdSet& ids);
+
+enum class GuessIs {
+  kOpen,   // the checkpoint does not have the ids yet
+  kRight,  // the guessed pod holds the ids
+  kWrong,  // another pod holds the ids
+  kVoid,   // no pod will hold the ids: the kubelet has refused the pod
+};
+
+// Compares a guess with the checkpoint. old: the kubelet has had the time to write these ids.
+GuessIs settled(const Guess& guess, std::span<const HeldUnits> held, bool old);
 
 }  // namespace plughost

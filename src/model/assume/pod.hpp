@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "base/text/json.hpp"
-#include "model/device/assume_terms.hpp"
+#include "base/text/words.hpp"
+#include "model/device/allocation_spec.hpp"
 
 namespace plughost {
 
@@ -100,5 +101,34 @@ std::string mark_patch(const AssumeTerms& terms, const AskingPod& pod, std::int6
 // not come to that. A pod that no scheduler has assumed is none of them.
 std::vector<const AskingPod*> to_be_marked(std::span<const AskingPod* const> pods,
                                            const AnsweredContainers& holding);
+
+inline constexpr Word<Dialect> kDialects[] = {
+    {"doslab", Dialect::kDoslab}, {"gpushare", Dialect::kGpushare}, {"volcano", Dialect::kVolcano}};
+
+// The dialect's own terms.
+AssumeTerms terms_of(Dialect dialect);
+
+// Is a pod without the annotation `assigned` one that waits?
+bool waits_unsaid(Dialect dialect);
+
+// What an answer is made of.
+struct AssumedCard {
+  std::string uuid;
+  std::string index;
+  std::uint64_t units = 0;        // of the card
+  std::uint64_t memory = 0;       // of the card, in MiB
+  std::uint64_t total_units = 0;  // of the node
+};
+
+// What a container of so many units gets on that card. by_uuid: NVIDIA_VISIBLE_DEVICES has the UUID whatever
+// the dialect does.
+std::map<std::string, std::string> card_env(const AssumeTerms& terms, const AssumedCard& card,
+                                            std::uint64_t units, std::uint64_t pod_units,
+                                            bool by_uuid = false);
+// The card of such an environment, as the dialect's annotation names it; empty: it has none.
+std::string card_in(const AssumeTerms& terms, const std::map<std::string, std::string>& env);
+// What a container gets where no card is found for it, and the terms have it start all the same: gpushare's.
+std::map<std::string, std::string> no_card_env(const AssumeTerms& terms, std::uint64_t units,
+                                               std::uint64_t card_units);
 
 }  // namespace plughost

@@ -6,16 +6,89 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/text/json.hpp"
 #include "base/text/template.hpp"
-#include "model/device/assume_terms.hpp"
 #include "model/device/device.hpp"
+#include "model/device/inventory.hpp"
 
 namespace plughost {
+
+// What is counted of the healthy cards.
+enum class CardCount {
+  kCards,
+  kCores,  // kCoresOfACard for each
+};
+
+struct NodeResourceSpec {
+  std::string key;  // the node's: "doslab.io/gpu-count"
+  CardCount count = CardCount::kCards;
+  bool operator==(const NodeResourceSpec&) const = default;
+};
+
+// Why no node's key of that name can be ours, as a sentence; empty: it can.
+std::string node_resource_error(std::string_view key);
+
+using NodeResources = std::map<std::string, std::uint64_t>;
+
+// lists: of the entry's resources. A card that is Unhealthy by itself does not count; one whose units are all
+// held does.
+NodeResources node_resources_of(std::span<const NodeResourceSpec> specs, std::span<const Inventory> lists);
+
+// A node's capacity, as the API server prints it.
+using Capacity = std::map<std::string, std::string>;
+
+// Those of wanted that the node does not show. Numbers are compared, not their texts: 1k is 1000. What is 0
+// is shown by a node that does not have the key, too.
+NodeResources not_shown(const NodeResources& wanted, const Capacity& capacity);
+
+// The merge patch of nodes/NAME/status that makes the node show these; the kubelet copies capacity to
+// allocatable with its next update.
+Json capacity_patch(const NodeResources& resources);
+
+enum class Dialect { kDoslab, kGpushare, kVolcano };
+
+// How an Allocate is brought together with its pod.
+enum class Identify {
+  kLate,   // when the container starts: the kubelet's checkpoint says whose ids these are
+  kGuess,  // at once: the pod that has waited longest and asks for so much
+};
+
+// What an annotation's value names a card by.
+enum class CardIs {
+  kUuid,
+  kIndex,
+  kIndexes,  // a list of them; a container's units are on one
+};
+
+// The keys of a pod's annotations.
+struct AssumeNames {
+  std::string time;      // when the scheduler has chosen: nanoseconds
+  std::string assigned;  // "false" until a plugin has answered, then "true"
+  std::string card;
+
+  bool operator==(const AssumeNames&) const = default;
+};
+
+struct AssumeTerms {
+  Dialect dialect = Dialect::kDoslab;
+  // The sets that users of the dialect have, at least one: a pod's is the first of which it has the time.
+  std::vector<AssumeNames> names;
+  CardIs card_is = CardIs::kUuid;
+  std::optional<Identify> identify;  // not said: late where the entry answers by CDI
+  bool only_card = false;            // with one card on the node and no pod to be found it is that card
+  bool answer_without_card = false;  // with no pod to be found a container starts, and sees no card
+  bool sets_visible = true;          // NVIDIA_VISIBLE_DEVICES is how the runtime is told
+  std::uint64_t unit = 1;            // MiB
+
+  bool late() const { return identify == Identify::kLate; }
+  bool operator==(const AssumeTerms&) const = default;
+};
 
 // Of attributes, "id" among them, each with patterns of which one has to match; a device has to match all of
 // the attributes. A pattern matches a value that it is, and what fnmatch(3) says; nothing matches the value

@@ -2,7 +2,7 @@
 
 #include <ostream>
 
-#include "base/document/yaml_text.hpp"
+#include "base/document/yaml.hpp"
 
 namespace plughost {
 

@@ -7,7 +7,7 @@
 #include <iostream>
 
 #include "base/log/log_line.hpp"
-#include "base/system/signals.hpp"
+#include "base/system/event_loop.hpp"
 #include "config/config.hpp"
 #include "daemon/daemon.hpp"
 #include "kubernetes/kubelet/grpc_setup.hpp"

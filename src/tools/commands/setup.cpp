@@ -11,7 +11,6 @@
 #include "base/text/text.hpp"
 #include "config/config.hpp"
 #include "tools/commands/command.hpp"
-#include "tools/setup/files.hpp"
 #include "tools/setup/plan.hpp"
 
 namespace plughost {

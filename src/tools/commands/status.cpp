@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/text/text.hpp"
-#include "daemon/status/readiness.hpp"
+#include "daemon/status/status.hpp"
 #include "daemon/telemetry/control_client.hpp"
 #include "tools/commands/command.hpp"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/text/text.hpp"
-#include "tools/doctor/checks.hpp"
+#include "tools/doctor/doctor.hpp"
 
 namespace plughost {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "base/text/text.hpp"
 #include "host/services/kubernetes.hpp"
-#include "tools/doctor/checks.hpp"
+#include "tools/doctor/doctor.hpp"
 
 namespace plughost {
 namespace {

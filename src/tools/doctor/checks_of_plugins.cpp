@@ -10,7 +10,7 @@
 #include "daemon/publish/allocatable_check.hpp"
 #include "host/hardware/machine_files.hpp"
 #include "kubernetes/kubelet/checkpoint.hpp"
-#include "tools/doctor/checks.hpp"
+#include "tools/doctor/doctor.hpp"
 
 namespace plughost {
 namespace {

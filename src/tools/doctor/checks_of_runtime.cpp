@@ -7,7 +7,7 @@
 #include "base/text/text.hpp"
 #include "host/services/kubernetes.hpp"
 #include "host/services/runtime_settings.hpp"
-#include "tools/doctor/checks.hpp"
+#include "tools/doctor/doctor.hpp"
 
 namespace plughost {
 namespace {

@@ -9,7 +9,7 @@
 #include "host/hardware/machine_files.hpp"
 #include "host/services/kubernetes.hpp"
 #include "host/services/unit_file.hpp"
-#include "tools/doctor/checks.hpp"
+#include "tools/doctor/doctor.hpp"
 #include "tools/setup/needs.hpp"
 
 namespace plughost {

@@ -1,13 +1,157 @@
 #include "tools/doctor/doctor.hpp"
 
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/timex.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
 #include <array>
+#include <cstdio>
 #include <exception>
+#include <system_error>
 #include <utility>
 
+#include "base/system/unix_socket.hpp"
 #include "base/text/words.hpp"
-#include "tools/doctor/checks.hpp"
+#include "host/programs/subprocess.hpp"
 
 namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kVersionDeadline{5};
+
+// nullopt: there is no socket.
+std::optional<SocketOwner> owner_of(const fs::path& socket) {
+  std::error_code failed;
+  if (!fs::is_socket(socket, failed)) return std::nullopt;
+  try {
+    return SocketOwner{SocketOwner::State::kListens, listening_process(socket)};
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::connection_refused) return SocketOwner{SocketOwner::State::kNobody};
+    // So many wait already that the queue is full.
+    if (error.code() == std::errc::resource_unavailable_try_again)
+      return SocketOwner{SocketOwner::State::kListens};
+    return SocketOwner{};
+  }
+}
+
+void observe_sockets(const HostRoot& host, Observed& observed) {
+  const KubeletConfig& kubelet = observed.kubelet();
+  const auto look = [&](const std::string& path) {
+    if (const auto owner = owner_of(host.at(path))) observed.sockets[path] = *owner;
+  };
+  look(kubelet.pod_resources);
+  look(observed.control());
+  for (const fs::path& directory : {kubelet.directory, kubelet.plugins_registry})
+    host.list(directory, [&](std::string_view name, FileType) { look(directory / name); });
+}
+
+// Only of programs that are known to print it.
+std::string version_of(const SeenProcess& process) {
+  if (process.name() != "kubelet" && process.name() != "k3s") return {};
+  const std::string program = "/proc/" + std::to_string(process.id) + "/exe";
+  const Ending ending = run_program({.command = {program, "--version"}, .timeout = kVersionDeadline});
+  if (ending.how != Ending::How::kExited || ending.number != 0) return {};
+  return ending.output.substr(0, ending.output.find('\n'));
+}
+
+// Empty: everybody, or it is not there.
+std::string who_may_open(const HostRoot& host, const std::string& node) {
+  constexpr mode_t kEverybody = S_IROTH | S_IWOTH;
+  struct stat status {};
+  if (::stat(host.at(node).c_str(), &status) != 0 || (status.st_mode & kEverybody) == kEverybody) return {};
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%03o %u:%u", static_cast<unsigned>(status.st_mode & 0777),
+                status.st_uid, status.st_gid);
+  return text.data();
+}
+
+void observe_devices(const HostRoot& host, Observed& observed) {
+  observed.devices = survey(*observed.config, host);
+  for (const ResourceSnapshot& snapshot : observed.devices.snapshots) {
+    for (const Device& device : snapshot.inventory.devices()) {
+      for (const DeviceNode& node : device.nodes) {
+        const bool block = host.type(node.host_path) == FileType::kBlock;
+        if (const auto number = host.device_number(node.host_path))
+          observed.links[node.host_path] = (block ? "/dev/block/" : "/dev/char/") + *number;
+        // A runtime makes a node of CDI's for the container's user.
+        const bool by_cdi = terms_of(device, *snapshot.spec).cdi != CdiNames::kNone;
+        std::string who = by_cdi ? "" : who_may_open(host, node.host_path);
+        if (!who.empty()) observed.closed_nodes[node.host_path] = std::move(who);
+      }
+    }
+  }
+}
+
+std::optional<Allocatable::Ids> counted_by(const fs::path& pod_resources) {
+  EventLoop loop;
+  Allocatable allocatable(loop, pod_resources);
+  std::optional<Allocatable::Count> told;
+  allocatable.query([&](const Allocatable::Count& count) {
+    told = count;
+    loop.stop();
+  });
+  if (!told) loop.run();
+  return told->ids ? std::optional(*told->ids) : std::nullopt;
+}
+
+void observe_labels(const HostRoot& host, Observed& observed) {
+  const KubeletConfig& kubelet = observed.kubelet();
+  for (const fs::path& path : {kubelet.directory, kubelet.directory / "kubelet.sock"}) {
+    std::array<char, 256> label{};
+    const ssize_t size =
+        ::getxattr(host.at(path).c_str(), "security.selinux", label.data(), label.size() - 1);
+    if (size > 0) observed.labels[path] = label.data();
+  }
+}
+
+}  // namespace
+
+const KubeletConfig& Observed::kubelet() const {
+  static const KubeletConfig defaults;
+  return config ? config->kubelet : defaults;
+}
+
+std::string Observed::control() const { return config ? config->telemetry.control.string() : kControlSocket; }
+
+std::optional<SeenProcess> kubelet_process(const HostRoot& host, const Observed& observed) {
+  const auto owner = observed.sockets.find(observed.kubelet().directory / "kubelet.sock");
+  if (owner == observed.sockets.end() || owner->second.process == 0) return std::nullopt;
+  return process_of(host, owner->second.process);
+}
+
+std::vector<SeenProcess> daemons(const HostRoot& host) {
+  std::vector<SeenProcess> all = processes(host);
+  std::erase_if(all, [](const SeenProcess& process) {
+    return process.name() != "plughost" || process.arguments.size() < 2 || process.arguments[1] != "run";
+  });
+  return all;
+}
+
+Observed observe(const HostRoot& host, const fs::path& configuration) {
+  Observed observed{.file = configuration, .user = ::geteuid(), .now = ::time(nullptr)};
+  try {
+    observed.config = load_config(configuration);
+    observe_devices(host, observed);
+  } catch (const ConfigError& error) {
+    observed.errors = error.diagnostics;
+  }
+  observe_sockets(host, observed);
+  if (const auto kubelet = kubelet_process(host, observed)) observed.kubelet_version = version_of(*kubelet);
+  observed.counted = counted_by(host.at(observed.kubelet().pod_resources));
+  if (observed.config && !rights_of(*observed.config).empty())
+    observed.api_permissions = query_api_server(*observed.config);
+  observe_labels(host, observed);
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) observed.descriptors = limit.rlim_max;
+  timex clock{};
+  observed.clock_is_set = ::adjtimex(&clock) != TIME_ERROR;
+  return observed;
+}
+
 namespace {
 
 constexpr std::array<Check, 22> kChecks{{

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/document/yaml_text.hpp"
+#include "base/document/yaml.hpp"
 #include "base/text/text.hpp"
 
 namespace plughost {

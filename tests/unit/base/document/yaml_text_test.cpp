@@ -1,4 +1,3 @@
-#include "base/document/yaml_text.hpp"
 
 #include <doctest/doctest.h>
 

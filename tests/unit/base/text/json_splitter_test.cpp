@@ -1,4 +1,4 @@
-#include "base/text/json_splitter.hpp"
+#include "base/text/json.hpp"
 
 #include <doctest/doctest.h>
 

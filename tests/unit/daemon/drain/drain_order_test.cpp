@@ -1,4 +1,4 @@
-#include "daemon/drain/drain_order.hpp"
+#include "daemon/drain/drain_controller.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/platform/holdings_reader.hpp"
+#include "daemon/platform/kubelet_link.hpp"
 
 #include <doctest/doctest.h>
 

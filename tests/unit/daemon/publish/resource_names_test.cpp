@@ -1,4 +1,4 @@
-#include "daemon/publish/resource_names.hpp"
+#include "daemon/publish/resource_publisher.hpp"
 
 #include <doctest/doctest.h>
 

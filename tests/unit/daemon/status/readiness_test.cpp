@@ -1,4 +1,4 @@
-#include "daemon/status/readiness.hpp"
+#include "daemon/status/status.hpp"
 #include "places.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "host/hardware/vfio_groups.hpp"
+#include "host/hardware/pci_function.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "kubernetes/plugin/container_answer.hpp"
+#include "kubernetes/plugin/served_resource.hpp"
 
 #include <doctest/doctest.h>
 

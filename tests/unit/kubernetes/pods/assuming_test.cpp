@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "model/assume/holders.hpp"
+#include "model/assume/answer.hpp"
 #include "unit/kubernetes/pods/rig.hpp"
 
 namespace plughost {

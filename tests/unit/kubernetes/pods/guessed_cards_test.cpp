@@ -9,7 +9,7 @@
 
 #include "deviceplugin/v1beta1/deviceplugin.pb.h"
 #include "kubernetes/kubelet/wire.hpp"
-#include "kubernetes/pods/assumed_cards.hpp"
+#include "kubernetes/pods/assuming.hpp"
 #include "unit/kubernetes/pods/rig.hpp"
 
 namespace plughost {

@@ -1,4 +1,4 @@
-#include "kubernetes/pods/held_units.hpp"
+#include "kubernetes/pods/assuming.hpp"
 
 #include <doctest/doctest.h>
 

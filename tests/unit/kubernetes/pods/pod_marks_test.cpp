@@ -1,4 +1,4 @@
-#include "kubernetes/pods/assumed_cards.hpp"
+#include "kubernetes/pods/assuming.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "model/assume/dialects.hpp"
+#include "model/assume/pod.hpp"
 #include "unit/model/assume/pods.hpp"
 
 namespace plughost {

@@ -1,4 +1,4 @@
-#include "model/assume/dialects.hpp"
+#include "model/assume/pod.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "model/assume/holders.hpp"
+#include "model/assume/answer.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,3 @@
-#include "model/assume/holders.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "model/assume/dialects.hpp"
 #include "model/assume/pod.hpp"
 #include "model/device/inventory.hpp"
 

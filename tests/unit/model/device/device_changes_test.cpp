@@ -1,4 +1,4 @@
-#include "model/device/device_changes.hpp"
+#include "model/device/inventory.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "model/device/node_resources.hpp"
+#include "model/device/allocation_spec.hpp"
 
 #include <doctest/doctest.h>
 

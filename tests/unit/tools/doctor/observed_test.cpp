@@ -1,4 +1,4 @@
-#include "tools/doctor/observed.hpp"
+#include "tools/doctor/doctor.hpp"
 
 #include "base/system/unix_socket.hpp"
 #include "host/services/process.hpp"

@@ -1,4 +1,4 @@
-#include "tools/plan/facts.hpp"
+#include "tools/plan/plan.hpp"
 
 #include <doctest/doctest.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "places.hpp"
-#include "tools/plan/facts.hpp"
+#include "tools/plan/plan.hpp"
 
 namespace plughost::test {
 

@@ -1,4 +1,4 @@
-#include "tools/setup/files.hpp"
+#include "tools/setup/plan.hpp"
 #include "places.hpp"
 
 #include <doctest/doctest.h>
