@@ -11,15 +11,22 @@
 
 namespace plughost {
 
-void replace_file(const std::string& file, const std::string& temporary, std::string_view text) {
+void replace_file(const std::string& file, const std::string& temporary, std::string_view text,
+                  FileFor whom) {
+  const bool for_readers = whom == FileFor::kReaders;
   // What lies there is never written to: it may be a link to somebody's file.
   ::unlink(temporary.c_str());
   const UniqueFd fd{
-      check(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), "open")};
+      check(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), "open")};
   try {
-    check(::fchmod(fd.get(), 0644), "fchmod");  // whatever the umask is: other users' tools read it
+    if (for_readers) check(::fchmod(fd.get(), 0644), "fchmod");
     write_all(fd.get(), text);
+    if (!for_readers) check(::fsync(fd.get()), "fsync");
     check(::rename(temporary.c_str(), file.c_str()), "rename");
+    if (for_readers) return;
+    const std::string directory = std::filesystem::path(file).parent_path();
+    const UniqueFd above{check(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), "open")};
+    check(::fsync(above.get()), "fsync");
   } catch (const std::system_error&) {
     ::unlink(temporary.c_str());
     throw;

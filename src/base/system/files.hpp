@@ -15,10 +15,15 @@
 
 namespace plughost {
 
-// Whoever reads it sees the old text or the new one, and may, whatever the umask is. temporary: a path beside
-// it that its readers do not look at; what lies there is removed. Throws std::system_error, and then the file
-// is as it was.
-void replace_file(const std::string& file, const std::string& temporary, std::string_view text);
+enum class FileFor {
+  kReaders,    // other users' programs may read it, whatever the umask is
+  kOurselves,  // nobody else may, and it outlives a loss of power
+};
+
+// Whoever reads the file sees the old text or the new one. temporary: a path beside it that its readers do not
+// look at; what lies there is removed. Throws std::system_error, and then the file is as it was.
+void replace_file(const std::string& file, const std::string& temporary, std::string_view text,
+                  FileFor whom = FileFor::kReaders);
 
 // To be called before anything else. Whoever starts us may have closed descriptors 0, 1 and 2: they become
 // /dev/null, lest the next file that is opened is taken for standard error.

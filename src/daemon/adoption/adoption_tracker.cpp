@@ -182,7 +182,10 @@ AdoptionTracker::AdoptionTracker(Platform& platform, KubeletLink& link, std::fun
     : platform_(platform),
       link_(link),
       changed_(std::move(changed)),
-      again_(platform.loop, [this] { query(); }) {}
+      poll_(
+          platform.loop,
+          [this](HoldingsReader::Done done) { link_.holdings().read(Clock::now(), std::move(done)); },
+          [this](const PodResources::Answer& answer) { return on_answer(answer); }) {}
 
 void AdoptionTracker::prepare(bool may_be_new, const std::function<void(HeldIds held)>& done) {
   // While something is open a pod that goes may be followed by one that gets the same id, and another answer.
@@ -214,8 +217,8 @@ void AdoptionTracker::merge(std::map<std::string, Adoption> found) {
   const bool adopts = !news.adopted.empty() || !news.moved.empty();
   untold_.push_back(std::move(news));
   // A checkpoint may hold what is long over: the kubelet writes it when it gives devices.
-  if (adopts) pause_.reset();
-  if (devices_.open() && (!again_.armed() || adopts)) query();
+  if (adopts) poll_.reset();
+  if (devices_.open() && (!poll_.pauses() || adopts)) poll_.ask();
 }
 
 void AdoptionTracker::notify() {
@@ -231,25 +234,11 @@ void AdoptionTracker::on_reload(std::map<std::string, Inventory> listed) {
   since_ = Clock::now();
 }
 
-void AdoptionTracker::query() {
-  if (std::exchange(asking_, true)) return;
-  link_.holdings().read(Clock::now(),
-                        lifetime_.bound([this](const PodResources::Answer& answer) { on_answer(answer); }));
-}
-
-void AdoptionTracker::on_answer(const PodResources::Answer& answer) {
+bool AdoptionTracker::on_answer(const PodResources::Answer& answer) {
   link_.record_answer(answer);
-  asking_ = false;
-  // Queries again soon: the answer is complete once the kubelet has settled.
-  if (!answer.complete) pause_.reset();
   if (answer.holdings) untold_.push_back(devices_.update(*answer.holdings, answer.complete));
-  if (devices_.open()) {
-    again_.arm(pause_.next());
-  } else {
-    pause_.reset();
-    again_.cancel();
-  }
   changed_();
+  return devices_.open();
 }
 
 void AdoptionTracker::log_news(const AdoptedDevices::News& news) const {

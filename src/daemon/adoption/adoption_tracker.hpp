@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/system/event_loop.hpp"
-#include "base/system/rate.hpp"
 #include "daemon/adoption/adoption.hpp"
 #include "daemon/platform/kubelet_link.hpp"
 #include "kubernetes/kubelet/checkpoint.hpp"
@@ -86,9 +85,6 @@ class AdoptedDevices final : public Overlay {
 class AdoptionTracker {
  public:
   using Clock = EventLoop::Clock;
-  // Between two questions who holds what, at first and at most.
-  static constexpr std::chrono::milliseconds kFirstPause{1000};
-  static constexpr std::chrono::milliseconds kLongestPause{10'000};
   // A checkpoint that could not be read is tried again after this.
   static constexpr std::chrono::seconds kReadAgain{30};
 
@@ -115,8 +111,7 @@ class AdoptionTracker {
   // Of before reloads.
   static constexpr std::size_t kMostLists = 8;
 
-  void query();
-  void on_answer(const PodResources::Answer& answer);
+  bool on_answer(const PodResources::Answer& answer);
   void log_news(const AdoptedDevices::News& news) const;
 
   Platform& platform_;
@@ -129,9 +124,7 @@ class AdoptionTracker {
   std::vector<std::map<std::string, Inventory>> before_reload_;
   bool reloaded_ = false;                   // and no scan has ended since
   Clock::time_point since_ = Clock::now();  // what is read has to be as new as this
-  bool asking_ = false;
-  Backoff pause_{kFirstPause, kLongestPause};
-  Timer again_;
+  HoldingsPoll poll_;
   Lifetime lifetime_;
 };
 

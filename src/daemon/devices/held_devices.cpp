@@ -44,16 +44,18 @@ Ledger::Holds holds_of(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-HeldDevices::HeldDevices(EventLoop& loop, Log& log, std::function<void(HoldingsReader::Done done)> read,
-                         std::function<void()> changed)
+HeldDevices::HeldDevices(EventLoop& loop, Log& log, HoldingsPoll::Read read, std::function<void()> changed)
     : log_(log),
-      read_(std::move(read)),
       changed_(std::move(changed)),
-      again_(loop, [this] { query(); }),
+      poll_(loop, std::move(read),
+            [this](const PodResources::Answer& answer) {
+              on_answer(answer);
+              return ledger_->open();
+            }),
       relay_(loop, [this] { refresh(); }),
       ledger_(std::make_shared<Ledger>([poster = loop.poster(), given = lifetime_.bound([this] {
-        pause_.reset();
-        again_.arm(kFirstPause);
+        poll_.reset();
+        poll_.ask_soon();
         refresh();
       })] { poster(given); })) {}
 
@@ -68,24 +70,16 @@ void HeldDevices::list(const std::string& resource, std::span<const Device> devi
 void HeldDevices::load_holds(const Checkpoint& checkpoint, bool reloaded) {
   if (std::exchange(told_, true) && !reloaded) return;
   ledger_->update_holds(holds_of(checkpoint), Clock::time_point::min(), Clock::now());
-  again_.arm(kFirstPause);
+  poll_.ask_soon();
 }
 
 bool HeldDevices::held(const std::string& resource, const std::string& id) {
   if (!ledger_->held({resource, id})) return false;
-  if (!again_.armed()) again_.arm(kFirstPause);
+  if (!poll_.pauses()) poll_.ask_soon();
   return true;
 }
 
-void HeldDevices::query() {
-  if (std::exchange(asking_, true)) return;
-  read_(lifetime_.bound([this](const PodResources::Answer& answer) { on_answer(answer); }));
-}
-
 void HeldDevices::on_answer(const PodResources::Answer& answer) {
-  asking_ = false;
-  // Queries again soon: the answer is complete once the kubelet has settled.
-  if (!answer.complete) pause_.reset();
   if (answer.holdings) {
     told_ = true;
     ledger_->update_holds(holds_of(*answer.holdings),
@@ -94,12 +88,11 @@ void HeldDevices::on_answer(const PodResources::Answer& answer) {
   } else {
     ledger_->refresh(Clock::now());
   }
-  if (!ledger_->open()) pause_.reset();
   refresh();
 }
 
 void HeldDevices::refresh() {
-  if (ledger_->open() && !again_.armed() && !asking_) again_.arm(pause_.next());
+  if (ledger_->open()) poll_.ask_later();
   if (std::exchange(version_, ledger_->version()) != version_) changed_();
 }
 

@@ -11,7 +11,6 @@
 
 #include "base/log/log.hpp"
 #include "base/system/event_loop.hpp"
-#include "base/system/rate.hpp"
 #include "daemon/platform/kubelet_link.hpp"
 #include "kubernetes/kubelet/checkpoint.hpp"
 #include "model/allocate/ledger.hpp"
@@ -22,14 +21,10 @@ namespace plughost {
 class HeldDevices {
  public:
   using Clock = EventLoop::Clock;
-  // Between two questions while a device waits for a pod to go, at first and at most.
-  static constexpr std::chrono::milliseconds kFirstPause{1000};
-  static constexpr std::chrono::milliseconds kLongestPause{10'000};
 
   // read: asks the kubelet. changed: the ledger blocks others than before; not called from within. loop and
   // log outlive it.
-  HeldDevices(EventLoop& loop, Log& log, std::function<void(HoldingsReader::Done done)> read,
-              std::function<void()> changed);
+  HeldDevices(EventLoop& loop, Log& log, HoldingsPoll::Read read, std::function<void()> changed);
   HeldDevices& operator=(HeldDevices&&) = delete;
 
   const std::shared_ptr<Ledger>& ledger() const { return ledger_; }
@@ -43,20 +38,16 @@ class HeldDevices {
   bool held(const std::string& resource, const std::string& id);
 
  private:
-  void query();
   void on_answer(const PodResources::Answer& answer);
   void log_double_holds(const Holdings& holdings);
   void refresh();
 
   Log& log_;
-  const std::function<void(HoldingsReader::Done done)> read_;
   const std::function<void()> changed_;
-  bool told_ = false;  // by the checkpoint, or the kubelet
-  bool asking_ = false;
-  Backoff pause_{kFirstPause, kLongestPause};
+  bool told_ = false;               // by the checkpoint, or the kubelet
   std::set<Ledger::Name> doubles_;  // that were told of
   std::uint64_t version_ = 0;       // of the ledger, when changed_ was called last
-  Timer again_;
+  HoldingsPoll poll_;
   Timer relay_;
   Lifetime lifetime_;
   const std::shared_ptr<Ledger> ledger_;

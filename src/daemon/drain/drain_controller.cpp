@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/system/files.hpp"
-#include "base/system/unique_fd.hpp"
 #include "base/text/text.hpp"
 #include "daemon/status/status.hpp"
 #include "host/hardware/machine_files.hpp"
@@ -201,25 +200,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostBytes = 16u << 20;
 constexpr int kMostBroken = 100;
 
-void sync_directory(const fs::path& directory) {
-  const UniqueFd fd{check(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), "open")};
-  check(::fsync(fd.get()), "fsync");
-}
-
-// Whoever reads it, and whenever the machine stops, there is the old text or the new one.
-void replace(const fs::path& file, const std::string& text) {
-  const fs::path temporary = file.string() + ".tmp";
-  ::unlink(temporary.c_str());
-  {
-    const UniqueFd fd{
-        check(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), "open")};
-    write_all(fd.get(), text);
-    check(::fsync(fd.get()), "fsync");
-  }
-  fs::rename(temporary, file);
-  sync_directory(file.parent_path());
-}
-
 }  // namespace
 
 DrainSet::Parsed DrainFile::read() {
@@ -263,7 +243,7 @@ std::string DrainFile::write(const std::string& text) {
       fs::permissions(path_.parent_path(), fs::perms(0700));
     }
     if (broken_) set_aside();
-    replace(path_, text);
+    replace_file(path_, path_.string() + ".tmp", text, FileFor::kOurselves);
     return {};
   } catch (const std::system_error& exception) {
     return path_.string() + " cannot be written: " + exception.code().message();

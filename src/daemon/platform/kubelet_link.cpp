@@ -121,6 +121,20 @@ void HoldingsReader::finish(Number who, const PodResources::Answer& answer) {
   if (auto asker = waiting_.extract(who)) asker.mapped().done(answer);
 }
 
+void HoldingsPoll::ask() {
+  if (std::exchange(asking_, true)) return;
+  timer_.cancel();
+  read_(lifetime_.bound([this](const PodResources::Answer& answer) {
+    asking_ = false;
+    if (!answer.complete) reset();
+    on_answer_(answer) ? ask_later() : reset();
+  }));
+}
+
+void HoldingsPoll::ask_later() {
+  if (!asking_ && !timer_.armed()) timer_.arm(pause_.next());
+}
+
 namespace {
 
 constexpr const char* kKubeletSocket = "kubelet.sock";

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/system/event_loop.hpp"
+#include "base/system/rate.hpp"
 #include "base/system/unix_socket.hpp"
 #include "base/system/workers.hpp"
 #include "config/config.hpp"
@@ -123,9 +124,39 @@ class HoldingsReader {
   Lifetime questions_;  // those that are open
 };
 
-// What every resource shares: the kubelet of this node, and our directory of sockets. Loop thread only.
+// Asks who holds what, and again for as long as somebody has to know it, later and later. A kubelet that may
+// not know all of its pods yet is asked again soon. Loop thread only.
+class HoldingsPoll {
+ public:
+  static constexpr std::chrono::milliseconds kFirstPause{1000};
+  static constexpr std::chrono::milliseconds kLongestPause{10'000};
+  using Read = std::function<void(HoldingsReader::Done done)>;
 
-// Made anew when the configuration names another kubelet.
+  // on_answer returns whether it has to know more. loop outlives it.
+  HoldingsPoll(EventLoop& loop, Read read, std::function<bool(const PodResources::Answer& answer)> on_answer)
+      : read_(std::move(read)), on_answer_(std::move(on_answer)), timer_(loop, [this] { ask(); }) {}
+
+  // At once, unless an answer is on its way.
+  void ask();
+  void ask_soon() { timer_.arm(kFirstPause); }
+  // After the next pause, unless it asks before.
+  void ask_later();
+  // The pauses begin with the first.
+  void reset() { pause_.reset(); }
+  // True: it asks after a pause.
+  bool pauses() const { return timer_.armed(); }
+
+ private:
+  const Read read_;
+  const std::function<bool(const PodResources::Answer& answer)> on_answer_;
+  bool asking_ = false;
+  Backoff pause_{kFirstPause, kLongestPause};
+  Timer timer_;
+  Lifetime lifetime_;
+};
+
+// What every resource shares: the kubelet of this node, and our directory of sockets. Loop thread only. Made
+// anew when the configuration names another kubelet.
 class KubeletLink {
  public:
   // After a plugin has ended its stream, or was killed, the kubelet needs this long to forget it.

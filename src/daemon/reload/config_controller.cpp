@@ -41,45 +41,42 @@ void ConfigWatch::on_event() {
 
 ConfigReader::ConfigReader(Workers& workers, Log& log, std::string file, Overrides overrides,
                            std::function<void()> returned)
-    : workers_(workers),
-      log_(log),
+    : log_(log),
       file_(std::move(file)),
       overrides_(std::move(overrides)),
-      returned_(std::move(returned)) {}
+      returned_(std::move(returned)),
+      job_(workers, kDeadline) {}
 
 void ConfigReader::read(const Done& done) {
-  if (hangs_) return done(hung());
-  const auto reading = std::make_shared<Reading>();
-  workers_.run(
-      [reading, file = file_, overrides = overrides_] {
-        try {
-          reading->config = std::make_shared<const Config>(load_config(file, overrides));
-          reading->files = reading->config->files;
-        } catch (const ConfigError& exception) {
-          reading->files = exception.files;
-          reading->errors = texts_of(exception.diagnostics);
-        } catch (const std::exception& exception) {
-          reading->errors = {exception.what()};
-        }
-      },
-      [this, reading, done] {
-        if (!hangs_) return done(std::move(*reading));
-        hangs_ = false;
-        log_.info("the configuration can be read again", {{"config", file_}});
-        returned_();
-      },
-      kDeadline,
-      [this, done] {
-        hangs_ = true;
-        log_.error("reading the configuration takes too long", {{"config", file_}});
-        done(hung());
+  const auto body = [file = file_, overrides = overrides_] {
+    Reading reading;
+    try {
+      reading.config = std::make_shared<const Config>(load_config(file, overrides));
+      reading.files = reading.config->files;
+    } catch (const ConfigError& exception) {
+      reading.files = exception.files;
+      reading.errors = texts_of(exception.diagnostics);
+    } catch (const std::exception& exception) {
+      reading.errors = {exception.what()};
+    }
+    return reading;
+  };
+  job_.run(
+      body, [this](Reading reading) { on_read(std::move(reading)); },
+      file_ + ": its file system does not answer; reload again when it does",
+      [this, done](const std::string& stalled) {
+        if (stalled.empty()) return done(std::move(last_));
+        if (!std::exchange(hangs_, true))
+          log_.error("reading the configuration takes too long", {{"config", file_}});
+        done({.files = {}, .config = nullptr, .errors = {stalled}});
       });
 }
 
-ConfigReader::Reading ConfigReader::hung() const {
-  return {.files = {},
-          .config = nullptr,
-          .errors = {file_ + ": its file system does not answer; reload again when it does"}};
+void ConfigReader::on_read(Reading reading) {
+  last_ = std::move(reading);
+  if (!std::exchange(hangs_, false)) return;
+  log_.info("the configuration can be read again", {{"config", file_}});
+  returned_();
 }
 
 ConfigController::ConfigController(Platform& platform, const Notifier& notifier, Running& running,

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/system/event_loop.hpp"
+#include "base/system/shared_job.hpp"
 #include "base/system/systemd.hpp"
 #include "config/config.hpp"
 #include "daemon/platform/followed_directories.hpp"
@@ -71,14 +72,15 @@ class ConfigReader {
   bool hangs() const { return hangs_; }
 
  private:
-  Reading hung() const;
+  void on_read(Reading reading);
 
-  Workers& workers_;
   Log& log_;
   const std::string file_;
   const Overrides overrides_;
   const std::function<void()> returned_;
   bool hangs_ = false;
+  Reading last_;
+  SharedJob<Reading> job_;
 };
 
 // Who waits for a reload: those who ask alike are answered by one that began after all of them had asked. A

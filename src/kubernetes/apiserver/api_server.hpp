@@ -13,6 +13,7 @@
 
 #include "base/log/log.hpp"
 #include "base/system/event_loop.hpp"
+#include "base/system/shared_job.hpp"
 #include "base/system/subscribers.hpp"
 #include "base/system/workers.hpp"
 #include "config/config.hpp"
@@ -22,7 +23,6 @@
 #include "kubernetes/apiserver/api_request.hpp"
 #include "kubernetes/apiserver/api_tally.hpp"
 #include "kubernetes/apiserver/host_lookup.hpp"
-#include "kubernetes/apiserver/shared_job.hpp"
 
 namespace plughost {
 

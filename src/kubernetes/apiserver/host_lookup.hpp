@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/system/shared_job.hpp"
 #include "kubernetes/apiserver/access.hpp"
-#include "kubernetes/apiserver/shared_job.hpp"
 
 namespace plughost {
 

@@ -68,16 +68,16 @@ TEST_CASE(
   CHECK(rig.blocked(kB));
   REQUIRE(rig.changed(1));
   CHECK(rig.asked.empty());
-  REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+  REQUIRE(rig.asks_after(HoldingsPoll::kFirstPause));
   rig.answer(Rig::holds({"train"}));
   CHECK(rig.changed(2));  // it has a name now
   CHECK(rig.blocked(kB));
-  REQUIRE(rig.asks_after(HeldDevices::kLongestPause));
+  REQUIRE(rig.asks_after(HoldingsPoll::kLongestPause));
   rig.pass(Ledger::kUntold);
   rig.answer({});
   CHECK(rig.changed(3));
   CHECK_FALSE(rig.blocked(kB));
-  CHECK_FALSE(rig.asks_after(HeldDevices::kLongestPause));
+  CHECK_FALSE(rig.asks_after(HoldingsPoll::kLongestPause));
 }
 
 TEST_CASE("held devices: the checkpoint counts until the kubelet has told, and not after that") {
@@ -89,7 +89,7 @@ TEST_CASE("held devices: the checkpoint counts until the kubelet has told, and n
   CHECK(rig.blocked(kB));
   CHECK(rig.held.held(kA, "card"));
   CHECK_FALSE(rig.held.held(kB, "card"));
-  REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+  REQUIRE(rig.asks_after(HoldingsPoll::kFirstPause));
   rig.answer({});
   CHECK_FALSE(rig.blocked(kB));
   rig.held.load_holds(checkpoint);
@@ -105,7 +105,7 @@ TEST_CASE("held devices: whoever holds a share of what is shared no more holds t
   Rig rig;
   rig.held.load_holds(checkpoint);
   CHECK(rig.blocked(kB));
-  REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+  REQUIRE(rig.asks_after(HoldingsPoll::kFirstPause));
   HoldingsBuilder holdings;
   const auto pod = std::make_shared<const Holder>(Holder{"default", "train", "main"});
   for (const char* id : {"card::2", "card::3", "other::1"}) holdings.add(kA, id, pod);
@@ -113,7 +113,7 @@ TEST_CASE("held devices: whoever holds a share of what is shared no more holds t
   CHECK(rig.blocked(kB));
   CHECK(rig.held.held(kA, "card"));
   CHECK(rig.held.held(kA, "other"));
-  REQUIRE(rig.asks_after(HeldDevices::kLongestPause));
+  REQUIRE(rig.asks_after(HoldingsPoll::kLongestPause));
   rig.answer({});
   CHECK_FALSE(rig.blocked(kB));
 }
@@ -121,13 +121,13 @@ TEST_CASE("held devices: whoever holds a share of what is shared no more holds t
 TEST_CASE("held devices: an answer that is not complete, or has no holders, releases nothing") {
   Rig rig;
   rig.give(kA);
-  REQUIRE(rig.asks_after(HeldDevices::kFirstPause + Ledger::kUntold));
+  REQUIRE(rig.asks_after(HoldingsPoll::kFirstPause + Ledger::kUntold));
   rig.answer({}, false);
   CHECK(rig.blocked(kB));
-  REQUIRE(rig.asks_after(HeldDevices::kLongestPause));
+  REQUIRE(rig.asks_after(HoldingsPoll::kLongestPause));
   rig.asked.back()({.holdings = nullptr, .why = "it is silent"});
   CHECK(rig.blocked(kB));
-  REQUIRE(rig.asks_after(HeldDevices::kLongestPause));
+  REQUIRE(rig.asks_after(HoldingsPoll::kLongestPause));
   rig.answer({});
   CHECK_FALSE(rig.blocked(kB));
 }
@@ -135,14 +135,14 @@ TEST_CASE("held devices: an answer that is not complete, or has no holders, rele
 TEST_CASE("held devices: who asks whether a device is held has the kubelet asked anew") {
   Rig rig;
   rig.give(kA);
-  REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+  REQUIRE(rig.asks_after(HoldingsPoll::kFirstPause));
   rig.answer(Rig::holds({"train"}));
   rig.held.list(kB, {});  // nobody waits for the pod any more
-  REQUIRE(rig.asks_after(HeldDevices::kLongestPause));
+  REQUIRE(rig.asks_after(HoldingsPoll::kLongestPause));
   rig.answer(Rig::holds({"train"}));
-  CHECK_FALSE(rig.asks_after(HeldDevices::kLongestPause));
+  CHECK_FALSE(rig.asks_after(HoldingsPoll::kLongestPause));
   CHECK(rig.held.held(kA, "card"));
-  REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+  REQUIRE(rig.asks_after(HoldingsPoll::kFirstPause));
   rig.answer({});
   CHECK_FALSE(rig.held.held(kA, "card"));
 }
@@ -152,15 +152,15 @@ TEST_CASE("held devices: what two pods hold is told once for as long as they do"
   const auto warnings = [&] { return rig.process.log.warnings().count(); };
   for (const unsigned told : {1u, 1u}) {
     rig.give(kA);
-    REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+    REQUIRE(rig.asks_after(HoldingsPoll::kFirstPause));
     rig.answer(Rig::holds({"one", "two"}));
     CHECK(warnings() == told);
   }
   rig.give(kA);
-  REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+  REQUIRE(rig.asks_after(HoldingsPoll::kFirstPause));
   rig.answer(Rig::holds({"one"}));
   rig.give(kA);
-  REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+  REQUIRE(rig.asks_after(HoldingsPoll::kFirstPause));
   rig.answer(Rig::holds({"one", "two"}));
   CHECK(warnings() == 2);
 }

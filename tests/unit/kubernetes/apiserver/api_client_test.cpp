@@ -9,6 +9,7 @@
 
 #include "unit/kubernetes/apiserver/api_client_fixture.hpp"
 #include "unit/kubernetes/apiserver/fake_api_server.hpp"
+#include "unit/leased_program.hpp"
 
 using namespace plughost;
 using namespace std::chrono_literals;
@@ -473,4 +474,21 @@ TEST_CASE("the log says once that the API server cannot be asked, that it answer
   CHECK(words == std::vector<std::string>{"cannot reach the API server: retrying",
                                           "the connection to the API server is not secure",
                                           "API server answers"});
+}
+
+TEST_CASE("while opening libcurl stalls, requests end with the reason, and afterwards libcurl is opened") {
+  test::ClientOfTest test;
+  test::LeasedProgram stalled(test.directory.at("libcurl.so.4"));
+  test.options.library = stalled.path();
+  test.options.file_deadline = 50ms;
+  test.start();
+  for (int i = 0; i < 2; ++i)
+    CHECK(test::says(
+        test.get("/").error,
+        "opening libcurl takes longer than 50 ms: the file system that it lies on does not answer"));
+  stalled.give_back();
+  const auto end = EventLoop::Clock::now() + 10s;
+  // The file is a shell script, which the loader refuses.
+  while (!test::says(test.get("/").error, "cannot be opened: " + stalled.path()))
+    REQUIRE(EventLoop::Clock::now() < end);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A job that blocks, such as opening libcurl, and the callers that wait for it. Loop thread only.
+// A job that may block, such as reading a file, and the callers that wait for it. Loop thread only.
 
 #include <chrono>
 #include <functional>
@@ -26,7 +26,7 @@ class SharedJob {
 
   // Runs body on a worker unless a job runs already, then take with its value and ready in the loop. body may
   // outlive this, and must not throw. If it stalls, ready gets `stalled`, and so does every later caller, at
-  // once, until body returns: it keeps one worker only.
+  // once, until body returns and take has its value: it keeps one worker only.
   void run(std::function<Result()> body, std::function<void(Value)> take, const std::string& stalled,
            Ready ready) {
     if (stalls_) return ready(stalled);
@@ -35,8 +35,9 @@ class SharedJob {
     const auto result = std::make_shared<Result>();
     const auto done = [this, result, take = std::move(take)] {
       running_ = stalls_ = false;
-      if (result->index() == 0) take(std::get<0>(*result));
-      end(result->index() == 0 ? "" : std::get<1>(*result));
+      const std::vector<Ready> waiting = std::exchange(waiting_, {});  // take may run the next job
+      if (result->index() == 0) take(std::move(std::get<0>(*result)));
+      for (const Ready& each : waiting) each(result->index() == 0 ? "" : std::get<1>(*result));
     };
     const auto overdue = [this, stalled] {
       stalls_ = true;
