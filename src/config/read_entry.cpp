@@ -11,9 +11,9 @@
 #include "base/text/text.hpp"
 #include "base/text/words.hpp"
 #include "model/allocate/cdi.hpp"
+#include "model/device/allocation_spec.hpp"
 #include "model/device/label.hpp"
 #include "model/device/names.hpp"
-#include "model/device/allocation_spec.hpp"
 
 namespace plughost {
 namespace {

@@ -14,10 +14,10 @@
 namespace plughost {
 namespace {
 
-using Json = nlohmann::ordered_json;  // the kubelet writes members in the order of its structs
+using JsonValue = nlohmann::ordered_json;  // the kubelet writes members in the order of its structs
 
-Json entry_of(const DeviceBook::Holding& holding) {
-  Json ids = Json::object();
+JsonValue entry_of(const DeviceBook::Holding& holding) {
+  JsonValue ids = JsonValue::object();
   for (const auto& [node, on_node] : holding.ids) ids[std::to_string(node)] = on_node;
   return {{"PodUID", holding.pod},
           {"ContainerName", holding.container},
@@ -26,7 +26,7 @@ Json entry_of(const DeviceBook::Holding& holding) {
           {"AllocResp", absl::Base64Escape(holding.answer)}};
 }
 
-DeviceBook::Holding holding_of(const Json& entry) {
+DeviceBook::Holding holding_of(const JsonValue& entry) {
   DeviceBook::Holding holding{
       entry.at("PodUID"), entry.at("ContainerName"), entry.at("ResourceName"), {}, {}};
   for (const auto& [node, on_node] : entry.at("DeviceIDs").items())
@@ -38,30 +38,30 @@ DeviceBook::Holding holding_of(const Json& entry) {
 }  // namespace
 
 std::string checkpoint_text(const DeviceBook& book) {
-  Json entries;  // null while there is none, as Go writes a slice that was never made
+  JsonValue entries;  // null while there is none, as Go writes a slice that was never made
   for (const auto& holding : book.holdings()) entries.push_back(entry_of(holding));
-  Json registered = Json::object();
+  JsonValue registered = JsonValue::object();
   for (const auto& [name, resource] : book.resources()) {
-    Json& ids = registered[name] = Json::array();
+    JsonValue& ids = registered[name] = JsonValue::array();
     for (const ListedDevice& device : *resource.devices) {
       if (device.healthy) ids.push_back(device.id);
     }
   }
-  const Json document{
+  const JsonValue document{
       {"Data", {{"PodDeviceEntries", std::move(entries)}, {"RegisteredDevices", std::move(registered)}}},
       {"Checksum", 0}};
   // Ids are what a plugin sent: protobuf lets only UTF-8 pass, but a bad one must not end the kubelet.
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return document.dump(-1, ' ', false, JsonValue::error_handler_t::replace);
 }
 
 DeviceBook read_checkpoint(const std::filesystem::path& directory) {
   std::ifstream file(directory / CheckpointFile::kName);
   if (!file) return {};
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const Json document = Json::parse(text);
-  const Json& content = document.at("Data");
+  const JsonValue document = JsonValue::parse(text);
+  const JsonValue& content = document.at("Data");
   std::vector<DeviceBook::Holding> holdings;
-  for (const Json& entry : content.at("PodDeviceEntries")) holdings.push_back(holding_of(entry));
+  for (const JsonValue& entry : content.at("PodDeviceEntries")) holdings.push_back(holding_of(entry));
   std::vector<std::string> resources;
   for (const auto& [name, ids] : content.at("RegisteredDevices").items()) resources.push_back(name);
   return {std::move(holdings), resources, DeviceBook::Clock::now()};

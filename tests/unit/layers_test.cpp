@@ -81,7 +81,7 @@ const std::map<std::string, std::set<std::string>> kSeenByFiles{
       "kubernetes/kubelet/checkpoint.cpp"}},
     {"CLI/", {"command_line.cpp"}},
     {"yaml.h", {"base/document/yaml_mistakes.hpp"}},
-    {"yaml-cpp/", {"base/document/yaml_text.cpp"}},
+    {"yaml-cpp/", {"base/document/yaml.cpp"}},
     {"curl/", {"kubernetes/apiserver/curl_transport.hpp"}},
     {"regex", {}},
 };
@@ -220,7 +220,7 @@ constexpr std::size_t kMostLines = 400;
 constexpr std::size_t kMostClassLines = 300;
 // The lines of all files in src: what comes in pays for itself. Whoever raises the number says in the commit
 // what it bought.
-constexpr std::size_t kMostLinesOfAll = 55'259;
+constexpr std::size_t kMostLinesOfAll = 54'835;
 
 // Of a line at the beginning of something: the class that it defines, or of which it defines a function;
 // empty: none.

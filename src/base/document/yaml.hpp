@@ -1,5 +1,5 @@
 #pragma once
-// YAML text as a Node. Thread-safe.
+// YAML text as a Node, and JSON as YAML text. Thread-safe.
 
 #include <optional>
 #include <string>

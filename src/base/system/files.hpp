@@ -20,8 +20,8 @@ enum class FileFor {
   kOurselves,  // nobody else may, and it outlives a loss of power
 };
 
-// Whoever reads the file sees the old text or the new one. temporary: a path beside it that its readers do not
-// look at; what lies there is removed. Throws std::system_error, and then the file is as it was.
+// Whoever reads the file sees the old text or the new one. temporary: a path beside it that its readers do
+// not look at; what lies there is removed. Throws std::system_error, and then the file is as it was.
 void replace_file(const std::string& file, const std::string& temporary, std::string_view text,
                   FileFor whom = FileFor::kReaders);
 

@@ -105,6 +105,8 @@ Json time_json(std::optional<WallTime> time);
 // The text in quotes. What is not UTF-8 is replaced by U+FFFD.
 std::string json_string(std::string_view text);
 
+// Splits a stream into JSON texts while it comes, and stores no more than one of them. A value; not
+// thread-safe.
 class JsonSplitter {
  public:
   // The beginning of a text that is larger than the limit is kept up to here: the names are in it.

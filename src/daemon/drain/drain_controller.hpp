@@ -22,6 +22,7 @@
 
 namespace plughost {
 
+// What is asked of the daemon about a device that is to be out of service or back in it. A plain value.
 struct DrainOrder {
   static constexpr std::chrono::seconds kShortest{1};
   static constexpr std::chrono::seconds kLongest = std::chrono::days(1000);
@@ -48,6 +49,7 @@ using ResourceSnapshots = std::span<const SharedSnapshot>;  // of every resource
 std::string why_not(const DrainOrder& order, const DrainSet::Name& name, const DrainSet& drains,
                     ResourceSnapshots snapshots);
 
+// What it answers. A plain value.
 struct DrainAnswer {
   std::string error;  // not empty: nothing has changed
   DrainSet::Name name;

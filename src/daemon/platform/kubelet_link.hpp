@@ -1,5 +1,6 @@
 #pragma once
-// The kubelet of this node, as every resource shares it.
+// The kubelet of this node, as every resource shares it, and which containers hold which devices. Loop thread
+// only.
 
 #include <array>
 #include <chrono>

@@ -24,6 +24,8 @@
 
 namespace plughost {
 
+// Which entry serves which resource: one name, one entry, or the kubelet would get two lists for it. A value;
+// not thread-safe.
 // Entries go by their names' texts.
 class ResourceNames {
  public:

@@ -14,8 +14,8 @@
 #include "base/system/rate.hpp"
 #include "kubernetes/apiserver/api_request.hpp"
 #include "kubernetes/apiserver/node_watch.hpp"
-#include "model/device/inventory.hpp"
 #include "model/device/allocation_spec.hpp"
+#include "model/device/inventory.hpp"
 
 namespace plughost {
 

@@ -177,6 +177,8 @@ struct DaemonStatus {
   Json json() const;
 };
 
+// Is the node what its configuration wants? Pure functions of values, thread-safe.
+
 // What is wrong, the worst first: "not attached: example.com/a". A device that is sick is nothing of it,
 // unless its entry is required and has no other. Empty: the node is ready.
 std::vector<std::string> problems(const DaemonStatus& status);

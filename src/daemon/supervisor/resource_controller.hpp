@@ -97,6 +97,7 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   EntryGroup group_;  // which publish what they find
 };
 
+// The resources that are served, and what they have in common. Loop thread only.
 class ResourceControllers final : private ControllerOwner {
  public:
   // changed: a stage, a list, or the set of resources. All outlive it.

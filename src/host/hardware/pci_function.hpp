@@ -58,6 +58,8 @@ std::vector<Attribute> attributes_of(const PciFunction& function);
 std::string pci_info(const std::string& address, const std::string& section,
                      const std::map<std::string, std::string>& facts);
 
+// IOMMU groups, of which VFIO opens none while another driver has a function of it.
+
 // vfio-pci, and the drivers that are made from it: mlx5_vfio_pci, nvgrace_gpu_vfio_pci …
 bool is_vfio_driver(const std::string& driver);
 

@@ -17,7 +17,7 @@
 namespace plughost {
 namespace {
 
-using Json = nlohmann::json;
+using JsonValue = nlohmann::json;
 
 constexpr std::size_t kDeepest = 16;       // far deeper than what has a meaning
 constexpr unsigned kMostNumaNodes = 1024;  // the kernel's MAX_NUMNODES is not larger anywhere
@@ -27,45 +27,45 @@ constexpr std::string_view kNoReason = "its program says that it is Unhealthy";
   throw DocumentError((place.empty() ? "the document" : place) + ": " + what);
 }
 
-std::string name_of(const Json& value) {
+std::string name_of(const JsonValue& value) {
   static constexpr Word<std::string_view> kNames[] = {
       {"null", "null"},   {"object", "an object"},      {"array", "a list"},
       {"string", "text"}, {"boolean", "true or false"}, {"number", "a number"}};
   return std::string(value_of(kNames, value.type_name()).value_or("something else"));
 }
 
-[[noreturn]] void refuse_type(const std::string& place, const std::string& wanted, const Json& value) {
+[[noreturn]] void refuse_type(const std::string& place, const std::string& wanted, const JsonValue& value) {
   refuse(place, wanted + " is expected here, and this is " + name_of(value));
 }
 
 // The parser's own words, without its name for them.
-std::string words_of(const Json::parse_error& error) {
+std::string words_of(const JsonValue::parse_error& error) {
   const std::string what = error.what();
   const std::size_t name = what.find("] ");
   return first_line(name == std::string::npos ? what : what.substr(name + 2));
 }
 
-Json parse(std::string_view text) {
+JsonValue parse(std::string_view text) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) refuse("", "it is empty");
   std::vector<std::set<std::string>> objects;
-  const auto look = [&](int depth, Json::parse_event_t event, const Json& parsed) {
+  const auto look = [&](int depth, JsonValue::parse_event_t event, const JsonValue& parsed) {
     if (depth > static_cast<int>(kDeepest)) refuse("", "it is nested too deeply");
-    if (event == Json::parse_event_t::object_start) objects.emplace_back();
-    if (event == Json::parse_event_t::object_end) objects.pop_back();
-    if (event == Json::parse_event_t::key && !objects.back().insert(parsed.get<std::string>()).second)
+    if (event == JsonValue::parse_event_t::object_start) objects.emplace_back();
+    if (event == JsonValue::parse_event_t::object_end) objects.pop_back();
+    if (event == JsonValue::parse_event_t::key && !objects.back().insert(parsed.get<std::string>()).second)
       refuse("", "the key " + quote(parsed.get<std::string>()) + " is there twice in one object");
     return true;
   };
   try {
-    return Json::parse(text, look);
-  } catch (const Json::parse_error& exception) {
+    return JsonValue::parse(text, look);
+  } catch (const JsonValue::parse_error& exception) {
     refuse("", "it is not JSON: " + words_of(exception));
-  } catch (const Json::out_of_range& exception) {
+  } catch (const JsonValue::out_of_range& exception) {
     refuse("", "it has a number that is too large");
   }
 }
 
-std::string text_of(const Json& value, const std::string& place) {
+std::string text_of(const JsonValue& value, const std::string& place) {
   if (!value.is_string()) refuse_type(place, "text", value);
   auto text = value.get<std::string>();
   if (text.find('\0') != std::string::npos) refuse(place, "a text cannot have a NUL character");
@@ -76,18 +76,18 @@ std::string text_of(const Json& value, const std::string& place) {
 class Object {
  public:
   // value outlives it.
-  Object(const Json& value, std::string place) : value_(value), place_(std::move(place)) {
+  Object(const JsonValue& value, std::string place) : value_(value), place_(std::move(place)) {
     if (!value.is_object()) refuse_type(place_, "an object", value);
   }
 
   // nullptr if absent. null is no value.
-  const Json* find(std::string_view key) {
+  const JsonValue* find(std::string_view key) {
     asked_.push_back(key);
     const auto found = value_.find(key);
     return found == value_.end() ? nullptr : &*found;
   }
   std::optional<std::string> text(std::string_view key) {
-    const Json* const value = find(key);
+    const JsonValue* const value = find(key);
     return value ? std::optional(text_of(*value, at(key))) : std::nullopt;
   }
   std::string required(std::string_view key) {
@@ -96,7 +96,7 @@ class Object {
     return *found;
   }
   bool flag(std::string_view key, bool fallback) {
-    const Json* const value = find(key);
+    const JsonValue* const value = find(key);
     if (value && !value->is_boolean()) refuse_type(at(key), "true or false", *value);
     return value ? value->get<bool>() : fallback;
   }
@@ -114,7 +114,7 @@ class Object {
   }
 
  private:
-  const Json& value_;
+  const JsonValue& value_;
   std::string place_;
   std::vector<std::string_view> asked_;
 };
@@ -122,7 +122,7 @@ class Object {
 // The items of a list that may be absent.
 template <typename Read>
 void for_each(Object& object, std::string_view key, Read read) {
-  const Json* const list = object.find(key);
+  const JsonValue* const list = object.find(key);
   if (!list) return;
   if (!list->is_array()) refuse_type(object.at(key), "a list", *list);
   for (std::size_t i = 0; i < list->size(); ++i)
@@ -132,7 +132,7 @@ void for_each(Object& object, std::string_view key, Read read) {
 // The members of an object that may be absent, all of them texts.
 template <typename Read>
 void for_each_text(Object& object, std::string_view key, Read read) {
-  const Json* const map = object.find(key);
+  const JsonValue* const map = object.find(key);
   if (!map) return;
   if (!map->is_object()) refuse_type(object.at(key), "an object", *map);
   for (const auto& item : map->items()) {
@@ -176,7 +176,7 @@ std::string container_path(Object& object, const std::string& host_path, Writing
   return text ? path_of(*written, place) : pattern_of(path_of(*written, place), place);
 }
 
-ContainerNode node_of(const Json& value, const std::string& place, Writing writing) {
+ContainerNode node_of(const JsonValue& value, const std::string& place, Writing writing) {
   if (value.is_string()) {
     const std::string path = path_of(text_of(value, place), place);
     return {.host_path = path, .container_path = writing == Writing::kText ? path : Template::escape(path)};
@@ -192,7 +192,7 @@ ContainerNode node_of(const Json& value, const std::string& place, Writing writi
   return node;
 }
 
-ContainerMount mount_of(const Json& value, const std::string& place, Writing writing) {
+ContainerMount mount_of(const JsonValue& value, const std::string& place, Writing writing) {
   Object object(value, place);
   ContainerMount mount;
   mount.host_path = path_of(object.required("hostPath"), object.at("hostPath"));
@@ -218,7 +218,7 @@ std::string cdi_name(std::string name, const std::string& place) {
 }
 
 // -1 is what /sys says where there is no node.
-void add_numa_node(const Json& value, const std::string& place, Device& device) {
+void add_numa_node(const JsonValue& value, const std::string& place, Device& device) {
   if (!value.is_number_integer()) refuse_type(place, "a NUMA node's number", value);
   // nlohmann takes 2^64 - 1 for -1 where it compares the two.
   const bool too_large = value.is_number_unsigned() && value.get<std::uint64_t>() >= kMostNumaNodes;
@@ -228,7 +228,7 @@ void add_numa_node(const Json& value, const std::string& place, Device& device) 
   device.numa_nodes.push_back(static_cast<int>(number));
 }
 
-Device device_of(const Json& value, const std::string& list_place) {
+Device device_of(const JsonValue& value, const std::string& list_place) {
   Device device;
   device.id = Object(value, list_place).required("id");
   const std::string place = list_place + " (" + quote(device.id) + ')';
@@ -238,17 +238,17 @@ Device device_of(const Json& value, const std::string& list_place) {
   const bool healthy = object.flag("healthy", true);
   const std::string reason = first_line(object.text("reason").value_or(""));
   if (!healthy) device.error = reason.empty() ? std::string(kNoReason) : reason;
-  if (const Json* const numa = object.find("numa"); numa && numa->is_array()) {
+  if (const JsonValue* const numa = object.find("numa"); numa && numa->is_array()) {
     for_each(object, "numa",
-             [&](const Json& item, const std::string& at) { add_numa_node(item, at, device); });
+             [&](const JsonValue& item, const std::string& at) { add_numa_node(item, at, device); });
   } else if (numa) {
     add_numa_node(*numa, object.at("numa"), device);
   }
-  for_each(object, "nodes", [&](const Json& item, const std::string& at) {
+  for_each(object, "nodes", [&](const JsonValue& item, const std::string& at) {
     ContainerNode node = node_of(item, at, Writing::kTemplate);
     device.nodes.push_back({std::move(node.host_path), node.container_path, std::move(node.permissions)});
   });
-  for_each(object, "mounts", [&](const Json& item, const std::string& at) {
+  for_each(object, "mounts", [&](const JsonValue& item, const std::string& at) {
     ContainerMount mount = mount_of(item, at, Writing::kTemplate);
     device.mounts.push_back({std::move(mount.host_path), mount.container_path, mount.read_only});
   });
@@ -267,18 +267,18 @@ Device device_of(const Json& value, const std::string& list_place) {
 }  // namespace
 
 std::vector<Device> read_exec_document(std::string_view text) {
-  const Json document = parse(text);
+  const JsonValue document = parse(text);
   Object object(document, "");
   if (!object.find("devices")) refuse("", "the key 'devices' is missing");
   std::vector<Device> devices;
   for_each(object, "devices",
-           [&](const Json& item, const std::string& at) { devices.push_back(device_of(item, at)); });
+           [&](const JsonValue& item, const std::string& at) { devices.push_back(device_of(item, at)); });
   object.end();
   return devices;
 }
 
 std::string allocation_request(const ResourceSnapshot& snapshot, std::span<const std::string> ids) {
-  Json devices = Json::array();
+  JsonValue devices = JsonValue::array();
   std::vector<const Device*> seen;
   for (const std::string& id : ids) {
     const Device* const device = snapshot.inventory.find(id);
@@ -289,27 +289,27 @@ std::string allocation_request(const ResourceSnapshot& snapshot, std::span<const
       continue;
     }
     seen.push_back(device);
-    Json& said = devices.emplace_back(Json{{"id", device->id},
-                                           {"ids", {id}},
-                                           {"numa", device->numa_nodes},
-                                           {"nodes", Json::array()},
-                                           {"attributes", Json::object()}});
+    JsonValue& said = devices.emplace_back(JsonValue{{"id", device->id},
+                                                     {"ids", {id}},
+                                                     {"numa", device->numa_nodes},
+                                                     {"nodes", JsonValue::array()},
+                                                     {"attributes", JsonValue::object()}});
     for (const DeviceNode& node : device->nodes) said["nodes"].push_back(node.host_path);
     for (const Attribute& attribute : device->attributes)
       said["attributes"][attribute.name] = attribute.value;
   }
-  const Json request{{"resource", snapshot.resource}, {"devices", std::move(devices)}};
-  return request.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  const JsonValue request{{"resource", snapshot.resource}, {"devices", std::move(devices)}};
+  return request.dump(-1, ' ', false, JsonValue::error_handler_t::replace) + '\n';
 }
 
 Allocation read_allocation_document(std::string_view text) {
-  const Json document = parse(text);
+  const JsonValue document = parse(text);
   Object object(document, "");
   Allocation allocation;
-  for_each(object, "nodes", [&](const Json& item, const std::string& at) {
+  for_each(object, "nodes", [&](const JsonValue& item, const std::string& at) {
     allocation.nodes.push_back(node_of(item, at, Writing::kText));
   });
-  for_each(object, "mounts", [&](const Json& item, const std::string& at) {
+  for_each(object, "mounts", [&](const JsonValue& item, const std::string& at) {
     allocation.mounts.push_back(mount_of(item, at, Writing::kText));
   });
   for_each_text(object, "env", [&](const std::string& name, std::string value, const std::string& at) {
@@ -319,7 +319,7 @@ Allocation read_allocation_document(std::string_view text) {
   for_each_text(object, "annotations", [&](const std::string& key, std::string value, const std::string&) {
     allocation.annotations.emplace(key, std::move(value));
   });
-  for_each(object, "cdi", [&](const Json& item, const std::string& at) {
+  for_each(object, "cdi", [&](const JsonValue& item, const std::string& at) {
     allocation.cdi.push_back(cdi_name(text_of(item, at), at));
   });
   object.end();

@@ -14,7 +14,7 @@
 namespace plughost {
 namespace {
 
-using Json = nlohmann::json;
+using JsonValue = nlohmann::json;
 
 // The name that NVIDIA's device plugin uses: a file of its own that is still there would clash with another.
 constexpr const char* kFile = "k8s.device-plugin.nvidia.com-gpu.json";
@@ -40,9 +40,9 @@ std::string stamp_of(const std::filesystem::path& file) {
 }
 
 // Returns true if the host has each file that the edits bring into a container.
-bool files_exist(const HostRoot& host, const Json& edits) {
+bool files_exist(const HostRoot& host, const JsonValue& edits) {
   for (const char* const list : {"mounts", "deviceNodes"}) {
-    for (const Json& item : edits.value(list, Json::array())) {
+    for (const JsonValue& item : edits.value(list, JsonValue::array())) {
       const auto path = item.value("hostPath", item.value("path", std::string()));
       if (!path.empty() && !host.exists(path)) return false;
     }
@@ -53,16 +53,16 @@ bool files_exist(const HostRoot& host, const Json& edits) {
 // Returns the names of the devices in the specification, without those of which the host lacks a file;
 // nullopt: the text is no specification. host: nullptr for one that has just been made.
 std::optional<std::set<std::string>> names_in(const std::string& text, const HostRoot* host) {
-  const Json specification = Json::parse(text, nullptr, false);
+  const JsonValue specification = JsonValue::parse(text, nullptr, false);
   std::set<std::string> names;
   try {
-    const auto usable = [&](const Json& its) {
-      return !host || files_exist(*host, its.value("containerEdits", Json::object()));
+    const auto usable = [&](const JsonValue& its) {
+      return !host || files_exist(*host, its.value("containerEdits", JsonValue::object()));
     };
     const bool all_usable = usable(specification);
-    for (const Json& device : specification.at("devices"))
+    for (const JsonValue& device : specification.at("devices"))
       if (all_usable && usable(device)) names.insert(device.at("name").get<std::string>());
-  } catch (const Json::exception&) {
+  } catch (const JsonValue::exception&) {
     return std::nullopt;
   }
   return names;

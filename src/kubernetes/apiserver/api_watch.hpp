@@ -29,6 +29,8 @@ struct ApiCollection {
   std::size_t most_kept = std::size_t{64} << 10u;  // bytes of memory of one object's fields
 };
 
+// The objects of a collection, read while the API server's answer comes: of a list or of a watch. At any time
+// one object's text is stored, whatever the size of the answer. Loop thread only; workers parse.
 class ObjectStream {
  public:
   // Bytes of one object's text, without strings that are too long to be of interest (JsonSplitter).

@@ -1,6 +1,6 @@
 #pragma once
 // A resource's gRPC server, which lives as long as the resource, and its listener, which is bound anew for
-// each kubelet. Loop thread only.
+// each kubelet. Loop thread only, but for OwnerInLoop.
 
 #include <sys/types.h>
 
@@ -63,6 +63,7 @@ struct AnsweredAllocate {
   std::string refusal;    // why nothing was given; empty: all of them were
 };
 
+// What an endpoint tells its owner, and asks of it.
 class EndpointOwner {
  public:
   // Called once, from any thread: why a container cannot start; empty: it can. Where it is dropped, the start

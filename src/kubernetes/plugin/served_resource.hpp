@@ -1,5 +1,6 @@
 #pragma once
-// What an endpoint serves and says it can do, and what became of the calls.
+// What an endpoint serves and says it can do, what a resource answers for one container of an Allocate, and
+// what became of the calls. Thread-safe.
 
 #include <grpcpp/support/status.h>
 

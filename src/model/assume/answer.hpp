@@ -59,6 +59,7 @@ std::variant<CdiEdits, std::string> late_edits(const ResourceSnapshot& snapshot,
 // Why the pod is none that an Allocate may be for, as what is said after its name; empty: it is one.
 std::string why_no_candidate(const AskingPod& pod, const AssumeTerms& terms);
 
+// Which pod an Allocate is for, as far as that can be told from the pods alone.
 struct PodMatch {
   const AskingPod* pod;
   std::vector<std::string> containers;  // that this answers: one; or all of them, where the sum fits
@@ -74,6 +75,8 @@ std::variant<PodMatch, std::string> match(std::span<const AskingPod* const> pods
                                           const AnsweredContainers& answered, const AssumeTerms& terms,
                                           const Inventory& inventory);
 
+// Who holds a resource's units by the kubelet's checkpoint: for an answer that is a name, and what that
+// stands for is decided when the container starts; and for one of which it was guessed which pod it is for.
 // What the kubelet's checkpoint says of one container and the resource.
 struct HeldUnits {
   std::string pod_uid;

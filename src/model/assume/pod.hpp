@@ -102,6 +102,9 @@ std::string mark_patch(const AssumeTerms& terms, const AskingPod& pod, std::int6
 std::vector<const AskingPod*> to_be_marked(std::span<const AskingPod* const> pods,
                                            const AnsweredContainers& holding);
 
+// The schedulers' extenders that choose a card for a pod, and what containers and pods are told in the words
+// of each. Sources: gpushare-device-plugin 45fb8b8 (pkg/gpu/nvidia), kube-device-plugin-mini 6c86a30 and
+// 8fbcf98 (pkg), volcano-sh/devices 2461bdd (pkg/plugin/nvidia).
 inline constexpr Word<Dialect> kDialects[] = {
     {"doslab", Dialect::kDoslab}, {"gpushare", Dialect::kGpushare}, {"volcano", Dialect::kVolcano}};
 

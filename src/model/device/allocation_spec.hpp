@@ -25,6 +25,8 @@ enum class CardCount {
   kCores,  // kCoresOfACard for each
 };
 
+// Counts of an entry's cards that the node shows beside its devices, for a scheduler to count with: nothing
+// is allocated of them.
 struct NodeResourceSpec {
   std::string key;  // the node's: "doslab.io/gpu-count"
   CardCount count = CardCount::kCards;
@@ -75,6 +77,7 @@ struct AssumeNames {
   bool operator==(const AssumeNames&) const = default;
 };
 
+// How a scheduler tells a pod's card: what an entry's `assume` says.
 struct AssumeTerms {
   Dialect dialect = Dialect::kDoslab;
   // The sets that users of the dialect have, at least one: a pod's is the first of which it has the time.

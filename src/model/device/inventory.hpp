@@ -153,6 +153,7 @@ class FirstNames {
   std::string names_;
 };
 
+// What has become of a device from one list to the next. A value.
 struct DeviceChange {
   enum class Kind : std::uint8_t {
     kAppeared,   // it was not listed, or was gone

@@ -36,6 +36,8 @@ struct SocketOwner {
   bool operator==(const SocketOwner&) const = default;
 };
 
+// What was seen of a node that files under a prefix do not say: answers of the kernel and of other processes.
+// A test writes down what it wants to have been seen.
 struct Observed {
   // The configuration: what it says if it can be used, and else why not.
   std::filesystem::path file;
@@ -94,6 +96,7 @@ struct Finding {
 };
 using Findings = std::vector<Finding>;
 
+// A pure function of what is under the prefix and of what was observed.
 struct Check {
   std::string_view name;  // for good: docs/doctor.md and people's scripts have it
   std::string_view asks;  // the question that it answers

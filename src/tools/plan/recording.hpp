@@ -8,7 +8,7 @@
 #include "config/config.hpp"
 #include "host/hardware/host_root.hpp"
 #include "host/hardware/nvml.hpp"
-#include "tools/plan/plan.hpp"
+#include "tools/plan/facts.hpp"
 
 namespace plughost {
 

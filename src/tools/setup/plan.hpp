@@ -1,6 +1,6 @@
 #pragma once
-// From what is found on a node and from a configuration to the files that the two need. Reads only; may block
-// on the file system.
+// From what is found on a node and from a configuration to the files that the two need: as texts, what is to
+// be done for them, and doing it. May block on the file system.
 
 #include <filesystem>
 #include <optional>

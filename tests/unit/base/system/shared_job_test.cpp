@@ -37,8 +37,7 @@ struct JobOfTest {
           value = number;
           if (const auto run_next = std::exchange(next, nullptr)) run_next();
         },
-        "it stalls",
-        [this](const std::string& error) { errors.push_back(error); });
+        "it stalls", [this](const std::string& error) { errors.push_back(error); });
   }
 };
 

@@ -11,7 +11,7 @@
 namespace plughost {
 namespace {
 
-using Json = nlohmann::json;
+using JsonValue = nlohmann::json;
 using Texts = std::vector<std::string>;
 
 const std::string kCamera = "example.com/camera";
@@ -38,10 +38,10 @@ Allocation given(const AllocationSpec& spec, const std::vector<Device>& devices,
   return std::get<Allocation>(answer);
 }
 
-Json specification(const AllocationSpec& spec, const std::vector<Device>& devices) {
+JsonValue specification(const AllocationSpec& spec, const std::vector<Device>& devices) {
   const std::string text = cdi_specification(kCamera, spec, Inventory(devices));
   test::keep_specification(text);
-  return text.empty() ? Json() : Json::parse(text);
+  return text.empty() ? JsonValue() : JsonValue::parse(text);
 }
 
 // The rule of pkg/parser.ValidateDeviceName.
@@ -81,13 +81,13 @@ TEST_CASE("what belongs to a device is in the specification, and the answer has 
   CHECK(answer.nodes.empty());
   CHECK(answer.cdi == Texts{"example.com/camera=video1", "example.com/camera=video0"});
   CHECK(answer.by_cdi.nodes.size() == 2);
-  const Json json = specification(with_cdi(), devices);
+  const JsonValue json = specification(with_cdi(), devices);
   CHECK(json["cdiVersion"] == "0.5.0");
   CHECK(json["kind"] == kCamera);
   REQUIRE(json["devices"].size() == 2);
-  const Json node = {{"path", "/dev/video0"}, {"hostPath", "/dev/video0"}, {"permissions", "rw"}};
+  const JsonValue node = {{"path", "/dev/video0"}, {"hostPath", "/dev/video0"}, {"permissions", "rw"}};
   CHECK(json["devices"][0]["name"] == "video0");
-  CHECK(json["devices"][0]["containerEdits"]["deviceNodes"] == Json::array({node}));
+  CHECK(json["devices"][0]["containerEdits"]["deviceNodes"] == JsonValue::array({node}));
 }
 
 TEST_CASE("of a node that is named by a link the specification has the node: a runtime refuses a link") {
@@ -95,7 +95,7 @@ TEST_CASE("of a node that is named by a link the specification has the node: a r
   spec.nodes = {{.host_path = Template("/dev/by-id/{id}"), .container_path = Template("/dev/other")}};
   Device device = camera("a", "/dev/video-of-a");
   device.cdi_nodes = {{"/dev/video-of-a", "/dev/video7"}, {"/dev/by-id/a", "/dev/media3"}};
-  const Json nodes = specification(spec, {device})["devices"][0]["containerEdits"]["deviceNodes"];
+  const JsonValue nodes = specification(spec, {device})["devices"][0]["containerEdits"]["deviceNodes"];
   REQUIRE(nodes.size() == 2);
   CHECK(nodes[0]["hostPath"] == "/dev/video7");
   CHECK(nodes[0]["path"] == "/dev/video-of-a");
@@ -108,10 +108,11 @@ TEST_CASE("the groups of a device's nodes are those of its container's processes
   device.nodes.push_back({.host_path = "/dev/b", .container_path = "/dev/b"});
   device.nodes.push_back({.host_path = "/dev/c", .container_path = "/dev/c"});
   device.cdi_nodes = {{"/dev/a", "/dev/a", 44}, {"/dev/b", "/dev/video7", 27}, {"/dev/c", "/dev/c", 44}};
-  const Json json = specification(with_cdi(), {device, camera("root's", "/dev/d")});
+  const JsonValue json = specification(with_cdi(), {device, camera("root's", "/dev/d")});
   CHECK(json["cdiVersion"] == "0.7.0");
-  CHECK(json["devices"][0]["containerEdits"]["additionalGids"] == Json::array({27, 44}));
-  const Json node = {{"path", "/dev/b"}, {"hostPath", "/dev/video7"}, {"permissions", "rw"}, {"gid", 27}};
+  CHECK(json["devices"][0]["containerEdits"]["additionalGids"] == JsonValue::array({27, 44}));
+  const JsonValue node = {
+      {"path", "/dev/b"}, {"hostPath", "/dev/video7"}, {"permissions", "rw"}, {"gid", 27}};
   CHECK(json["devices"][0]["containerEdits"]["deviceNodes"][1] == node);
   CHECK_FALSE(json["devices"][1]["containerEdits"].contains("additionalGids"));
   device.cdi_nodes = {{"/dev/b", "/dev/video7", 0}};
@@ -124,14 +125,14 @@ TEST_CASE("the entry's nodes and mounts are each device's, and so are variables 
   spec.mounts = {{Template("/etc/cameras/{id}"), Template("/etc/camera/{id}"), true}};
   spec.env = {{Template("PATH_OF_{id}"), Template("{path} of {resource}")}};
   const std::vector<Device> devices = {camera("video0", "/dev/video0")};
-  const Json edits = specification(spec, devices)["devices"][0]["containerEdits"];
-  CHECK(edits["env"] == Json::array({"PATH_OF_video0=/dev/video0 of example.com/camera"}));
+  const JsonValue edits = specification(spec, devices)["devices"][0]["containerEdits"];
+  CHECK(edits["env"] == JsonValue::array({"PATH_OF_video0=/dev/video0 of example.com/camera"}));
   CHECK(edits["deviceNodes"].size() == 2);
   CHECK(edits["deviceNodes"][1]["permissions"] == "rwm");
-  const Json mount = {{"hostPath", "/etc/cameras/video0"},
-                      {"containerPath", "/etc/camera/video0"},
-                      {"options", {"ro", "rbind", "rprivate"}}};
-  CHECK(edits["mounts"] == Json::array({mount}));
+  const JsonValue mount = {{"hostPath", "/etc/cameras/video0"},
+                           {"containerPath", "/etc/camera/video0"},
+                           {"options", {"ro", "rbind", "rprivate"}}};
+  CHECK(edits["mounts"] == JsonValue::array({mount}));
   const Allocation answer = given(spec, devices, {"video0"});
   CHECK(answer.env.empty());
   CHECK(answer.mounts.empty());
@@ -201,7 +202,7 @@ TEST_CASE("a device that is gone is not in the specification, and one that is Un
   gone.error = "it is gone";
   Device sick = camera("video1", "/dev/video1");
   sick.error = "no signal";
-  const Json json = specification(with_cdi(), {gone, sick});
+  const JsonValue json = specification(with_cdi(), {gone, sick});
   REQUIRE(json["devices"].size() == 1);
   CHECK(json["devices"][0]["name"] == "video1");
 }
@@ -215,7 +216,7 @@ TEST_CASE("replicas of a device share its name") {
 TEST_CASE("the version is the oldest that has what is used") {
   const std::string text =
       cdi_specification("example.com/cam.era", with_cdi(), Inventory({camera("a", "/dev/a")}));
-  CHECK(Json::parse(text)["cdiVersion"] == "0.6.0");
+  CHECK(JsonValue::parse(text)["cdiVersion"] == "0.6.0");
 }
 
 TEST_CASE("a CDI specification ends with a newline") {
@@ -230,12 +231,12 @@ TEST_CASE("one name whose edits are known has a specification of its own") {
   const CdiEdits edits{.env = {{"A", "1"}},
                        .mounts = {{.host_path = "/m", .container_path = "/n", .read_only = true}},
                        .nodes = {{.host_path = "/dev/by-id/a", .container_path = "/dev/b"}}};
-  const Json one = Json::parse(cdi_specification("example.com/camera", "late-1", edits, device));
+  const JsonValue one = JsonValue::parse(cdi_specification("example.com/camera", "late-1", edits, device));
   CHECK(one["kind"] == "example.com/camera");
   CHECK(one["cdiVersion"] == "0.5.0");
   REQUIRE(one["devices"].size() == 1);
   CHECK(one["devices"][0]["name"] == "late-1");
-  CHECK(one["devices"][0]["containerEdits"]["env"] == Json{"A=1"});
+  CHECK(one["devices"][0]["containerEdits"]["env"] == JsonValue{"A=1"});
   CHECK(one["devices"][0]["containerEdits"]["mounts"][0]["hostPath"] == "/m");
   CHECK(one["devices"][0]["containerEdits"]["deviceNodes"][0]["path"] == "/dev/b");
   CHECK(one["devices"][0]["containerEdits"]["deviceNodes"][0]["hostPath"] == "/dev/a");

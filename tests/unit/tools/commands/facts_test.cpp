@@ -12,7 +12,7 @@ using namespace plughost::test;
 
 namespace {
 
-using Json = nlohmann::json;
+using JsonValue = nlohmann::json;
 
 bool has(const Said& finished, const std::string& part) {
   return finished.output.find(part) != std::string::npos;
@@ -20,10 +20,11 @@ bool has(const Said& finished, const std::string& part) {
 
 // With that hostname, and so many serial ports.
 std::string node(const std::string& name, int ports) {
-  Json tree{{"dev", Json::object()}, {"proc", {{"sys", {{"kernel", {{"hostname", name + "\n"}}}}}}}};
+  JsonValue tree{{"dev", JsonValue::object()},
+                 {"proc", {{"sys", {{"kernel", {{"hostname", name + "\n"}}}}}}}};
   for (int i = 0; i < ports; ++i)
     tree["dev"]["ttyUSB" + std::to_string(i)] = {"char", "188:" + std::to_string(i)};
-  return Json{{"plughostFacts", 1}, {"node", name}, {"recorded", "2026-01-31T12:00:00Z"}, {"tree", tree}}
+  return JsonValue{{"plughostFacts", 1}, {"node", name}, {"recorded", "2026-01-31T12:00:00Z"}, {"tree", tree}}
       .dump();
 }
 
@@ -62,17 +63,17 @@ TEST_CASE("plughost facts prints what this node is, small and without what files
       say({"facts", "--config", dir.at("config.yaml"), "--path", "/etc/passw?", "--path", "/proc/self/sta*"});
   REQUIRE(finished.exit_code == 0);
   CHECK(finished.output.size() < 500'000);
-  const Json facts = Json::parse(finished.output);
+  const JsonValue facts = JsonValue::parse(finished.output);
   CHECK(facts["plughostFacts"] == 1);
   CHECK_FALSE(facts["node"].get<std::string>().empty());
-  const Json& tree = facts["tree"];
-  CHECK(tree["dev"]["null"] == Json{"char", "1:3"});
+  const JsonValue& tree = facts["tree"];
+  CHECK(tree["dev"]["null"] == JsonValue{"char", "1:3"});
   CHECK(tree["proc"]["sys"]["kernel"]["osrelease"].is_string());
   CHECK(tree["proc"]["sys"]["kernel"]["arch"].is_string());
-  CHECK(tree["etc"]["passwd"] == Json{"file"});
+  CHECK(tree["etc"]["passwd"] == JsonValue{"file"});
   CHECK(tree["etc"].size() == 1);
-  Json::json_pointer amy(dir.at("gophers/amy").string());
-  CHECK(tree[amy] == Json{"file"});
+  JsonValue::json_pointer amy(dir.at("gophers/amy").string());
+  CHECK(tree[amy] == JsonValue{"file"});
   CHECK_FALSE(has(finished, "licence"));
   CHECK_FALSE(has(finished, "root:"));
   CHECK_FALSE(std::filesystem::exists(dir.at("ran")));
@@ -124,22 +125,22 @@ TEST_CASE("plughost plan -o json has all of it") {
   const Fleet fleet;
   const Said finished = fleet.plan({"--from", fleet.path("old.yaml"), "-o", "json"});
   REQUIRE(finished.exit_code == 0);
-  const Json plan = Json::parse(finished.output);
+  const JsonValue plan = JsonValue::parse(finished.output);
   CHECK(plan["unusable"].empty());
   REQUIRE(plan["nodes"].size() == 2);
-  const Json& first = plan["nodes"][0];
+  const JsonValue& first = plan["nodes"][0];
   CHECK(first["node"] == "plc-1");
   CHECK(first["file"] == fleet.path("facts/a.json"));
   CHECK(first["recorded"] == "2026-01-31T12:00:00Z");
   CHECK(first["fails"] == false);
   CHECK(first["differs"] == true);
-  CHECK(first["changes"] == Json::parse(R"([{"resource": "x.com/serial", "before": null, "after": 2,
+  CHECK(first["changes"] == JsonValue::parse(R"([{"resource": "x.com/serial", "before": null, "after": 2,
                                              "added": ["ttyUSB0", "ttyUSB1"], "removed": [], "changed": []}])"));
   CHECK(first["before"]["resources"].size() == 1);
   CHECK(first["after"]["resources"][0] ==
-        Json::parse(R"({"resource": "x.com/serial", "known": true, "count": 2, "healthy": 2,
+        JsonValue::parse(R"({"resource": "x.com/serial", "known": true, "count": 2, "healthy": 2,
                         "devices": [{"id": "ttyUSB0"}, {"id": "ttyUSB1"}]})"));
-  const Json& second = plan["nodes"][1];
+  const JsonValue& second = plan["nodes"][1];
   CHECK(second["differs"] == false);
   CHECK(second["changes"].empty());
   CHECK(second["after"]["notHere"][0]["name"] == "x.com/serial");

@@ -1,4 +1,4 @@
-#include "tools/plan/plan.hpp"
+#include "tools/plan/facts.hpp"
 
 #include <doctest/doctest.h>
 

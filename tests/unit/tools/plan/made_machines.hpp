@@ -8,7 +8,7 @@
 #include <string>
 
 #include "places.hpp"
-#include "tools/plan/plan.hpp"
+#include "tools/plan/facts.hpp"
 
 namespace plughost::test {
 

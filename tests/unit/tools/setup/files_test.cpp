@@ -1,5 +1,5 @@
-#include "tools/setup/plan.hpp"
 #include "places.hpp"
+#include "tools/setup/plan.hpp"
 
 #include <doctest/doctest.h>
 
