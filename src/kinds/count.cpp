@@ -1,11 +1,11 @@
-// `count: 10`: devices that exist because the configuration says so.
+// `count: 10`: a number of devices without hardware.
 
 #include "kinds/kind.hpp"
 
 namespace plughost {
 namespace {
 
-constexpr unsigned kMostDevices = 1'000'000;  // more than a message can list, whatever the ids are
+constexpr unsigned kMostDevices = 1'000'000;  // more than a message can list with any ids
 
 class Count final : public DeviceSource {
  public:

@@ -1,4 +1,4 @@
-// `directory: {path, match, recursive}`: every file in a directory is a device.
+// `directory: {path, match, recursive}`: each file in a directory is a device.
 
 #include <fnmatch.h>
 
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostWatched = 1000;  // each costs one of the user's inotify watches
 constexpr std::size_t kLongestName = 1000;  // of a directory, in a remark
 constexpr std::string_view kDirectoryAttributes[] = {"name", "path"};
-constexpr std::string_view kBaseName = "basename";  // where `name` may have a '/'
+constexpr std::string_view kBaseName = "basename";  // used if `name` may contain a '/'
 
 enum class Depth { kFlat, kRecursive };
 
@@ -30,7 +30,7 @@ class Directory final : public DeviceSource {
   Scan scan(const HostRoot& host) const override;
 
  private:
-  // What one directory holds: names relative to path_.
+  // The content of one directory, with names relative to path_.
   struct Listing {
     std::vector<std::string> files;
     std::vector<fs::path> subdirectories;
@@ -55,8 +55,7 @@ Directory::Listing Directory::list(const HostRoot& host, const fs::path& subdire
   Listing listing;
   const std::string path = (subdirectory.empty() ? path_ : path_ / subdirectory).string();
   const std::string prefix = subdirectory.empty() ? "" : subdirectory.string() + '/';
-  // The type that the directory tells is enough, but for links: a hundred thousand files are not asked one by
-  // one.
+  // The directory's type suffices except for links: a hundred thousand files are not examined one by one.
   listing.failed = host.list(path, [&](std::string_view each, FileType type) {
     std::string name(each);
     if (type == FileType::kDirectory) {
@@ -78,7 +77,7 @@ Scan Directory::scan(const HostRoot& host) const {
   std::size_t unreadable = 0;
   std::string first_unreadable;
   for (std::size_t i = 0; i < directories.size(); ++i) {
-    // Joining "" would add a '/' to the path.
+    // Joining "" would append a '/' to the path.
     const fs::path path = i == 0 ? path_ : path_ / directories[i];
     if (i < kMostWatched) {
       scan.watch.push_back({.path = path, .name = depth_ == Depth::kFlat ? match_ : "*"});

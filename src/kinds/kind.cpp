@@ -8,7 +8,7 @@
 namespace plughost {
 namespace {
 
-// A container that gets a node too early keeps it with the kernel's mode, and under the kernel's name.
+// A container that gets a node too early keeps it with the kernel's mode and name.
 void leave_out_unfinished(const HostRoot& host, Scan& scan) {
   if (!udevd_runs(host)) return;
   const auto waits = [&](const DeviceNode& node) {

@@ -1,5 +1,5 @@
 #pragma once
-// A kind of resource: a word in the configuration, what it takes, and how to find its devices.
+// Kinds of resources: a key in the configuration, its value, and how devices are found.
 
 #include <chrono>
 #include <functional>
@@ -20,7 +20,7 @@ namespace plughost {
 class Programs;
 class SysDevice;
 
-// A CDI specification that is another program's work.
+// A CDI specification created by another program.
 struct CdiFile {
   std::string name;  // in CDI's directory
   std::string text;
@@ -28,117 +28,116 @@ struct CdiFile {
 
 // The result of a scan.
 struct Scan {
-  // Nothing can be told yet, and a scan will be requested when it can: what was known before stands.
+  // No result yet; another scan will be requested. The previous result stays valid.
   bool undecided = false;
-  std::vector<Device> devices;          // in a stable order
-  std::vector<WatchedDirectory> watch;  // a change here is a reason to scan again
-  std::vector<std::string> remarks;     // what somebody should know, one log line each
-  std::vector<std::string> unmatched;   // where the entry's patterns stand that match none of the devices
-  std::vector<std::string> subsystems;  // a udev event of one of these is a reason to scan again
-  std::vector<std::string> unfinished;  // what udev has not finished with, and is left out until it has
-  std::vector<CdiFile> cdi;             // to be written before the devices are offered
-  std::string not_yet;                  // why a start has to wait; empty: offer the devices, as they are
-  std::chrono::seconds rescan_after{
-      0};               // for what the kernel tells by no event; 0: there is nothing of that kind
-  NodeNumbers numbers;  // of the nodes that the kernel's device model knows
+  std::vector<Device> devices;           // in a stable order
+  std::vector<WatchedDirectory> watch;   // changes here request another scan
+  std::vector<std::string> remarks;      // for the log, one line each
+  std::vector<std::string> unmatched;    // the places of patterns that match no device
+  std::vector<std::string> subsystems;   // udev events of these request another scan
+  std::vector<std::string> unfinished;   // devices that are left out until udev has processed them
+  std::vector<CdiFile> cdi;              // to be written before the devices are offered
+  std::string not_yet;                   // why offering must wait at the start; empty: offer the devices
+  std::chrono::seconds rescan_after{0};  // for state without events; 0: there is none
+  NodeNumbers numbers;                   // of nodes that the kernel's device model has
 };
 
-// Returns the path of the device's node, and notes its number in the scan. nullopt: it has no node.
+// Returns the path of the device's node, and records its number in the scan. nullopt: it has no node.
 std::optional<std::string> node_of(const SysDevice& device, Scan& scan);
-// Notes the device's number for another path of its node, a link. Empty: there is none.
+// Records the device's number for another path of its node, such as a link. An empty path is ignored.
 void record_number(const std::string& path, const SysDevice& device, Scan& scan);
 
-// Whether the device, which the scan has come upon, waits for udev, and the scan for that.
+// Returns true if the device waits for udev, and records that in the scan.
 bool waits_for_udev(const SysDevice& device, Scan& scan);
-// A device that waits for udev for longer is worth a word, and this is it.
+// After this time waiting for udev is worth a warning, whose text is unfinished_text().
 inline constexpr std::chrono::seconds kUdevPatience{10};
 std::string unfinished_text(const std::string& name);
 
-// Says which hubs, bridges and cards with virtual functions are left out, as the entry names but a vendor.
+// Returns the remark about hubs, bridges and cards with virtual functions that are left out because the entry
+// names only a vendor.
 std::string not_named_text(const std::vector<std::string>& devices);
 
-// What a source keeps running between its scans, to be told of changes. Loop thread only. Destroyed means
-// that it runs no more, and calls nobody.
+// Whatever a source keeps running between scans to learn of changes. Loop thread only. Its destruction ends
+// it and its callbacks.
 class SourceWatch {
  public:
   virtual ~SourceWatch() = default;
-  // Before each scan: calls then, from within or later in the loop, when the scan can begin. For what a scan
-  // has to wait for and no thread should; never again before it has called.
+  // Called before each scan. Calls then, from within or later in the loop, when the scan can begin; it is not
+  // called again before that. For waiting that must not occupy a thread.
   virtual void before_scan(const std::function<void()>& then) { then(); }
 };
 
-// What a source does that the sandbox of the unit that comes with plughost keeps from it.
+// Something that a source needs and the shipped unit's sandbox forbids.
 struct SandboxNeeds {
-  bool nvml = false;      // it opens the nodes of NVIDIA's cards
-  bool programs = false;  // programs of the user's own
-  bool users = false;     // which become another user
+  bool nvml = false;      // opens the nodes of NVIDIA's cards
+  bool programs = false;  // runs the user's programs
+  bool users = false;     // runs them as other users
 
   bool operator==(const SandboxNeeds&) const = default;
 };
 
-// Finds the devices of one entry of the configuration.
+// Finds the devices of one entry.
 class DeviceSource {
  public:
   virtual ~DeviceSource() = default;
-  // Worker thread; may block. Never runs twice at once for one source. Throws std::system_error when the
-  // machine does not let it scan: what was known before then stands.
+  // Worker thread; may block. Never runs concurrently for one source. Throws std::system_error if the machine
+  // cannot be scanned: the previous result stays valid then.
   virtual Scan scan(const HostRoot& host) const = 0;
-  // Worker thread, after each scan, when those that the entry does not take are out of its devices: what is
-  // to be said of the others together, or made of them for this spec. Throws as scan does.
+  // Worker thread, after each scan, when the entry's choice has been applied: for remarks about the chosen
+  // devices together, and for changes that depend on the spec. Throws like scan().
   virtual void finish(Scan& /*taken*/, const AllocationSpec& /*spec*/) const {}
-  // A scan of which an entry takes what it chooses, of what udev has finished with. Worker thread, throws and
-  // never runs twice as they do.
+  // Returns a scan reduced to the devices that the entry chooses and that udev has processed. Worker thread;
+  // throws, and is serialized, like scan().
   Scan scan_chosen(const HostRoot& host, const AllocationSpec& spec) const;
-  // Loop thread, while a scan may be under way. Somebody says that what is wrong with a device is over, which
-  // the source would not notice by itself (Device::lasting); the next scan that begins goes by that.
+  // Loop thread, possibly during a scan. Clears a fault that does not end by itself (Device::lasting).
+  // Effective from the next scan.
   virtual void forgive(const Device& /*device*/) const {}
-  // Loop thread, while a scan may be under way. At rest, the source lets go of what keeps a driver from being
-  // replaced, at the latest at the end of that scan; scans find what the last one found.
+  // Loop thread, possibly during a scan. While at rest, the source releases whatever prevents a driver from
+  // being replaced, at the latest at the end of that scan; scans repeat the last result.
   virtual void rest(bool /*at_rest*/) const {}
-  // Loop thread, at most once, before the first scan. For a source that is told of changes by something that
-  // it runs itself: begins that, and calls request_scan in the loop, not from within, whenever a scan would
-  // find something else. programs outlives what is returned, which is destroyed before or after the source.
-  // nullptr: scans, and what they ask to watch, are all there is. A source that nobody watches finds out in
-  // the scan.
+  // Loop thread, at most once, before the first scan. For a source that learns of changes by something that
+  // it runs itself: starts that, and calls request_scan in the loop, not from within, whenever a scan would
+  // have another result. programs must outlive the result, which may be destroyed before or after the source.
+  // nullptr: scans and their watches suffice. Without this call a source gets its result in the scan.
   virtual std::unique_ptr<SourceWatch> watch(Programs& /*programs*/,
                                              const std::function<void()>& /*request_scan*/) const {
     return nullptr;
   }
-  // The devices that do not depend on the machine: they are checked when the configuration is loaded.
+  // The devices that do not depend on the machine. They are checked when the configuration is loaded.
   virtual std::vector<Device> fixed_devices() const { return {}; }
-  // Where an id is a part of a card: of which cards a container's parts have to be.
+  // If ids are parts of cards: to which cards a container's parts must belong.
   virtual std::optional<SharesOf> units() const { return std::nullopt; }
-  // The entry's `assume`: the card is the one that a pod's scheduler has chosen.
+  // The entry's `assume`: a scheduler chooses the card.
   virtual std::optional<AssumeTerms> assume() const { return std::nullopt; }
-  // What its devices may bring into a container, whatever the machine has.
+  // Everything that its devices may add to a container, on any machine.
   virtual std::vector<std::shared_ptr<const KindSpec>> specs() const { return {}; }
   virtual SandboxNeeds sandbox_needs() const { return {}; }
 };
 
 struct Kind {
-  std::string_view key;                          // of its KindRow, which sets it
-  std::span<const std::string_view> attributes;  // what its devices give to templates, beside id
-  // A template for the entries that do not set `id`; empty: the devices' own ids.
+  std::string_view key;                          // the key of its KindRow, which sets it
+  std::span<const std::string_view> attributes;  // attributes of its devices for templates, besides id
+  // The template of entries without `id`; empty: the devices' own ids.
   std::string_view default_id;
-  // Reads the key's value. Problems are reported to entry.diagnostics(); the result is then not used.
+  // Reads the key's value. Errors are reported to entry.diagnostics(), and the result is then not used.
   std::unique_ptr<const DeviceSource> (*read)(Fields& entry) = nullptr;
-  // More attributes, which the entry itself declares: views into the key's value. Not set: there are none.
+  // Attributes that the entry declares, as views into the key's value. Not set: none.
   std::vector<std::string_view> (*declared)(const Node& value) = nullptr;
-  // What templates of an allocation may name besides, with this value. Not set: nothing.
+  // Placeholders of an allocation with this value. Not set: none.
   std::span<const std::string_view> (*of_allocation)(const Node& value) = nullptr;
 };
 
-// A row of the registry, the table in registry.cpp.
+// A row of the table in registry.cpp.
 struct KindRow {
   std::string_view key;    // the entry's key: "directory"
   std::string_view lists;  // the key's meaning in docs/configuration.md
-  std::string_view file;   // where it is defined, in src/kinds
+  std::string_view file;   // its file in src/kinds
   SandboxNeeds needs;      // the most that one of its sources may need
   Kind (*define)();
 };
 
 std::span<const KindRow> kind_rows();
-// The rows' kinds, in their order.
+// All kinds, in the order of the rows.
 std::span<const Kind> kinds();
 
 }  // namespace plughost

@@ -1,5 +1,5 @@
-// `pci: {vendors, devices, classes, drivers, nodes, permissions}`: PCI cards that have no kind of their own,
-// with the device nodes that their drivers made.
+// `pci: {vendors, devices, classes, drivers, nodes, permissions}`: PCI cards without a kind of their own,
+// with the device nodes that their drivers create.
 
 #include <algorithm>
 #include <iterator>
@@ -21,20 +21,20 @@ constexpr std::string_view kPciAttributes[] = {"pci",        "name",   "path", "
                                                "iommuGroup", "physfn", "vf",   "vfs",     "pfName"};
 constexpr std::string_view kVfioContainer = "/dev/vfio/vfio";
 constexpr std::size_t kClassDigits[] = {2, 4, 6};
-// Whose events are followed before a card has a node of theirs. A driver's own class needs none: the event
-// that it is bound comes when its nodes are there.
+// Subsystems that are watched before a card has a node of theirs. A driver's own class needs none: the event
+// of its binding follows its nodes.
 constexpr std::string_view kSubsystems[] = {
     "accel", "drm", "infiniband_mad", "infiniband_verbs", "misc", "pci", "tty", "vfio"};
 
 bool is_literal(const std::string& pattern) { return pattern.find_first_of("*?[\\") == std::string::npos; }
 
-// A device node of a card, and what the kernel calls it.
+// A device node of a card with its name in the kernel.
 struct Found {
   std::string name;
   std::string path;
 };
 
-// The device that stands for an IOMMU group: its name has a prefix where there is no IOMMU.
+// Returns the device of an IOMMU group, whose name has a prefix without an IOMMU.
 std::optional<SysDevice> vfio_group(const HostRoot& host, const std::string& group) {
   const std::string home = "/sys/class/vfio/";
   const auto with_iommu = SysDevice::at(host, home + group);
@@ -43,20 +43,20 @@ std::optional<SysDevice> vfio_group(const HostRoot& host, const std::string& gro
 
 bool is_bridge(const PciFunction& card) { return card.class_code.starts_with("06"); }
 
-// Bridges, and physical functions that are divided.
+// Bridges, and physical functions with virtual functions.
 bool others_hang_from(const PciFunction& card) { return is_bridge(card) || !card.virtual_functions.empty(); }
 
-// What an entry has of one card.
+// One card of an entry.
 struct Card {
   PciFunction function;
-  std::string place;  // in the kernel's tree of devices
+  std::string place;  // in the kernel's device tree
   std::vector<Found> nodes;
   std::optional<int> numa_node;
-  std::string group;  // empty: it is not given to virtual machines
+  std::string group;  // empty: not for virtual machines
   std::string error;
 };
 
-// The group's node goes before those that the driver made.
+// The group's node precedes those of the driver.
 void add_group(const HostRoot& host, const SysDevice& device, Card& card, Scan& scan) {
   card.group = device.attribute("iommu_group").value_or("");
   const auto group = card.group.empty() ? std::nullopt : vfio_group(host, card.group);
@@ -94,7 +94,7 @@ Device device_of(const Card& card, const std::string& permissions) {
 
 class Pci final : public DeviceSource {
  public:
-  // nodes: fnmatch(3) patterns of the subsystems whose device nodes belong to a card; empty: of all.
+  // nodes: fnmatch(3) patterns for the subsystems of device nodes; empty: all.
   Pci(PciSelectors wanted, std::vector<std::string> nodes, std::string permissions)
       : wanted_(std::move(wanted)), nodes_(std::move(nodes)), permissions_(std::move(permissions)) {}
 
@@ -104,7 +104,7 @@ class Pci final : public DeviceSource {
  private:
   Card look_at(const HostRoot& host, const SysDevice& device, PciFunction function, Scan& scan) const;
   bool takes_nodes_of(const std::string& subsystem) const;
-  // Returns true if the entry means the card itself, rather than all of its vendor, its driver or its class.
+  // Returns true if the entry selects the card itself, and not all of its vendor, driver or class.
   bool names(const PciFunction& card) const {
     return !wanted_.devices.empty() || (is_bridge(card) && !wanted_.classes.empty());
   }
@@ -151,7 +151,7 @@ Scan Pci::scan(const HostRoot& host) const {
   for (const SysDevice& device : devices_of(host, "pci")) {
     PciFunction function = pci_function(device);
     if (!wanted_.matches(function)) continue;
-    // It is known by the name of an interface, which udev may change.
+    // An interface's name is part of its identity, and udev may change it.
     if (function.is_network() && !function.physical_function.empty()) scan.subsystems.emplace_back("net");
     cards.push_back(look_at(host, device, std::move(function), scan));
   }
@@ -164,7 +164,7 @@ Scan Pci::scan(const HostRoot& host) const {
   return scan;
 }
 
-// What one container would take from another.
+// Marks what one container would take from another.
 void Pci::finish(Scan& taken, const AllocationSpec& /*spec*/) const {
   std::map<std::string, std::string> first_in;
   std::set<std::string> partitioned;

@@ -15,7 +15,7 @@ Kind udev_kind();
 
 namespace {
 
-// Errors name the kinds in this order.
+// Errors list the kinds in this order.
 constexpr auto kRows = std::to_array<KindRow>({
     // clang-format off
     // key        what an entry lists                                                  defined in           needs of the sandbox              by

@@ -1,5 +1,5 @@
 // `udev: {subsystem, name, properties, attributes, attributesOfParents, tags, links, permissions}`: any
-// device that the kernel's device model shows.
+// device of the kernel's device model.
 
 #include <algorithm>
 #include <filesystem>
@@ -37,10 +37,10 @@ bool has_attributes(const SysDevice& device, const Patterns& wanted) {
   });
 }
 
-// Checks what the kernel says first, so that nothing waits for udev that is not wanted anyway.
+// Checks the kernel's data first, so that only selected devices wait for udev.
 bool is_wanted(const SysDevice& device, const Wanted& wanted, Scan& scan) {
   if (!matches(wanted.name, device.name()) || !has_attributes(device, wanted.attributes)) return false;
-  // As ATTRS in udev's rules: one device has all of them, this one or one above it.
+  // Like ATTRS in udev's rules: one device, this one or an ancestor, has all of them.
   std::optional<SysDevice> above = device;
   while (above && !has_attributes(*above, wanted.attributes_of_parents)) above = above->parent();
   if (!above || waits_for_udev(device, scan)) return false;
@@ -54,7 +54,7 @@ bool is_wanted(const SysDevice& device, const Wanted& wanted, Scan& scan) {
                              [&](const std::string& tag) { return std::ranges::binary_search(tags, tag); });
 }
 
-// Returns true if the patterns say no more of a device than its vendor.
+// Returns true if the patterns select only by vendor.
 bool means_a_vendor(const Wanted& wanted) {
   static constexpr std::string_view kOfAll[] = {
       "DEVTYPE",      "ID_VENDOR",    "ID_VENDOR_ENC", "ID_VENDOR_FROM_DATABASE",
@@ -99,7 +99,7 @@ class Udev final : public DeviceSource {
  private:
   Device device_of(const HostRoot& host, const SysDevice& from, bool has_twin, Scan& scan) const {
     const std::optional<std::string> node = node_of(from, scan);
-    // The kubelet keeps an answer for the container's life: a link outlives a new number of the node.
+    // The kubelet stores an answer for the container's life: a link survives a new number of the node.
     const std::string link = lasting_link(host, from, has_twin).value_or("");
     const auto by_id = link_by_id(from), by_path = link_by_path(from);
     Device device;
@@ -146,7 +146,7 @@ Patterns read_patterns(Fields& fields, std::string_view key) {
   Fields items(*node, fields.path_of(key), fields.diagnostics());
   if (node->kind != Node::Kind::kMap) return patterns;  // reported
   for (const auto& [name, value] : node->members) {
-    // Below /sys alone: an attribute's name is part of a path.
+    // Only below /sys: an attribute's name becomes part of a path.
     if (name.scalar.starts_with('/') || name.scalar.find("..") != std::string::npos)
       fields.diagnostics().error(
           name.mark, fields.path_of(key) + '.' + name.scalar,

@@ -10,9 +10,9 @@ namespace plughost {
 namespace {
 
 constexpr std::size_t kLongestQuote = 200;
-constexpr std::size_t kLongestWord = 40;  // a longer one is no typing error
+constexpr std::size_t kLongestWord = 40;  // a longer word is not a typing error
 
-// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment) between two words.
+// Returns the optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours.
 std::size_t typing_errors(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last, last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
@@ -66,7 +66,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
     const bool shortened = std::min(written.size(), other.size()) >= 3 &&
                            (other.starts_with(written) || written.starts_with(other));
     const std::size_t errors = shortened && written != other ? 1 : typing_errors(written, other);
-    // As many errors as letters would turn any word into any other.
+    // With as many errors as letters any word could become any other.
     if (errors > 0 && errors >= std::min(word.size(), candidate.size())) continue;
     if (errors < fewest) {
       fewest = errors;

@@ -1,5 +1,5 @@
 #pragma once
-// Everything that is wrong with a configuration, found in one pass. Not thread-safe.
+// All errors and warnings of a configuration, collected in one pass. Not thread-safe.
 
 #include <span>
 #include <string>
@@ -15,7 +15,7 @@ struct Diagnostic {
 
   Severity severity = Severity::kError;
   Mark mark;
-  std::string path;  // "resources[2].groups[0].paths[1].path"; empty: the file as a whole
+  std::string path;  // "resources[2].groups[0].paths[1].path"; empty: the whole file
   std::string what;  // what is wrong, and what would be right
 
   std::string text() const;  // "file:line:col: path: what", always one line
@@ -23,7 +23,7 @@ struct Diagnostic {
 
 class Diagnostics {
  public:
-  // Of each severity so many are kept: a hostile file must not fill the memory and the log.
+  // The maximum number kept per severity: a hostile file must not fill the memory and the log.
   static constexpr std::size_t kMostKept = 1000;
 
   void error(const Mark& mark, std::string path, std::string what);
@@ -31,7 +31,7 @@ class Diagnostics {
 
   std::span<const Diagnostic> all() const { return all_; }
   bool has_errors() const { return error_count_ > 0; }
-  // All of them, those that were not kept included.
+  // Includes those that were not kept.
   std::size_t error_count() const { return error_count_; }
 
  private:
@@ -40,10 +40,10 @@ class Diagnostics {
   std::size_t warning_count_ = 0;
 };
 
-// The text in single quotes as a message can show it: control characters as \xNN, a long text cut.
+// Returns the text in single quotes, fit for a message: control characters as \xNN, long texts cut.
 std::string quote(std::string_view text);
 
-// " (did you mean 'permissions'?)" when one of the known words is close enough to a typing error; else "".
+// Returns " (did you mean 'permissions'?)" if a known word differs by a typing error, and "" otherwise.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace plughost

@@ -21,13 +21,13 @@ std::string shown(const Node& node) {
   return node.kind == Node::Kind::kScalar ? quote(node.scalar) : node.kind_name();
 }
 
-// Digits only, and no leading zero: others read 010 as eight.
+// Parses digits without a leading zero, because other parsers read 010 as eight.
 std::optional<unsigned> decimal(std::string_view text) {
   if (text.starts_with('0') && text.size() > 1) return std::nullopt;
   return number_in<unsigned>(text);
 }
 
-// In the largest unit that it is a multiple of: "90s", "1d".
+// Writes the duration in the largest unit of which it is a multiple: "90s", "1d".
 std::string written(milliseconds duration) {
   for (const auto& [word, unit] : kUnits) {
     if (duration % unit == milliseconds::zero() && duration >= unit)
@@ -88,7 +88,7 @@ Fields::Fields(const Node& node, std::string path, Diagnostics& diagnostics)
 Fields::~Fields() {
   for (const auto& [key, value] : node_.members) {
     if (std::ranges::find(asked_, key.scalar) != asked_.end()) continue;
-    std::vector<std::string_view> known;  // each once, in their order
+    std::vector<std::string_view> known;  // each once, in the order of the getters
     for (const std::string& each : asked_) {
       if (std::ranges::find(known, each) == known.end()) known.push_back(each);
     }

@@ -6,7 +6,7 @@
 namespace plughost {
 namespace {
 
-// With its length in front, no text can look like the end of it.
+// The length in front makes the end of a text unambiguous.
 void append_scalar(std::string_view scalar, std::string& text) {
   text += std::to_string(scalar.size()) += ':';
   text += scalar;

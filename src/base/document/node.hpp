@@ -1,6 +1,6 @@
 #pragma once
-// A configuration text as plain values that know where they stood. What it was parsed from (YAML) is not
-// visible here. Plain values.
+// A configuration's text as plain values with their places in the file. Independent of the format (YAML).
+// Plain values.
 
 #include <memory>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace plughost {
 
-// A file's name that every place in the file has a share in.
+// A file's name, shared by all places in that file.
 class FileName {
  public:
   FileName() = default;
@@ -26,7 +26,7 @@ class FileName {
   std::shared_ptr<const std::string> name_;
 };
 
-// A place in a file, counted from 1 as editors do, columns in bytes; line 0: the file as a whole.
+// A place in a file. Lines and columns count from 1, columns in bytes; line 0: the whole file.
 struct Mark {
   FileName file;
   int line = 0;
@@ -40,13 +40,13 @@ struct Node {
   enum class Kind { kNull, kScalar, kSequence, kMap };
 
   Kind kind = Kind::kNull;
-  bool quoted = false;  // "true" in quotes is text, never a flag
+  bool quoted = false;  // a quoted "true" is text, never a flag
   Mark mark;
   std::string scalar;           // the text as written: 0451 stays 0451
   std::vector<Node> items;      // kSequence
   std::vector<Member> members;  // kMap, in the order of the text; keys are scalars
 
-  const Node* find(std::string_view key) const;  // nullptr if this is no map or has no such key
+  const Node* find(std::string_view key) const;  // nullptr if this is not a map or the key is absent
   const char* kind_name() const;                 // for messages: "text", "a list", "a map", "nothing"
 };
 
@@ -55,14 +55,14 @@ struct Node::Member {
   Node second;  // its value
 };
 
-// The node, or an empty one where there is none.
+// Returns the node, or an empty one for nullptr.
 const Node& or_nothing(const Node* node);
-// What a map has under the key, and its text: an empty node and no text where there is nothing.
+// Returns the value at the map's key, and its text: an empty node and "" if the key is absent.
 const Node& at(const Node& map, std::string_view key);
 const std::string& text_at(const Node& map, std::string_view key);
 
-// What a node says, in a form of its own: two nodes say the same if this is the same. Marks, quotes and the
-// order of keys do not count, nor what a map has under the key except.
+// Returns the node's content in a canonical form: two nodes are equivalent if these are equal. Marks, quotes
+// and the order of keys do not count, nor does the map's key `except`.
 std::string content_of(const Node& node, std::string_view except = {});
 
 }  // namespace plughost

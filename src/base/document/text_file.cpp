@@ -14,12 +14,12 @@
 namespace plughost {
 namespace {
 
-// The bounds on what a text may expand to count values, not the bytes that are read to find them.
+// The limits on expansion count values. This one bounds the bytes that are read to find them.
 constexpr std::size_t kLargestFile = 1u << 20;
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-// The first byte that no text has; the text's size: all of it is text.
+// Returns the offset of the first byte that a text cannot contain, or the text's size.
 std::size_t first_bad_byte(std::string_view text) {
   const auto is_wrong = [](char c) { return is_control(c) && c != '\t' && c != '\n' && c != '\r'; };
   const auto control = static_cast<std::size_t>(std::ranges::find_if(text, is_wrong) - text.begin());

@@ -1,5 +1,5 @@
 #pragma once
-// Reading a configuration's text. Thread-safe.
+// Reads the text of a configuration. Thread-safe.
 
 #include <filesystem>
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace plughost {
 
-// Why a file is no text that could be a configuration: "cannot be opened: No such file or directory".
+// Why a file cannot be a configuration: "cannot be opened: No such file or directory".
 struct FileError {
   std::string what;
 };
 
-// The whole text of a regular file: UTF-8, without control characters but tab and line ends, at most 1 MiB.
+// Returns the text of a regular file: UTF-8, no control characters except tabs and newlines, at most 1 MiB.
 // Never waits for a FIFO or a device.
 std::variant<std::string, FileError> read_text_file(const std::filesystem::path& file);
 
-// The same of what is open already, of whatever type: waits until a pipe ends.
+// The same for an open file of any type: waits for the end of a pipe.
 std::variant<std::string, FileError> read_text(int fd);
 
 }  // namespace plughost

@@ -17,10 +17,10 @@
 namespace plughost {
 namespace {
 
-// What a copy of a node costs.
+// The cost of a copy of a node.
 struct Size {
   std::size_t nodes = 1;
-  std::size_t bytes = 0;  // of text
+  std::size_t bytes = 0;  // bytes of text
   std::size_t levels = 1;
 };
 
@@ -41,16 +41,16 @@ Size size_of(const Node& node) {
   return all;
 }
 
-// "" for none.
+// Returns "" for nullptr.
 std::string_view text_of(const yaml_char_t* text) { return text ? reinterpret_cast<const char*>(text) : ""; }
 
-// Whose text it is: ours has one document and plain values.
+// Whether the text is plughost's own configuration, with one document and plain values, or another program's.
 enum class Whose { kOurs, kTheirs };
 
-// Builds the Nodes from the parser's events, so that every limit is seen before memory is spent.
+// Builds nodes from the parser's events, so that every limit is checked before memory is used.
 class Builder {
  public:
-  // Refer to what outlives it.
+  // places and diagnostics must outlive it.
   Builder(YamlPlaces& places, Whose whose, Diagnostics& diagnostics)
       : places_(places), whose_(whose), diagnostics_(diagnostics) {}
 
@@ -88,14 +88,14 @@ class Builder {
   }
 
  private:
-  // A list or a map whose end has not come.
+  // A list or a map that is not closed yet.
   struct Open {
-    Node* node;                 // stays where it is: what it is in does not grow before its end
-    std::string anchor;         // empty: none
-    bool awaits_value = false;  // of the last key
+    Node* node;                 // a stable pointer: the container does not grow before this one is closed
+    std::string anchor;         // empty: it has no anchor
+    bool awaits_value = false;  // the last key has no value yet
   };
 
-  // Where the next node of the text belongs.
+  // Returns the place of the next node.
   Node& add() {
     if (open_.empty()) return documents_.emplace_back();
     Open& parent = open_.back();
@@ -188,7 +188,7 @@ class Builder {
     anchored_.insert_or_assign(std::string(anchor), node);
   }
 
-  // Of a map that is complete.
+  // Completes a map.
   void finish(Node& map) {
     for (auto& [key, value] : map.members) {
       if (value.kind == Node::Kind::kNull) value.mark = key.mark;
@@ -210,8 +210,8 @@ class Builder {
 
   static bool is_merge(const Node& key) { return key.scalar == "<<" && !key.quoted; }
 
-  // The members of a map, or of a list of them, that the map itself has not. They have been counted as what
-  // an alias stands for.
+  // Adds the members of a map, or of a list of maps, whose keys the map does not have. They have been counted
+  // as the expansion of an alias.
   static void merge(const Node& from, Node& map, std::set<std::string>& keys) {
     for (const Node& each : from.items) merge(each, map, keys);
     for (const Node::Member& member : from.members) {
@@ -232,7 +232,7 @@ class Builder {
     return true;
   }
 
-  // Of members with one key the first counts.
+  // The first of several members with the same key counts.
   void leave_out_repeated(std::vector<Node::Member>& members) {
     std::map<std::string_view, const Mark*> first;
     std::set<const Node::Member*> repeated;
@@ -273,7 +273,7 @@ class Parser {
   }
   Parser& operator=(Parser&&) = delete;
 
-  // nullptr: the text is no YAML, and error() says why.
+  // Returns nullptr if the text is not YAML; error() says why.
   const yaml_event_t* next() {
     yaml_event_delete(&event_);
     return yaml_parser_parse(&parser_, &event_) ? &event_ : nullptr;
@@ -324,8 +324,8 @@ std::optional<std::vector<Node>> parse_documents(const std::string& text, const 
 
 namespace {
 
-// Text that every reader of YAML takes for this text. What begins with a digit could be a number, unless it
-// is a size.
+// Returns true if every YAML parser reads the plain text as this text. A text that begins with a digit could
+// be a number, unless it is a size.
 bool is_plain(std::string_view text) {
   static constexpr std::array<std::string_view, 10> kWords = {"true", "false", "yes", "no", "on",
                                                               "off",  "null",  "y",   "n",  "nan"};
@@ -369,7 +369,7 @@ struct Emit {
 std::string emitted(YAML::Emitter& out, const Json& json) {
   Emit emit{out};
   json.visit(emit);
-  // yaml-cpp escapes C0 and C1, but no other unsafe character. These can only stand in double quotes.
+  // yaml-cpp escapes C0 and C1, but no other unsafe characters. Those can only occur in double quotes.
   std::string safe;
   for (std::string_view text = out.c_str(); !text.empty();) {
     const auto [code, length] = first_character(text);

@@ -1,5 +1,5 @@
 #pragma once
-// YAML text as a Node, and JSON as YAML text. Thread-safe.
+// Parses YAML into Nodes, and writes JSON values as YAML. Thread-safe.
 
 #include <optional>
 #include <string>
@@ -11,24 +11,24 @@
 
 namespace plughost {
 
-// What a text may expand to, and how deep. What an anchor keeps and each use of an alias count as copies:
-// `b: &b [*a, *a]`, repeated, grows without end.
+// Limits of expansion and nesting. The content of an anchor and each use of an alias count as copies: `b: &b
+// [*a, *a]`, repeated, grows without end.
 inline constexpr std::size_t kMostNodes = 200'000;
 inline constexpr std::size_t kMostExpandedBytes = 64u << 20;
 inline constexpr std::size_t kDeepest = 64;
 
-// The one document in a text that read_text_file gave; file is for messages. Duplicate keys, merge keys, tags
-// and keys that are no text are reported, and what remains is returned. nullopt: what was reported leaves
-// nothing to work with.
+// Parses the one document of a text from read_text_file(). file: for messages. Duplicate keys, merge keys,
+// tags and keys that are not text are reported, and the rest is returned. Returns nullopt if nothing usable
+// remains.
 std::optional<Node> parse_yaml(const std::string& text, const std::string& file, Diagnostics& diagnostics);
 
-// All documents of a text that others wrote, such as manifests, without the empty ones. Tags mean nothing,
-// and merge keys are followed. nullopt: reported.
+// Parses all documents of another program's text, such as a manifest, without the empty ones. Tags are
+// ignored, and merge keys are applied. Returns nullopt after reporting an error.
 std::optional<std::vector<Node>> parse_documents(const std::string& text, const std::string& file,
                                                  Diagnostics& diagnostics);
 
-// In block style, without a final newline; and in flow style. Texts are in quotes wherever a reader of YAML
-// could take them for something else.
+// Write a value in block style, without a final newline, and in flow style. Texts are quoted wherever a YAML
+// parser could misread them.
 std::string yaml_of(const Json& json);
 std::string yaml_in_one_line(const Json& json);
 

@@ -6,11 +6,11 @@
 namespace plughost {
 namespace {
 
-// libyaml's words, and what usually is the reason.
+// libyaml's words, and the usual reason for them.
 std::string_view meant_by(std::string_view problem, std::string_view context) {
   struct Reason {
     std::string_view problem;
-    std::string_view context;  // ends so
+    std::string_view context;  // its end
     std::string_view meant;
   };
   static constexpr std::array kReasons = {
@@ -50,7 +50,7 @@ std::string_view meant_by(std::string_view problem, std::string_view context) {
   return found == kReasons.end() ? "" : found->meant;
 }
 
-// Is the line, or the one before it, indented with a tab? Lines count from 1.
+// Returns true if the line, or the one before it, is indented with a tab. Lines count from 1.
 bool tab_indents(std::string_view text, int line) {
   for (int current = 1; current <= line && !text.empty(); ++current) {
     const std::string_view whole = text.substr(0, text.find('\n'));
@@ -61,7 +61,7 @@ bool tab_indents(std::string_view text, int line) {
   return false;
 }
 
-// Has "..." ended the document before the mark?
+// Returns true if "..." has ended the document before the mark.
 bool has_ended(std::string_view text, const yaml_mark_t& mark, YamlPlaces& places) {
   const std::string_view before = text.substr(0, places.offset_of(mark.index));
   return before.substr(0, before.find_last_not_of(" \t\r\n") + 1).ends_with("\n...");
@@ -91,7 +91,7 @@ YamlStop stop_of(const yaml_parser_t& parser, std::string_view text, YamlPlaces&
     return {mark, std::string("this line belongs to nothing: ") + (is_list ? "the list" : "what stands") +
                       " above it ends here, because the line begins in column " +
                       std::to_string(mark.column) + "; did it lose its indentation?"};
-  // What is not closed is told where it was opened.
+  // An unclosed construct is reported at its beginning.
   const bool is_open = context.find("quoted scalar") != std::string_view::npos ||
                        context.find("flow") != std::string_view::npos;
   const Mark began = is_open ? places.at(parser.context_mark) : mark;

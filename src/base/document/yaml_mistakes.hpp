@@ -1,5 +1,5 @@
 #pragma once
-// Why a text is no YAML, in words that say what to do, and where. libyaml's types: internal to document.
+// Explains why a text is not valid YAML, where, and what to do. Uses libyaml's types: internal to document.
 
 #include <yaml.h>
 
@@ -20,10 +20,10 @@ struct YamlStop {
   std::string what;
 };
 
-// Where the characters of a text stand. Quick where each lies a little behind the last one.
+// Converts positions to places in the file. Fast if each position is a little behind the previous one.
 class YamlPlaces {
  public:
-  // text outlives it.
+  // text must outlive it.
   YamlPlaces(std::string_view text, const std::string& file) : text_(text), file_(file) {
     for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', end + 1))
       lines_.push_back(end + 1);
@@ -31,17 +31,17 @@ class YamlPlaces {
     ascii_ = std::ranges::all_of(text, is_ascii);
   }
 
-  // What is not there is missing where the last thing is written.
+  // Missing text is reported at the end of the text before it.
   Mark at(const yaml_mark_t& mark) {
     const std::size_t offset = offset_of(mark.index);
     return offset < text_.size() ? place(offset) : before(mark);
   }
-  // Of the last thing that is written before.
+  // Returns the place of the last text before the mark.
   Mark before(const yaml_mark_t& mark) {
     const std::size_t last = text_.substr(0, offset_of(mark.index)).find_last_not_of(" \t\r\n");
     return place(last == std::string_view::npos ? 0 : last);
   }
-  // Of a byte.
+  // Returns the place of a byte.
   Mark place(std::size_t offset) {
     while (lines_[line_] > offset) --line_;
     while (line_ + 1 < lines_.size() && lines_[line_ + 1] <= offset) ++line_;
@@ -64,18 +64,18 @@ class YamlPlaces {
  private:
   std::string_view text_;
   FileName file_;
-  std::vector<std::size_t> lines_{0};  // where they begin
-  std::size_t line_ = 0;               // the one of the last place
+  std::vector<std::size_t> lines_{0};  // offsets of line starts
+  std::size_t line_ = 0;               // the line of the last place
   bool ascii_ = false;
-  std::size_t character_ = 0;  // the one that begins at offset_
+  std::size_t character_ = 0;  // the character at offset_
   std::size_t offset_ = 0;
 };
 
-// Why libyaml stopped.
+// Returns why libyaml stopped.
 YamlStop stop_of(const yaml_parser_t& parser, std::string_view text, YamlPlaces& places);
 
-// The first character that libyaml takes for the end of a line or leaves out, unlike whoever wrote the text:
-// what is in a comment for an editor could be a key.
+// Finds the first character that libyaml treats as a line end or skips, unlike the author's editor: text that
+// looks like a comment could be a key.
 std::optional<YamlStop> find_misleading(std::string_view text, YamlPlaces& places);
 
 }  // namespace plughost

@@ -15,10 +15,10 @@
 namespace plughost {
 namespace {
 
-// How often each text was written lately.
+// Limits how often each text is written.
 class Bursts {
  public:
-  // nullopt: not this one. Otherwise how many were left out before it.
+  // Returns nullopt if the line is to be suppressed, and otherwise how many were suppressed before it.
   std::optional<unsigned> admit(std::string_view words) {
     const std::lock_guard lock(mutex_);
     if (seen_.size() > kMostTexts) seen_.clear();

@@ -1,5 +1,5 @@
 #pragma once
-// One line per change of state: fixed words plus fields. Thread-safe.
+// The log: one line per change of state, with fixed words and fields. Thread-safe.
 
 #include <filesystem>
 #include <memory>
@@ -12,24 +12,24 @@
 
 namespace plughost {
 
-enum class LogFormat { kAuto, kJson };  // auto: the journal's own fields, or a terminal's colours
+enum class LogFormat { kAuto, kJson };  // kAuto: the journal's own fields, or a terminal's colours
 
 class Log {
  public:
   using Fields = LogFields;
-  // Of lines with the same words at most so many are written within the time: what flaps must not drown the
-  // rest. The next one that is written says how many were not.
+  // The maximum number of lines with the same words per period, so that a flapping device does not drown the
+  // rest. The next line that is written says how many were suppressed.
   static constexpr unsigned kBurst = 1000;
   static constexpr std::chrono::seconds kBurstTime{10};
 
-  // Writes to standard error, or to the journal if that is what standard error is.
+  // Writes to standard error, or to the journal if standard error is connected to it.
   Log(LogLevel level, LogFormat format, std::filesystem::path journal = kJournalSocket);
   ~Log();
   Log& operator=(Log&&) = delete;
 
   void configure(LogLevel level, LogFormat format);
 
-  // Lines of level info and above, whatever is written.
+  // Keeps lines of level info and above, also those that are suppressed.
   LogHistory& history() { return history_; }
   const Counter& warnings() const { return warnings_; }
   const Counter& errors() const { return errors_; }

@@ -34,7 +34,7 @@ void LogHistory::add(LogLevel level, std::string_view text, std::chrono::system_
   readers_.notify();
 }
 
-// Where so many bytes may be written; what was there is kept no longer.
+// Returns the position at which `size` bytes can be stored, and drops the records that were there.
 std::size_t LogHistory::make_room(std::size_t size) {
   const auto drop_while = [&](auto in_the_way) {
     while (oldest_ <= newest_ && in_the_way(kept(oldest_))) ++oldest_;

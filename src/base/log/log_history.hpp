@@ -21,11 +21,10 @@ namespace plughost {
 class LogHistory {
  public:
   static constexpr std::size_t kMost = 500;
-  static constexpr std::size_t kMostText =
-      64 * 1024;  // bytes; of one that is longer than 16 KiB the rest is left out
+  static constexpr std::size_t kMostText = 64 * 1024;  // bytes; of a record above 16 KiB the rest is cut off
 
   struct Record {
-    std::uint64_t number = 0;  // from 1; none is left out
+    std::uint64_t number = 0;  // from 1, without gaps
     std::chrono::system_clock::time_point time;
     LogLevel level = LogLevel::kInfo;
     std::string words;
@@ -34,17 +33,17 @@ class LogHistory {
     Json json() const;
   };
 
-  // text: what packed() made.
+  // text: the result of packed().
   void add(LogLevel level, std::string_view text, std::chrono::system_clock::time_point time);
-  // The oldest one that is kept and has a greater number; nullopt: there is none yet.
+  // Returns the oldest stored record with a greater number, or nullopt if there is none yet.
   std::optional<Record> after(std::uint64_t number) const;
-  // The number of the newest; 0: there was none.
+  // Returns the number of the newest record; 0: there was none.
   std::uint64_t newest() const;
 
   Readers& readers() { return readers_; }
 
  private:
-  // So many bytes of text_.
+  // A range of text_.
   struct Kept {
     std::chrono::system_clock::time_point time;
     LogLevel level{};
@@ -56,8 +55,8 @@ class LogHistory {
   std::size_t make_room(std::size_t size);
 
   mutable std::mutex mutex_;
-  // What stays for long, and comes in the middle of a burst, would keep glibc from giving back what that has
-  // needed: so both are rings of their own.
+  // Both are rings that are allocated once: a long-lived allocation in the middle of a burst would keep glibc
+  // from returning the burst's memory.
   std::vector<Kept> kept_ = std::vector<Kept>(kMost);
   std::unique_ptr<char[]> text_ = std::make_unique_for_overwrite<char[]>(kMostText);
   std::uint64_t oldest_ = 1;

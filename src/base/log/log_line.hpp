@@ -1,5 +1,5 @@
 #pragma once
-// What a line of the log is made of. Values.
+// The parts of a log line. Values.
 
 #include <initializer_list>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace plughost {
 
-// As spdlog counts them. kError: somebody must act.
+// Numbered as in spdlog. kError: somebody must act.
 enum class LogLevel { kDebug = 1, kInfo = 2, kWarn = 3, kError = 4 };
 
 struct LogField {
@@ -19,14 +19,15 @@ struct LogField {
 };
 using LogFields = std::initializer_list<LogField>;
 
-// A line as one text: words, then each field's key and value. In them is no null, which is between them.
+// Returns a line as one text: the words, then each field's key and value, separated by null characters, which
+// none of them contains.
 std::string packed(std::string_view words, LogFields fields);
-// What was packed: the words first. Views into the text.
+// Splits a packed() text: the words come first. The views refer to the text.
 std::vector<std::string_view> unpacked(std::string_view text);
 
 std::string_view level_name(LogLevel level);  // debug, info, warn, error
 
-// What the log's levels are called, from the lowest on.
+// The names of the levels, ascending.
 
 inline constexpr Word<LogLevel> kLogLevels[] = {{"debug", LogLevel::kDebug},
                                                 {"info", LogLevel::kInfo},

@@ -24,10 +24,10 @@ namespace {
 using spdlog::memory_buf_t;
 using spdlog::details::log_msg;
 
-// What each level has, from debug on.
+// For each level, from debug on.
 constexpr std::array kColours = {"\033[36m", "\033[32m", "\033[33m\033[1m", "\033[31m\033[1m"};
 constexpr const char* kPlain = "\033[m";
-constexpr std::array kPriorities = {"7", "6", "4", "3"};  // syslog(3)'s
+constexpr std::array kPriorities = {"7", "6", "4", "3"};  // syslog(3)
 
 std::size_t place_of(const log_msg& line) {
   return static_cast<std::size_t>(line.level) - static_cast<std::size_t>(LogLevel::kDebug);
@@ -70,7 +70,7 @@ class Level final : public spdlog::custom_flag_formatter {
   bool colours_;
 };
 
-// "2026-11-21 18:00:00.000 info  attached …".
+// Formats lines such as "2026-11-21 18:00:00.000 info  attached …".
 std::unique_ptr<spdlog::formatter> text_formatter(bool colours) {
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<Sentence>('v').add_flag<Level>('l', colours).set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
@@ -87,7 +87,7 @@ std::string json_line(const log_msg& line) {
   return json.dump() + '\n';
 }
 
-// "after_ms" is PLUGHOST_AFTER_MS.
+// Returns a field's name in the journal: PLUGHOST_AFTER_MS for "after_ms".
 std::string journal_name(std::string_view key) {
   std::string name = "PLUGHOST_";
   for (const char c : key) name += is_lower(c) || is_digit(c) ? to_upper(c) : '_';
@@ -113,13 +113,13 @@ class LineFormatter final : public spdlog::formatter {
   std::unique_ptr<formatter> clone() const override { return std::make_unique<LineFormatter>(); }
 };
 
-// To standard error; what it does not take for another reason than a lack of room is lost.
+// Writes to standard error. Text is lost if writing fails for another reason than a lack of room.
 void write_out(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN) {  // somebody who shares it does not want to wait
+    } else if (errno == EAGAIN) {  // another process has made the shared descriptor non-blocking
       pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
       ::poll(&room, 1, -1);
     } else if (errno != EINTR) {
@@ -128,7 +128,7 @@ void write_out(std::string_view text) {
   }
 }
 
-// A reader that goes away is no reason to die, and a signal to the process is for the loop.
+// A reader that disappears must not end the process, and signals are handled by the loop.
 void block_all_signals() {
   sigset_t all;
   ::sigfillset(&all);
@@ -178,7 +178,7 @@ std::unique_ptr<spdlog::formatter> formatter_of(LogForm form) {
   return text_formatter(false);
 }
 
-// Shared with the thread, which is detached and may outlive the writer.
+// Shared with the thread, which is detached and may outlive the sink.
 struct LogSink::State {
   std::optional<Journal> journal;
 
@@ -187,10 +187,10 @@ struct LogSink::State {
   std::unique_ptr<spdlog::formatter> formatter;
   LogQueue queue;
   bool has_thread = false;
-  bool finishing = false;  // with the queue's end, or at once
+  bool finishing = false;  // end after the queue has been written, or at once
   bool abandoned = false;
 
-  // With the mutex.
+  // The mutex must be held.
   std::string formatted(const spdlog::details::log_msg& line) const {
     spdlog::memory_buf_t text;
     formatter->format(line, text);
@@ -250,7 +250,7 @@ void LogSink::start_thread_if_needed() {
   try {
     std::thread([state = state_] { work(*state); }).detach();
   } catch (const std::system_error&) {
-    // No thread to be had: the next line tries again.
+    // No thread could be started: the next line tries again.
     const std::lock_guard lock(state_->mutex);
     state_->has_thread = false;
   }

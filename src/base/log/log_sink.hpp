@@ -1,6 +1,6 @@
 #pragma once
-// spdlog's sink that never waits: lines are written on a thread of its own, and a pipe that nobody empties, a
-// journal that does not read and a disk that hangs hold that thread and nobody else. Thread-safe.
+// A sink for spdlog that never waits. A thread of its own writes the lines, so that a full pipe, a journal
+// that does not read and a hanging disk block only that thread. Thread-safe.
 
 #include <spdlog/formatter.h>
 #include <spdlog/sinks/sink.h>
@@ -18,29 +18,30 @@
 
 namespace plughost {
 
-// How a line of the log looks, by whom it is read.
+// The format of a line.
 enum class LogForm {
-  kText,     // for people: a time of the machine's own, the level, the words and the fields
-  kColours,  // the same on a terminal
-  kJson,     // an object a line
+  kText,     // for people: local time, level, words and fields
+  kColours,  // the same with a terminal's colours
+  kJson,     // one JSON object per line
   kJournal,  // sd-daemon(3)'s for standard error; and behind a null the journal's datagram, which is asked
-             // first
+             // sd-daemon(3)'s format for standard error, then a null character and the journal's datagram,
+             // which is sent first
 };
 
-// Formats what packed() made. For one thread at a time.
+// Returns a formatter for packed() texts. One thread at a time.
 std::unique_ptr<spdlog::formatter> formatter_of(LogForm form);
 
 class LogSink final : public spdlog::sinks::sink {
  public:
-  // How long ~LogSink waits for the lines that are not written yet.
+  // How long the destructor waits for unwritten lines.
   static constexpr std::chrono::milliseconds kLastDeadline{500};
 
-  // Writes to standard error, and what its formatter has for a journal there.
+  // Writes to standard error, or to the journal if there is one.
   LogSink(std::optional<Journal> journal, std::unique_ptr<spdlog::formatter> formatter);
   ~LogSink() override;
   LogSink& operator=(LogSink&&) = delete;
 
-  // What finds no room is counted, and told by a line where it is missing, as soon as there is room again.
+  // Lines without room are counted. A line in their place reports the number as soon as there is room again.
   void log(const spdlog::details::log_msg& line) override;
   void flush() override {}
   void set_pattern(const std::string& pattern) override;
@@ -54,15 +55,15 @@ class LogSink final : public spdlog::sinks::sink {
   std::shared_ptr<State> state_;
 };
 
-// Lines of the log that wait to be written: so many, and no more. A value.
+// The bounded queue of lines that wait to be written. A value.
 
 class LogQueue {
  public:
-  // A restart of the kubelet is some hundred bytes for each resource.
+  // A restart of the kubelet produces some hundred bytes for each resource.
   static constexpr std::size_t kMostBytes = 1 << 20;
 
-  // Without room the line is left out, and so are those after it until half of the queue is free: they are
-  // one gap, and are told as one.
+  // Drops the line if there is no room, and all further lines until half of the queue is free, so that they
+  // form one gap.
   void push(std::string line) {
     full_ = full_ ? bytes_ > kMostBytes / 2 : bytes_ >= kMostBytes;
     if (full_) {
@@ -74,10 +75,10 @@ class LogQueue {
   }
 
   struct Next {
-    std::size_t left_out = 0;         // lines that are missing here
-    std::optional<std::string> line;  // what comes after them; nullopt: nothing has come yet
+    std::size_t left_out = 0;         // number of lines that are missing here
+    std::optional<std::string> line;  // the line after the gap; nullopt: none yet
   };
-  // What is to be written next; nullopt: nothing.
+  // Returns what is to be written next; nullopt: the queue is empty.
   std::optional<Next> pop() {
     if (lines_.empty()) {
       if (left_out_ == 0) return std::nullopt;
@@ -94,11 +95,11 @@ class LogQueue {
  private:
   struct Waiting {
     std::string line;
-    std::size_t left_out;  // before it
+    std::size_t left_out;  // before this line
   };
   std::deque<Waiting> lines_;
   std::size_t bytes_ = 0;
-  std::size_t left_out_ = 0;  // after all of them
+  std::size_t left_out_ = 0;  // after the last line
   bool full_ = false;
 };
 

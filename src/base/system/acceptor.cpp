@@ -11,7 +11,7 @@
 namespace plughost {
 namespace {
 
-// Out of descriptors: the connection waits in the backlog, and accept would fail at once again and again.
+// No file descriptor is left: the connection waits in the backlog, and an immediate retry would fail again.
 constexpr std::chrono::milliseconds kNoDescriptors{100};
 
 void set_option(int fd, int level, int option, int value, const char* what) {
@@ -50,11 +50,12 @@ void Acceptor::on_readable() {
 UniqueFd listen_tcp(const SocketAddress& address, int beside) {
   UniqueFd fd{
       check(::socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "socket")};
-  // Connections of a former process that are not forgotten yet do not keep the port.
+  // Connections of a former process, which the kernel still remembers, must not keep the port.
   set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
-  // [::] is everybody, IPv4 included, whatever the machine's sysctl says.
+  // [::] accepts IPv4 as well, whatever the machine's sysctl says.
   if (address.bytes.ss_family == AF_INET6) set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0, "IPV6_V6ONLY");
-  // Two sockets of one user may have one port while both say so. Only then: anybody else's is refused.
+  // Two sockets of one user may share a port if both set this. It is set only then, so that other programs
+  // are refused.
   if (beside >= 0) {
     for (const int each : {fd.get(), beside}) set_option(each, SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT");
   }

@@ -1,5 +1,5 @@
 #pragma once
-// A socket on which we listen: each connection is accepted. Loop thread only.
+// Accepts the connections of a listening socket. Loop thread only.
 
 #include <sys/socket.h>
 
@@ -14,13 +14,13 @@ namespace plughost {
 
 class Acceptor {
  public:
-  // connection is non-blocking and close-on-exec; peer is who connected to a unix socket (pid 0: in another
-  // pid namespace).
+  // connection: non-blocking, close-on-exec. peer: the process that connected to a unix socket; pid 0 if it
+  // is in another pid namespace.
   using Accept = std::function<void(UniqueFd connection, const ucred& peer)>;
-  // Called when connections cannot be accepted, once until one can; they wait meanwhile.
+  // Called once when connections cannot be accepted; again only after one could be. The connections wait.
   using Error = std::function<void(const std::string& what)>;
 
-  // socket listens, and is non-blocking. Throws std::system_error. The loop outlives it.
+  // socket: listening and non-blocking. Throws std::system_error. The loop must outlive it.
   Acceptor(EventLoop& loop, UniqueFd socket, Accept accept, Error error);
   Acceptor& operator=(Acceptor&&) = delete;
 
@@ -37,8 +37,8 @@ class Acceptor {
   Timer retry_;
 };
 
-// Non-blocking and close-on-exec. beside: a socket of ours that listens, or -1; it may have the same port, as
-// 127.0.0.1:9464 and 0.0.0.0:9464 have. Throws std::system_error.
+// Creates a non-blocking, close-on-exec, listening socket. beside: a listening socket of this process that
+// may have the same port (127.0.0.1:9464 and 0.0.0.0:9464), or -1. Throws std::system_error.
 UniqueFd listen_tcp(const SocketAddress& address, int beside);
 
 }  // namespace plughost

@@ -36,7 +36,7 @@ void CoalescingWriter::on_written(const std::string& error) {
   busy_ = hung_ = false;
   record_error(error);
   answer(error);
-  if (busy_) return;  // who was answered wants something else
+  if (busy_) return;  // a waiter has requested another write
   if (newer_) return start();
   if (error.empty())
     pause_.reset();
@@ -48,7 +48,7 @@ void CoalescingWriter::on_written(const std::string& error) {
 void CoalescingWriter::on_overdue() {
   hung_ = true;
   record_error(hangs_);
-  // Those who wait for what is newer wait for the same file system.
+  // Waiters for the newer write depend on the same file system.
   for (Told& told : std::exchange(waiting_, {})) answered_.push_back(std::move(told));
   answer(hangs_);
   end();

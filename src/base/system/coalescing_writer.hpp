@@ -1,6 +1,6 @@
 #pragma once
-// Something outside is to be as it was last asked for: written off the loop, one write at a time, and tried
-// again until it is done. Loop thread only.
+// Brings external state, such as a file, to the newest requested value: on a worker, one write at a time,
+// retried until it succeeds. Loop thread only.
 
 #include <chrono>
 #include <functional>
@@ -15,27 +15,28 @@ namespace plughost {
 
 class CoalescingWriter {
  public:
-  // A file system that takes longer hangs.
+  // A write that takes longer counts as stalled.
   static constexpr std::chrono::seconds kDeadline{2};
   static constexpr std::chrono::milliseconds kFirstRetry{1000};
   static constexpr std::chrono::milliseconds kLongestRetry{60'000};
 
-  // Runs on a worker, owns what it uses, and does not throw; says why it could not be done, or nothing.
+  // Runs on a worker, must own what it uses and must not throw. Returns an error, or "" on success.
   using Write = std::function<std::string()>;
-  // In the loop: why it is not done yet; empty: it is.
+  // Runs in the loop. error: why the value is not written yet; empty: it is written.
   using Told = std::function<void(const std::string& error)>;
 
-  // changed is called once for each change. hangs: the error of a file system that does. workers outlives
+  // changed is called whenever the error changes. hangs: the error of a stalled write. workers must outlive
   // it.
   CoalescingWriter(EventLoop& loop, Workers& workers, Told changed,
                    std::string hangs = "the file system hangs",
                    std::chrono::milliseconds deadline = kDeadline);
   CoalescingWriter& operator=(CoalescingWriter&&) = delete;
 
-  // Takes the place of what has not begun yet. told: once, within some seconds, maybe at once.
+  // Replaces a write that has not begun. told is called once, within some seconds, possibly before write()
+  // returns.
   void write(Write write, Told told = nullptr);
-  // done runs in the loop when what was asked for is done, fails or hangs; maybe at once. It is not tried
-  // again from now on.
+  // done runs in the loop when the newest write has succeeded, failed or stalled; possibly before finish()
+  // returns. Nothing is retried from then on.
   void finish(std::function<void()> done);
 
  private:
@@ -44,7 +45,7 @@ class CoalescingWriter {
   void on_overdue();
   void end();
   void record_error(const std::string& error);
-  // Those who wait for what is or was being written.
+  // Calls the waiters of the current or the previous write.
   void answer(const std::string& error);
 
   Workers& workers_;
@@ -52,13 +53,13 @@ class CoalescingWriter {
   const std::string hangs_;
   const std::chrono::milliseconds deadline_;
   Write newest_;
-  std::vector<Told> waiting_;   // for it
-  std::vector<Told> answered_;  // by what is being written
-  bool newer_ = false;          // than what is being written
+  std::vector<Told> waiting_;   // waiters for newest_
+  std::vector<Told> answered_;  // waiters for the write in progress
+  bool newer_ = false;          // newest_ is newer than the write in progress
   bool busy_ = false;
-  bool hung_ = false;  // for longer than the deadline
+  bool hung_ = false;  // the write in progress has exceeded the deadline
   std::string error_;
-  std::function<void()> done_;  // of finish
+  std::function<void()> done_;  // the callback of finish()
   bool finishing_ = false;
   Backoff pause_{kFirstRetry, kLongestRetry};
   Timer retry_;

@@ -10,7 +10,7 @@ namespace plughost {
 
 namespace {
 
-// Where a process of another user writes without end, others get their turn.
+// A process of another user that writes without end must not starve other events.
 constexpr int kReadsAtOnce = 16;
 
 }  // namespace
@@ -21,7 +21,7 @@ struct DirWatcher::Path {
   std::vector<DirWatch*> watches = {};
   WatchPlacement placement = {};
   bool due = false;
-  bool moved = false;  // the way to the directory is another than when they were told
+  bool moved = false;  // the way to the directory has changed since the watches were notified
   bool starved = false;
 };
 
@@ -145,7 +145,7 @@ void DirWatcher::place(Path& path) {
   inotify_->drop(path.owner, unwanted);
   record_starved(path, now.starved);
   if ((now.starved || now.remote) && !retry_.armed()) retry_.arm(options_.retry);
-  // What is not watched is polled.
+  // Paths without a watch are polled.
   const bool all = moved || now.starved;
   notify(std::vector(path.watches), "",
          [all](DirWatch& watch) { return !std::exchange(watch.told_, true) || all; });
@@ -160,7 +160,7 @@ void DirWatcher::record_starved(Path& path, const std::error_code& starved) {
     errors_.fed();
 }
 
-// For what is not watched.
+// Handles paths without a watch.
 void DirWatcher::poll() {
   if (inotify_) {
     for (const auto& [name, path] : paths_)

@@ -1,6 +1,6 @@
 #pragma once
-// Changes in directories: by inotify, one instance for the whole process (a user may have only 128), or by
-// looking again now and then where a file system may not answer. Loop thread only.
+// Watches directories: by inotify, with one instance for the process (a user may have only 128), or by
+// polling where a file system may not respond. Loop thread only.
 
 #include <deque>
 #include <filesystem>
@@ -23,12 +23,12 @@ namespace plughost {
 
 class DirWatcher;
 
-// Lives as long as somebody wants to know. Its DirWatcher outlives it.
+// A subscription to changes of a directory, active during its lifetime. Its DirWatcher must outlive it.
 class DirWatch {
  public:
-  // name: the entry that came or went, or that was written. Empty: everything may be different (the watch has
-  // just come into force, the directory itself came, went or was replaced, a link on the way to it changed,
-  // or the kernel lost events).
+  // name: the entry that appeared, disappeared or was written. Empty: anything may have changed (the watch
+  // has just become active; the directory itself appeared, disappeared or was replaced; a link on the way to
+  // it changed; or the kernel lost events).
   using Callback = std::function<void(std::string_view name)>;
 
   ~DirWatch();
@@ -43,10 +43,10 @@ class DirWatch {
   std::string pattern_;
   WatchFor what_;
   Callback callback_;
-  bool told_ = false;  // that it is in force
+  bool told_ = false;  // the callback has been called once
 };
 
-// Says once what is not watched, and that it is again. Loop thread only.
+// Reports once which paths are not watched, and once that they are watched again. Loop thread only.
 class WatchErrors {
  public:
   using Tell = std::function<void(std::string sentence)>;
@@ -56,7 +56,7 @@ class WatchErrors {
 
   void no_instance(const std::system_error& error);
   void instance();
-  // One more path, or one less, for which the kernel has no watch left.
+  // The kernel has no watch left for one more path, or has one again.
   void starved(const std::string& path, const std::error_code& why);
   void fed();
 
@@ -72,39 +72,39 @@ class WatchErrors {
 
 class DirWatcher {
  public:
-  // Paths that are looked at in one turn of the loop, which stays short however many are due.
+  // The number of paths that are processed in one turn of the loop, which bounds the turn.
   static constexpr unsigned kAtOnce = 16;
 
   using Tell = WatchErrors::Tell;
   struct Options {
-    Tell error;        // something is not watched: once per kind
-    Tell relief = {};  // it is watched again
-    // Where the kernel has no watch, or a file system may not answer, everything counts as changed so often.
+    Tell error;        // called once per kind of failure
+    Tell relief = {};  // called when everything is watched again
+    // The polling interval of paths for which the kernel has no watch or whose file system may not respond.
     std::chrono::milliseconds retry = std::chrono::seconds(10);
-    // The kernel's and the mount table's answers.
+    // Replaceable by tests: the kernel's and the mount table's answers.
     Inotify::AddWatch add_watch = ::inotify_add_watch;
     std::function<bool(const std::string& path)> is_remote = {};  // empty: MountWatch::is_remote
   };
 
-  // Without an inotify instance it polls until there is one.
+  // Polls until an inotify instance is available.
   DirWatcher(EventLoop& loop, Options options);
   DirWatcher(EventLoop& loop, Tell error) : DirWatcher(loop, Options{.error = std::move(error)}) {}
   ~DirWatcher();
   DirWatcher& operator=(DirWatcher&&) = delete;
 
   // Watches the entries of path whose name matches pattern (fnmatch(3); a leading dot is not special). path
-  // is absolute; it need not exist, may come later, may be a link or lie behind links, may vanish and come
-  // again. Where the path leads through a remote mount (mounts.hpp), it is not looked at, and an empty name
-  // is told every Options::retry. The first call, with an empty name, says that the watch is in force:
-  // whoever scans has to scan then, and what changes from then on is told. Nothing is called from within.
+  // is absolute. It may be missing, appear later, be a link or lie behind links, disappear and reappear. A
+  // path that leads through a remote mount (mounts.hpp) is not accessed; its callback is called with an empty
+  // name every Options::retry. The first call, with an empty name, means that the watch is active: the caller
+  // must scan then, and every later change is reported. The callback is never called from within watch().
   std::unique_ptr<DirWatch> watch(const std::filesystem::path& path, std::string pattern,
                                   DirWatch::Callback callback, WatchFor what = WatchFor::kEntries);
-  // Looks again at every path, for what no event tells, and calls back where something is another.
+  // Examines all paths again, for changes that no event reports.
   void refresh();
 
  private:
   friend class DirWatch;
-  struct Path;  // one that is watched, by as many as want to
+  struct Path;  // a watched path with its subscriptions
 
   bool open();
   Path& path_of(const DirWatch& watch);
@@ -117,13 +117,13 @@ class DirWatcher {
   void on_readable();
   void on_event(const Inotify::Event& event);
   void poll();
-  // A callback may end any watch, and a list of them with it: hand in a copy.
+  // A callback may end any subscription: pass a copy of the list.
   template <typename Wanted>
   void notify(const std::vector<DirWatch*>& watches, std::string_view name, Wanted wanted);
 
   EventLoop& loop_;
   Options options_;
-  std::unique_ptr<Inotify> inotify_;  // nullptr: none is to be had
+  std::unique_ptr<Inotify> inotify_;  // nullptr: no instance is available
   std::unordered_set<DirWatch*> watches_;
   std::map<std::string, std::unique_ptr<Path>> paths_;
   std::unordered_map<Inotify::Owner, Path*> owners_;

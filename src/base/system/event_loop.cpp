@@ -35,7 +35,7 @@ void EventLoop::Poster::operator()(Task task) const {
   const std::lock_guard lock(mailbox_->mutex);
   if (mailbox_->closed) return;
   mailbox_->tasks.push_back(std::move(task));
-  // Cannot fail but for a full counter, and then the loop wakes up anyway.
+  // Can fail only if the counter is full, and then the loop wakes up anyway.
   if (mailbox_->tasks.size() == 1) ::eventfd_write(mailbox_->wake.get(), 1);
 }
 
@@ -46,7 +46,7 @@ EventLoop::EventLoop()
 }
 
 EventLoop::~EventLoop() {
-  std::vector<Task> dropped;  // destroyed after the lock: a task may own what posts
+  std::vector<Task> dropped;  // destroyed after the lock is released: a task may own what posts
   const std::lock_guard lock(poster_.mailbox_->mutex);
   poster_.mailbox_->closed = true;
   dropped.swap(poster_.mailbox_->tasks);
@@ -61,7 +61,8 @@ void EventLoop::run() {
     if (ready < 0 && errno != EINTR) throw_errno("epoll_wait");
     for (int i = 0; i < ready && !stopped_; ++i) {
       const epoll_event& event = events[static_cast<std::size_t>(i)];
-      const std::uint64_t number = event.data.u64;  // the kernel's struct is packed: no reference into it
+      const std::uint64_t number =
+          event.data.u64;  // by value: the kernel's struct is packed, and a reference into it is invalid
       if (number == kMailbox) {
         eventfd_t ignored = 0;
         ::eventfd_read(poster_.mailbox_->wake.get(), &ignored);
@@ -107,7 +108,7 @@ IoWatch::~IoWatch() {
   ::epoll_ctl(loop_.epoll_.get(), EPOLL_CTL_DEL, fd_, nullptr);
 }
 
-// Takes nothing of the kernel that the watch has not already.
+// Needs no memory of the kernel beyond the watch's own.
 void IoWatch::want(std::uint32_t events) {
   epoll_event event{};
   event.events = events;
@@ -148,7 +149,7 @@ void block_signals(std::initializer_list<int> signals) {
   if (const int error = ::pthread_sigmask(SIG_BLOCK, &set, nullptr); error != 0)
     throw std::system_error(error, std::generic_category(), "pthread_sigmask");
   std::signal(SIGPIPE, SIG_IGN);
-  // Whoever started us may have ignored it, and then nobody would be told how a child has ended.
+  // The parent process may have ignored SIGCHLD, and then the exit status of children would be lost.
   std::signal(SIGCHLD, SIG_DFL);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// The loop thread: descriptors, timers, and tasks that other threads post. Loop thread only, except Poster.
+// The event loop: file descriptors, timers, signals, and tasks that other threads post. Loop thread only,
+// except Poster.
 
 #include <atomic>
 #include <chrono>
@@ -18,7 +19,7 @@ namespace plughost {
 class IoWatch;
 class Timer;
 
-// CLOCK_MONOTONIC, but for a test that does not wait: it has the clock go ahead. Thread-safe.
+// CLOCK_MONOTONIC. A test can advance it instead of waiting. Thread-safe.
 class LoopClock {
  public:
   using duration = std::chrono::steady_clock::duration;
@@ -39,8 +40,8 @@ class EventLoop {
   using Clock = LoopClock;
   using Task = std::function<void()>;
 
-  // Thread-safe and copyable. Runs a task in the loop, in the order of posting; once the loop is gone, tasks
-  // are dropped.
+  // Runs tasks in the loop, in the order of posting. After the loop has been destroyed, tasks are dropped.
+  // Copyable, thread-safe.
   class Poster {
    public:
     void operator()(Task task) const;
@@ -57,7 +58,7 @@ class EventLoop {
   ~EventLoop();
   EventLoop& operator=(EventLoop&&) = delete;
 
-  // Until stop(). What a callback throws comes out of here.
+  // Runs until stop(). Exceptions of callbacks are passed on to the caller.
   void run();
   void stop() { stopped_ = true; }
   const Poster& poster() const { return poster_; }
@@ -67,18 +68,19 @@ class EventLoop {
   friend class Timer;
 
   void run_due_timers();
-  int milliseconds_to_next_timer() const;  // -1: there is none
+  int milliseconds_to_next_timer() const;  // -1: no timer is armed
 
   UniqueFd epoll_;
   Poster poster_;
   bool stopped_ = false;
-  // By number, not by address: a callback may destroy watches whose events are already fetched.
+  // By number instead of address, because a callback may destroy a watch whose event has already been
+  // fetched.
   std::unordered_map<std::uint64_t, IoWatch*> watches_;
   std::uint64_t next_watch_ = 1;
   std::set<std::pair<Clock::time_point, Timer*>> timers_;
 };
 
-// Calls back while a descriptor is ready (level-triggered). The descriptor and the loop outlive it.
+// Calls back while a file descriptor is ready (level-triggered). The descriptor and the loop must outlive it.
 class IoWatch {
  public:
   using Callback = std::function<void(std::uint32_t events)>;
@@ -86,7 +88,7 @@ class IoWatch {
   // events: EPOLLIN and so on. Throws std::system_error.
   IoWatch(EventLoop& loop, int fd, std::uint32_t events, Callback callback);
   ~IoWatch();
-  // Other events from now on; those that cannot be left out (EPOLLHUP, EPOLLERR) are told with none, too.
+  // Replaces the events. EPOLLHUP and EPOLLERR are always reported.
   void want(std::uint32_t events);
   IoWatch& operator=(IoWatch&&) = delete;
 
@@ -98,7 +100,7 @@ class IoWatch {
   Callback callback_;
 };
 
-// Calls back once per arming. The loop outlives it.
+// Calls back once each time it is armed. The loop must outlive it.
 class Timer {
  public:
   Timer(EventLoop& loop, EventLoop::Task callback) : loop_(loop), callback_(std::move(callback)) {}
@@ -119,13 +121,12 @@ class Timer {
   bool armed_ = false;
 };
 
-// Callbacks that may come when the object that they belong to is gone. Made, called and ended in the loop
-// thread; what bound() makes may be carried through any other.
-
-// A member of the object, before what its callbacks use.
+// Makes callbacks harmless that outlive the object to which they belong. A member of that object, declared
+// before whatever the callbacks use. Created, called and destroyed in the loop thread; other threads may only
+// carry the result of bound().
 class Lifetime {
  public:
-  // Does what f does while this lives, and nothing after that.
+  // Returns a function that calls f while this exists, and does nothing afterwards.
   template <typename F>
   auto bound(F f) const {
     return
@@ -133,19 +134,19 @@ class Lifetime {
           if (!alive.expired()) f(std::forward<Arguments>(arguments)...);
         };
   }
-  // What has been bound until now does nothing any more.
+  // Disables all functions that bound() has returned so far.
   void renew() { alive_ = std::make_shared<const bool>(true); }
 
  private:
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 
-// Blocks the signals in this thread and those that it starts: call it before the first other thread is
-// started (gRPC and loggers start some). From then on SIGPIPE is ignored, and SIGCHLD is not. Throws
+// Blocks the signals in this thread and in threads that it starts. Must be called before the first thread is
+// started (gRPC and loggers start threads). Also ignores SIGPIPE, and stops ignoring SIGCHLD. Throws
 // std::system_error.
 void block_signals(std::initializer_list<int> signals);
 
-// Loop thread only. Calls back with the signal's number. The signals have been blocked.
+// Calls back with the number of each signal. The signals must be blocked. Loop thread only.
 class SignalWatch {
  public:
   SignalWatch(EventLoop& loop, std::initializer_list<int> signals, std::function<void(int)> callback);

@@ -14,7 +14,7 @@ namespace plughost {
 void replace_file(const std::string& file, const std::string& temporary, std::string_view text,
                   FileFor whom) {
   const bool for_readers = whom == FileFor::kReaders;
-  // What lies there is never written to: it may be a link to somebody's file.
+  // A file of that name is never written to: it may be a link to somebody else's file.
   ::unlink(temporary.c_str());
   const UniqueFd fd{
       check(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), "open")};
@@ -36,7 +36,7 @@ void replace_file(const std::string& file, const std::string& temporary, std::st
 void open_standard_files() {
   for (;;) {
     int fd = ::open("/dev/null", O_RDWR);
-    if (fd < 0) fd = ::open("/", O_RDONLY | O_DIRECTORY);  // takes nothing, and is there without a /dev
+    if (fd < 0) fd = ::open("/", O_RDONLY | O_DIRECTORY);  // needs no device, and exists without a /dev
     if (fd > STDERR_FILENO) ::close(fd);
     if (fd < 0 || fd > STDERR_FILENO) return;
   }
@@ -44,7 +44,7 @@ void open_standard_files() {
 
 namespace {
 
-// proc(5): "1: FLOCK  ADVISORY  WRITE 708 08:02:1234 0 EOF".
+// Parses a line of /proc/locks (proc(5)): "1: FLOCK  ADVISORY  WRITE 708 08:02:1234 0 EOF".
 std::string holder_of(const struct stat& directory) {
   char place[64];
   std::snprintf(place, sizeof place, " %02x:%02x:%llu ", ::major(directory.st_dev), ::minor(directory.st_dev),

@@ -1,6 +1,5 @@
 #pragma once
-// Files: written whole or not at all, held by one process, and the three that each program has; what the
-// kernel allows of paths.
+// Files: atomic replacement, directory locks, standard files, and the kernel's limits for paths.
 
 #include <sys/types.h>
 #include <unistd.h>
@@ -16,20 +15,20 @@
 namespace plughost {
 
 enum class FileFor {
-  kReaders,    // other users' programs may read it, whatever the umask is
-  kOurselves,  // nobody else may, and it outlives a loss of power
+  kReaders,    // programs of other users can read it, whatever the umask is
+  kOurselves,  // only this user can read it, and it survives a power loss
 };
 
-// Whoever reads the file sees the old text or the new one. temporary: a path beside it that its readers do
-// not look at; what lies there is removed. Throws std::system_error, and then the file is as it was.
+// Replaces a file: readers see either the old or the new text. temporary: a path in the same directory that
+// no reader uses; a file of that name is removed. Throws std::system_error and leaves the file unchanged.
 void replace_file(const std::string& file, const std::string& temporary, std::string_view text,
                   FileFor whom = FileFor::kReaders);
 
-// To be called before anything else. Whoever starts us may have closed descriptors 0, 1 and 2: they become
-// /dev/null, lest the next file that is opened is taken for standard error.
+// Opens /dev/null for file descriptors 0, 1 and 2 if they are closed; otherwise the next opened file would
+// become standard error. Must be called first.
 void open_standard_files();
 
-// All of the text into a file. Throws std::system_error; some of it may be written then.
+// Writes the whole text. Throws std::system_error; a part may have been written then.
 inline void write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
@@ -39,7 +38,7 @@ inline void write_all(int fd, std::string_view text) {
   }
 }
 
-// Somebody else holds the directory. what() says who, as far as /proc tells.
+// Another process holds the directory's lock. what() names it as far as /proc tells.
 struct DirectoryHeld : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -48,22 +47,22 @@ struct DirectoryHeld : std::runtime_error {
 // when it starts, cannot remove it.
 class DirectoryLock {
  public:
-  // Throws DirectoryHeld, or std::system_error if there is no such directory.
+  // Throws DirectoryHeld, or std::system_error if the directory is missing.
   explicit DirectoryLock(const std::filesystem::path& directory);
 
-  // Is what the path names now still the directory that is locked?
+  // Returns true if the path still leads to the locked directory.
   bool still_at(const std::filesystem::path& directory) const;
 
  private:
   UniqueFd fd_;
 };
 
-// Limits of the kernel that paths run into.
+// Limits of the kernel for paths.
 
-// As many symbolic links as the kernel follows in a path (MAXSYMLINKS).
+// The number of symbolic links that the kernel follows in a path (MAXSYMLINKS).
 inline constexpr int kMostLinks = 40;
-// A socket's: sun_path holds 108 bytes with the final zero (unix(7)). A longer path fails in bind, when it is
-// too late.
+// The longest path of a socket: sun_path holds 108 bytes with the final zero (unix(7)). bind(2) would refuse
+// a longer one too late.
 inline constexpr std::size_t kLongestSocketPath = 107;
 
 }  // namespace plughost

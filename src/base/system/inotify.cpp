@@ -42,7 +42,7 @@ std::vector<Inotify::Event> Inotify::read() {
   std::vector<Event> events;
   alignas(inotify_event) std::array<char, 16384> buffer;
   const ssize_t length = ::read(fd_.get(), buffer.data(), buffer.size());
-  if (length <= 0) return events;  // EAGAIN: drained
+  if (length <= 0) return events;  // EAGAIN: no more events
   for (const char* at = buffer.data(); at < buffer.data() + length;) {
     const auto* event = reinterpret_cast<const inotify_event*>(at);
     at += sizeof(inotify_event) + event->len;
@@ -80,9 +80,9 @@ namespace {
 namespace fs = std::filesystem;
 using IsRemote = std::function<bool(const std::string& path)>;
 
-// On the way to the watched directory: the next component may come, go or be replaced.
+// Events of directories on the way: the next component appears, disappears or is replaced.
 constexpr std::uint32_t kOnTheWay = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
-// A component that is there can only go or be replaced by a rename, and creations around it wake nobody.
+// An existing component can only disappear or be replaced by a rename. Creations around it are not reported.
 constexpr std::uint32_t kPresentOnTheWay = IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
 constexpr std::uint32_t kEntries = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
 
@@ -94,7 +94,8 @@ std::deque<fs::path> components(const fs::path& path) {
   return parts;
 }
 
-// Walks a path as the kernel would, and watches each directory before it looks into it: whatever changes
+// Walks a path as the kernel does. Each directory is watched before it is examined, so that every later
+// change is an event.
 // after the look is an event.
 class Walk {
  public:
@@ -110,7 +111,7 @@ class Walk {
   }
 
  private:
-  // False: the path ends here, for now.
+  // Returns false if the path ends here for now.
   bool step() {
     const fs::path name = rest_.front();
     rest_.pop_front();
@@ -125,7 +126,7 @@ class Walk {
     fs::file_type type = look(next);
     if (type == fs::file_type::not_found) {
       add(kOnTheWay, name.string());
-      type = look(next);  // it may have come before the watch was placed
+      type = look(next);  // it may have appeared before the watch was placed
     }
     if (type == fs::file_type::symlink && ++links_ <= kMostLinks) return follow(next);
     if (type != fs::file_type::directory) return false;

@@ -1,5 +1,5 @@
 #pragma once
-// inotify: what is to be told of a directory, an instance, and the watches that one path needs.
+// An inotify instance, and the watches that one path needs.
 
 #include <sys/inotify.h>
 
@@ -17,20 +17,20 @@
 
 namespace plughost {
 
-// What is to be told of a directory's entries. A value.
+// Which changes of a directory's entries are reported. A value.
 enum class WatchFor {
-  kEntries,   // they come and go
-  kContents,  // and are written: whoever had one open for writing has closed it
+  kEntries,   // entries appear and disappear
+  kContents,  // in addition, files are closed after writing
 };
 
-// An inotify instance, and for whom its watches are. Not thread-safe.
+// An inotify instance with the owners of its watches. Not thread-safe.
 class Inotify {
  public:
   using Owner = std::uint64_t;
-  // What somebody wants to know of a directory.
+  // What an owner watches in a directory.
   struct Interest {
-    int descriptor = -1;  // inotify's, of the watch
-    std::string name;     // the entry that matters; empty: they all do
+    int descriptor = -1;  // inotify's watch descriptor
+    std::string name;     // the entry of interest; empty: all entries
 
     bool operator==(const Interest&) const = default;
   };
@@ -38,48 +38,48 @@ class Inotify {
   // inotify_add_watch(2).
   using AddWatch = std::function<int(int instance, const char* directory, std::uint32_t mask)>;
 
-  // Throws std::system_error: a user may have only so many (fs.inotify.max_user_instances).
+  // Throws std::system_error, because a user's instances are limited (fs.inotify.max_user_instances).
   explicit Inotify(AddWatch add_watch);
 
-  // To wait for its being readable.
+  // For waiting until events can be read.
   int fd() const { return fd_.get(); }
 
-  // Whoever looks at the entry after its return misses nothing: what changes from then on is told. mask:
-  // inotify(7)'s. The error: why there is no watch.
+  // Watches a directory for an owner. Changes after the return are reported, so a caller that examines the
+  // entry afterwards misses nothing. mask: as in inotify(7). Returns why there is no watch otherwise.
   std::variant<Interest, std::error_code> add(const std::filesystem::path& directory, std::uint32_t mask,
                                               const std::string& name, Owner owner);
   void drop(Owner owner, const std::vector<Interest>& interests);
 
   enum class What { kEntry, kWritten, kMoved, kLost };
   struct Event {
-    What what = What::kLost;  // kMoved: the directory's own entry that mattered, or the directory itself
-    Owner owner = 0;          // not for kLost, which is for all
-    std::string name;         // kEntry: what came or went; kWritten: the file
+    What what = What::kLost;  // kMoved: the entry of interest, or the directory itself, has changed
+    Owner owner = 0;          // 0 for kLost, which concerns all owners
+    std::string name;         // kEntry: the entry that appeared or disappeared; kWritten: the file
   };
-  // The next events, without waiting; nothing: there are none.
+  // Returns the next events without waiting; empty: there are none.
   std::vector<Event> read();
 
  private:
   using Owners = std::unordered_set<Owner>;
-  using Directory = std::unordered_map<std::string, Owners>;  // by the name that matters
+  using Directory = std::unordered_map<std::string, Owners>;  // by the entry of interest
 
   void receive(int descriptor, std::uint32_t mask, const std::string& name, std::vector<Event>& events);
 
   AddWatch add_watch_;
   UniqueFd fd_;
-  std::unordered_map<int, Directory> directories_;  // by descriptor
+  std::unordered_map<int, Directory> directories_;  // by watch descriptor
 };
 
 // The inotify watches that one path needs.
 struct WatchPlacement {
-  std::vector<Inotify::Interest> interests;  // the last has no name, if the directory is there
-  // The kernel has no room for one of them, and what it would have told will be missed. Not set: it has.
+  std::vector<Inotify::Interest> interests;  // the last one has no name if the directory exists
+  // Set if the kernel has no room for one of the watches: its events will be missed.
   std::error_code starved;
-  // The path leads into a file system that may not answer: nothing is looked at or watched from there on.
+  // The path leads into a file system that may not respond: nothing beyond that point is accessed or watched.
   bool remote = false;
 };
 
-// Watches the directory and all that leads to it, links included, up to the first path that is_remote.
+// Watches the directory and everything that leads to it, links included, up to the first path that is_remote.
 WatchPlacement place_watches(Inotify& inotify, Inotify::Owner owner, const std::filesystem::path& directory,
                              WatchFor what, const std::function<bool(const std::string& path)>& is_remote);
 

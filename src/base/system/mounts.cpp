@@ -15,7 +15,8 @@
 namespace plughost {
 namespace {
 
-// The kernel answers for these by itself, from memory or a disk. The others are asked by workers alone.
+// File systems that the kernel serves by itself, from memory or a disk. All others are accessed by workers
+// only.
 constexpr auto kLocal = std::to_array<std::string_view>({
     "bcachefs", "binfmt_misc", "bpf",        "btrfs",     "cgroup",   "cgroup2",   "configfs",
     "debugfs",  "devpts",      "devtmpfs",   "efivarfs",  "erofs",    "exfat",     "ext2",
@@ -31,7 +32,7 @@ std::set<std::string> remote_mounts(const std::string& table) {
   std::set<std::string> remote;
   const std::unique_ptr<FILE, int (*)(FILE*)> file(::setmntent(table.c_str(), "re"), ::endmntent);
   if (!file) return remote;
-  std::vector<char> line(1 << 15);  // the names come first, so that nothing is lost if the options do not fit
+  std::vector<char> line(1 << 15);  // the names come first, so truncated options do no harm
   mntent entry{};
   while (::getmntent_r(file.get(), &entry, line.data(), static_cast<int>(line.size())) != nullptr) {
     if (std::ranges::find(kLocal, entry.mnt_type) == kLocal.end()) remote.insert(entry.mnt_dir);
@@ -40,7 +41,7 @@ std::set<std::string> remote_mounts(const std::string& table) {
   return remote;
 }
 
-// proc(5): the file is 'exceptional' after a change, until somebody polls it.
+// proc(5): after a change the file is 'exceptional' until it is polled.
 MountWatch::MountWatch(EventLoop& loop, std::function<void()> callback)
     : mounts_(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)),
       timer_(loop, [this, callback = std::move(callback)] {

@@ -1,5 +1,5 @@
 #pragma once
-// What is mounted where, as this process sees it. Loop thread only.
+// The mount table, as this process sees it. Loop thread only.
 
 #include <chrono>
 #include <functional>
@@ -12,22 +12,23 @@
 
 namespace plughost {
 
-// The mount points of file systems that may not answer: network file systems, FUSE, automounts, and every one
-// that is not known to be of the kernel alone. Without "/": when that hangs, this process hangs with it.
-// table: a file such as /proc/self/mounts (fstab(5)'s fields); nothing if it cannot be read.
+// Returns the mount points of file systems that may not respond: network file systems, FUSE, automounts and
+// unknown types. "/" is never among them: if it hangs, this process hangs anyway. table: a file in the format
+// of /proc/self/mounts (fstab(5)); an unreadable one yields no mount points.
 std::set<std::string> remote_mounts(const std::string& table = "/proc/self/mounts");
 
-// Tells when something is mounted or unmounted where this process can see it. Where there is no /proc nothing
-// is told, and nothing is remote.
+// Calls back when something is mounted or unmounted in this process's mount namespace. Without /proc nothing
+// is reported, and nothing is remote.
 class MountWatch {
  public:
-  // Mounts come in crowds: it calls back once for those that come within this.
+  // Mounts come in bursts: at most one callback in this time.
   static constexpr std::chrono::milliseconds kPause{500};
 
-  // The loop outlives it.
+  // The loop must outlive it.
   MountWatch(EventLoop& loop, std::function<void()> callback);
 
-  // Whether a file system that may not answer is mounted at this path, which has no links in it.
+  // Returns true if a file system that may not respond is mounted at this path. The path must not contain
+  // links.
   bool is_remote(const std::string& path);
 
  private:

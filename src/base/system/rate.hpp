@@ -1,5 +1,5 @@
 #pragma once
-// How often: so many within a time, and waiting times that double.
+// Rate limits and back-off.
 
 #include <algorithm>
 #include <chrono>
@@ -8,15 +8,16 @@
 
 namespace plughost {
 
-// So many of a kind within a time, and no more. A value that is told the time; not thread-safe.
+// Admits at most a number of events per period. A value: the time is passed in. Not thread-safe.
 class Rate {
  public:
   using Clock = std::chrono::steady_clock;
 
   Rate(unsigned most, Clock::duration within) : most_(most), within_(within) {}
 
-  // nullopt: not this one. Otherwise how many were held back since the last that was not. The time begins
-  // with the first one, and anew with the first after it.
+  // Returns nullopt if the event exceeds the limit. Otherwise returns how many events were suppressed since
+  // the last admitted one. A period begins with an event, and the next period with the first event after its
+  // end.
   std::optional<unsigned> admit(Clock::time_point now) {
     if (!began_ || now - *began_ >= within_) {
       began_ = now;
@@ -38,14 +39,14 @@ class Rate {
   unsigned held_back_ = 0;
 };
 
-// Waiting times that double. A plain value.
+// Waiting times that double up to a limit. A plain value.
 class Backoff {
  public:
   using Duration = std::chrono::milliseconds;
 
   constexpr Backoff(Duration first, Duration longest) : first_(first), longest_(longest), next_(first) {}
 
-  // How long to wait now; the next time twice as long.
+  // Returns the current waiting time, and doubles the next one.
   constexpr Duration next() {
     const Duration now = next_;
     next_ = std::min(next_ * 2, longest_);

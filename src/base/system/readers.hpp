@@ -1,5 +1,5 @@
 #pragma once
-// Those who want to hear of something that other threads make. Thread-safe.
+// Readers that are notified of changes made by other threads. Thread-safe.
 
 #include <memory>
 #include <mutex>
@@ -7,17 +7,17 @@
 
 namespace plughost {
 
-// Its calls come from any thread, never under a lock of whoever calls.
+// Its functions are called from any thread, never while the caller holds a lock.
 class FeedReader {
  public:
   virtual ~FeedReader() = default;
-  virtual void on_news() = 0;    // look again
-  virtual void on_closed() = 0;  // nothing will come any more for this one: end
+  virtual void on_news() = 0;    // new data is available
+  virtual void on_closed() = 0;  // no more data will follow
 };
 
 class Readers {
  public:
-  // Closed already: the new reader hears so at once.
+  // After close() the reader's on_closed() is called at once.
   void subscribe(std::shared_ptr<FeedReader> reader) {
     {
       const std::lock_guard lock(mutex_);
@@ -48,7 +48,7 @@ class Readers {
     for (const auto& reader : readers) reader->on_news();
   }
 
-  // Those that there are end; others may come.
+  // Calls on_closed() of the present readers and removes them. New readers may subscribe.
   void dismiss() { end(false); }
   void close() { end(true); }
 

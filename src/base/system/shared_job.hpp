@@ -1,5 +1,5 @@
 #pragma once
-// A job that may block, such as reading a file, and the callers that wait for it. Loop thread only.
+// A job that may block, such as reading a file, and the callers that wait for its result. Loop thread only.
 
 #include <chrono>
 #include <functional>
@@ -20,13 +20,13 @@ class SharedJob {
   using Result = std::variant<Value, std::string>;              // or why there is no value, as a sentence
   using Ready = std::function<void(const std::string& error)>;  // empty: there is a value
 
-  // workers must outlive it. A job that takes longer than deadline stalls.
+  // workers must outlive it. A job that exceeds the deadline counts as stalled.
   SharedJob(Workers& workers, std::chrono::milliseconds deadline) : workers_(workers), deadline_(deadline) {}
   SharedJob& operator=(SharedJob&&) = delete;
 
-  // Runs body on a worker unless a job runs already, then take with its value and ready in the loop. body may
-  // outlive this, and must not throw. If it stalls, ready gets `stalled`, and so does every later caller, at
-  // once, until body returns and take has its value: it keeps one worker only.
+  // Runs body on a worker unless a job is running already; then calls take with the value, and ready, in the
+  // loop. body may outlive this and must not throw. If the job stalls, ready and every later caller get
+  // `stalled` at once, until body returns and take gets its value; one worker at most is blocked.
   void run(std::function<Result()> body, std::function<void(Value)> take, const std::string& stalled,
            Ready ready) {
     if (stalls_) return ready(stalled);
@@ -35,7 +35,7 @@ class SharedJob {
     const auto result = std::make_shared<Result>();
     const auto done = [this, result, take = std::move(take)] {
       running_ = stalls_ = false;
-      const std::vector<Ready> waiting = std::exchange(waiting_, {});  // take may run the next job
+      const std::vector<Ready> waiting = std::exchange(waiting_, {});  // take may start the next job
       if (result->index() == 0) take(std::move(std::get<0>(*result)));
       for (const Ready& each : waiting) each(result->index() == 0 ? "" : std::get<1>(*result));
     };
@@ -47,7 +47,7 @@ class SharedJob {
                  lifetime_.bound(overdue));
   }
 
-  // Ignores the result of the job that runs. Its callers get `error`.
+  // Ignores the result of the running job. Its callers get `error`.
   void abandon(const std::string& error) {
     lifetime_.renew();
     running_ = stalls_ = false;

@@ -1,5 +1,5 @@
 #pragma once
-// Who wants to hear when something changes. Loop thread only.
+// Callbacks that are called on a change. Loop thread only.
 
 #include <cstdint>
 #include <functional>
@@ -12,15 +12,15 @@ namespace plughost {
 class Subscribers {
  public:
   bool empty() const { return subscribers_.empty(); }
-  // Calls each that is there, and still is when its turn comes. Any of them may come and go meanwhile; who
-  // comes is not called.
+  // Calls each subscriber that still exists when its turn comes. Subscribers may come and go meanwhile; new
+  // ones are not called.
   void notify() const {
     std::vector<std::uint64_t> numbers;
     for (const auto& [number, changed] : subscribers_) numbers.push_back(number);
     for (const std::uint64_t number : numbers) {
       const auto found = subscribers_.find(number);
       if (found == subscribers_.end()) continue;
-      const auto changed = found->second;  // it may end its own subscription
+      const auto changed = found->second;  // a copy, because it may destroy its own subscription
       changed();
     }
   }
@@ -31,7 +31,7 @@ class Subscribers {
   std::uint64_t next_ = 0;
 };
 
-// While it lives. The subscribers outlive it.
+// Subscribes a callback for its lifetime. subscribers must outlive it.
 class Subscription {
  public:
   Subscription(Subscribers& subscribers, std::function<void()> changed)

@@ -58,7 +58,7 @@ std::string reloading_message() {
 Journal::Journal(std::filesystem::path socket)
     : path_(std::move(socket)), socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
 
-// "NAME=value", or with the value's length before it where a line's end is in it.
+// Serializes "NAME=value", or the binary form with the value's length if the value contains a newline.
 std::string Journal::field(std::string_view name, std::string_view value) {
   std::string text(name);
   if (value.find('\n') == std::string_view::npos) {

@@ -1,5 +1,5 @@
 #pragma once
-// What systemd hears of us: the service manager's socket, and the journal's.
+// Messages to systemd: to the service manager and to the journal.
 
 #include <chrono>
 #include <filesystem>
@@ -11,43 +11,43 @@
 
 namespace plughost {
 
-// systemd's readiness protocol (sd_notify(3)).
-
-// Thread-safe. Does nothing where no manager listens (NOTIFY_SOCKET is not set).
+// The readiness protocol (sd_notify(3)). Does nothing if NOTIFY_SOCKET is not set. Thread-safe.
 class Notifier {
  public:
   // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
   Notifier();
 
-  // Lines such as "READY=1\nSTATUS=3 resources". A manager that does not listen any more is no error.
+  // Sends lines such as "READY=1
+  // STATUS=3 resources". Errors are ignored.
   void send(std::string_view lines) const;
-  // How often the manager wants to hear WATCHDOG=1, with a margin of two; nullopt: it does not ask.
+  // Returns half the interval in which the service manager expects WATCHDOG=1, or nullopt if it does not
+  // expect it.
   std::optional<std::chrono::milliseconds> watchdog_interval() const { return watchdog_; }
 
  private:
   std::string socket_;
-  // From the start: when no descriptor is left, the watchdog is still to be fed.
+  // Opened at the start, so that the watchdog can be notified when no file descriptors are left.
   UniqueFd from_;
   std::optional<std::chrono::milliseconds> watchdog_;
 };
 
-// "RELOADING=1" with the time stamp that Type=notify-reload asks for.
+// Returns "RELOADING=1" with the timestamp that Type=notify-reload requires.
 std::string reloading_message();
 
-// The journal's native protocol: a line with fields that journalctl can select by.
+// The journal's native protocol: a log line with fields by which journalctl can select.
 // https://systemd.io/JOURNAL_NATIVE_PROTOCOL/
 inline constexpr const char* kJournalSocket = "/run/systemd/journal/socket";
 
 // Thread-safe.
 class Journal {
  public:
-  // Nothing is connected: the journal may be started anew at any time.
+  // The socket is not connected, because the journal may be restarted at any time.
   explicit Journal(std::filesystem::path socket = kJournalSocket);
 
-  // A part of a datagram. name is of A-Z, 0-9 and _, value of any bytes.
+  // Returns one field of a datagram. name: A-Z, 0-9 and _. value: any bytes.
   static std::string field(std::string_view name, std::string_view value);
 
-  // Waits until the journal has room for it. False: it does not take it, and the caller writes it elsewhere.
+  // Waits until the journal has room. Returns false if the journal does not accept the datagram.
   bool send(std::string_view datagram) const;
 
  private:
@@ -55,8 +55,8 @@ class Journal {
   UniqueFd socket_;
 };
 
-// Is standard error a stream to the journal? Its device and inode are what JOURNAL_STREAM says, as
-// systemd.exec(5) tells to look.
+// Returns true if standard error is a stream to the journal: its device and inode are those of
+// JOURNAL_STREAM, as systemd.exec(5) describes.
 bool stderr_is_journal();
 
 }  // namespace plughost

@@ -1,5 +1,5 @@
 #pragma once
-// Counts and times of what many threads do, cheap enough for every call. Thread-safe.
+// Counters and latency histograms that are cheap enough for every call. Thread-safe.
 
 #include <array>
 #include <atomic>
@@ -17,16 +17,16 @@ class Counter {
   std::atomic<std::uint64_t> count_{0};
 };
 
-// How long things took.
+// A histogram of durations.
 class Durations {
  public:
-  // Upper bounds in seconds, from what a call costs to what a pod's start may wait. What is longer counts in
-  // a last place of its own.
+  // Upper bounds in seconds, from the cost of a call to the longest wait of a pod's start. Longer durations
+  // count in one more bucket.
   static constexpr std::array kBounds{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
                                       0.05,   0.1,     0.25,   0.5,   1.0,    2.5,   5.0,  10.0};
   struct Reading {
-    std::array<std::uint64_t, kBounds.size() + 1> counts{};  // of each place alone
-    double sum = 0;                                          // seconds
+    std::array<std::uint64_t, kBounds.size() + 1> counts{};  // per bucket, not cumulative
+    double sum = 0;                                          // in seconds
   };
 
   void add(std::chrono::nanoseconds took) {

@@ -1,5 +1,5 @@
 #pragma once
-// File descriptors that close themselves, and system calls that throw.
+// File descriptors that are closed automatically, and system calls that throw.
 
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ class UniqueFd {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-// The call's result; throws std::system_error with errno when it is negative.
+// Returns the result of a system call. Throws std::system_error with errno if it is negative.
 inline int check(int result, const std::string& what) {
   if (result < 0) throw_errno(what);
   return result;

@@ -48,7 +48,7 @@ UniqueFd connect_unix(const std::filesystem::path& path) {
 UniqueFd listen_unix(const std::filesystem::path& path) {
   const sockaddr_un address = address_of(path);
   UniqueFd fd = make_socket();
-  check(::fchmod(fd.get(), 0600), "fchmod");  // bind(2) gives the file the socket's own mode
+  check(::fchmod(fd.get(), 0600), "fchmod");  // bind(2) gives the file the mode of the socket
   check(::bind(fd.get(), as_sockaddr(address), sizeof address), "bind " + path.string());
   if (::listen(fd.get(), SOMAXCONN) < 0) {
     const int error = errno;
@@ -106,7 +106,7 @@ bool somebody_listens(const std::filesystem::path& path) {
     return true;
   } catch (const std::system_error& exception) {
     if (exception.code() == std::errc::connection_refused) return false;
-    // Its queue is full, or it is of another type.
+    // The listener's queue is full, or the socket has another type.
     if (exception.code() == std::errc::resource_unavailable_try_again ||
         exception.code() == std::errc::wrong_protocol_type)
       return true;
@@ -118,7 +118,7 @@ bool somebody_listens(const std::filesystem::path& path) {
   throw std::runtime_error("another plughost answers on " + path.string());
 }
 
-// A name in the same directory that nothing has, and that is no longer than one of a socket may be.
+// Returns an unused name in the same directory, not longer than a socket's name may be.
 std::filesystem::path beside(const std::filesystem::path& path) {
   const std::filesystem::path directory = path.parent_path();
   const std::size_t room =
@@ -145,7 +145,7 @@ std::optional<DeadSocket> dead_socket(const std::filesystem::path& path) {
   return DeadSocket{status.st_dev, status.st_ino};
 }
 
-// What is looked at under a name that nobody else knows cannot become something else before it is removed.
+// A file under a name that no other process knows cannot be replaced between the check and its removal.
 void remove_dead_socket(const std::filesystem::path& path, const DeadSocket& dead) {
   const std::filesystem::path aside = beside(path);
   rename_to_free(path, aside);

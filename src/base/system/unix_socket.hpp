@@ -1,5 +1,5 @@
 #pragma once
-// Unix stream sockets by path, and their files. Thread-safe, but for Listener.
+// Unix stream sockets by path, and their files. Thread-safe, except Listener.
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,20 +17,21 @@
 
 namespace plughost {
 
-// Non-blocking and close-on-exec. Throws std::system_error: ENAMETOOLONG for a path over 107 bytes, before
-// anything is tried.
+// Returns a connected, non-blocking, close-on-exec socket. Throws std::system_error; ENAMETOOLONG for a path
+// over 107 bytes, before any system call.
 UniqueFd connect_unix(const std::filesystem::path& path);
-// Likewise, and listening; the file's mode is 0600 from the first moment.
+// Creates a bound, listening, non-blocking, close-on-exec socket. Its file has mode 0600 from the first
+// moment.
 UniqueFd listen_unix(const std::filesystem::path& path);
-// The process at the other end of a connection that connect_unix made; 0: not to be seen from here. Throws
-// std::system_error.
+// Returns the process at the other end of a connection from connect_unix(), or 0 if it is in another pid
+// namespace. Throws std::system_error.
 pid_t peer_process(int connection);
-// The process that listens on the socket; 0: not to be seen from here. Throws as connect_unix does:
-// ECONNREFUSED if nobody listens.
+// Returns the process that listens on the socket, or 0 if it is in another pid namespace. Throws like
+// connect_unix(): ECONNREFUSED if no process listens.
 pid_t listening_process(const std::filesystem::path& path);
 
-// A file, told from any other that has or had its name. Inodes are reused, so the time of a socket's making
-// counts too; a directory's changes with its entries, and does not.
+// Tells a file from every other file that has, or had, the same name. Inodes are reused, so a socket's
+// creation time counts as well; a directory's ctime changes with its entries and does not count.
 struct FileIdentity {
   dev_t device = 0;
   ino_t inode = 0;
@@ -39,33 +40,34 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
-// Of the socket or directory at path; nullopt: there is none.
+// Returns the identity of the socket or directory at path, or nullopt if nothing is there.
 std::optional<FileIdentity> identity_of(const std::filesystem::path& path);
 
-// A socket on which nobody listens: what a killed process left.
+// A socket on which no process listens: left behind by a killed process.
 struct DeadSocket {
   dev_t device = 0;
   ino_t inode = 0;
 };
 
-// What is at path; nullopt: nothing. A symbolic link is not followed. Throws std::runtime_error, which says
-// what is there and what to do, if it is anything else; std::system_error if that cannot be told.
+// Returns the dead socket at path, or nullopt if nothing is there. Symbolic links are not followed. Throws
+// std::runtime_error, saying what is there and what to do, for anything else; std::system_error if that
+// cannot be determined.
 std::optional<DeadSocket> dead_socket(const std::filesystem::path& path);
 
-// Removes it, if it still is at path and nobody listens on it now. Throws as dead_socket does if something
-// else came there meanwhile, and leaves that.
+// Removes the socket if it is still at path and no process listens on it. If something else is there by now,
+// leaves it and throws like dead_socket().
 void remove_dead_socket(const std::filesystem::path& path, const DeadSocket& dead);
 
-// The file of a socket that listens. Thread-safe.
+// The file of a listening socket. Thread-safe.
 class SocketFile {
  public:
   // Throws std::system_error.
   explicit SocketFile(std::filesystem::path path);
-  // Removes the file, if it still is ours.
+  // Removes the file unless another file has replaced it.
   ~SocketFile();
   SocketFile& operator=(SocketFile&&) = delete;
 
-  // Does the path still lead here? The kubelet empties its directory when it starts.
+  // Returns true if the path still leads to this socket. The kubelet empties its directory when it starts.
   bool reachable() const;
 
  private:
@@ -74,10 +76,10 @@ class SocketFile {
   ino_t inode_ = 0;
 };
 
-// A unix socket that we listen on, and its file. Loop thread only.
+// A listening unix socket and its file. Loop thread only.
 class Listener {
  public:
-  // Throws std::system_error. The loop outlives it.
+  // Throws std::system_error. The loop must outlive it.
   Listener(EventLoop& loop, const std::filesystem::path& path, Acceptor::Accept accept,
            Acceptor::Error error);
 
@@ -89,11 +91,11 @@ class Listener {
   SocketFile file_;
 };
 
-// All our sockets, and nothing of anybody else's, begin so.
+// The prefix of all of our sockets. No other program's socket has it.
 inline constexpr std::string_view kSocketPrefix = "plughost-";
 
-// "plughost-<readable part>-<hash>-<incarnation>.sock": at most 60 bytes, whatever the resource's name. The
-// kubelet must never see one name twice: it keeps clients by it.
+// Returns "plughost-<readable part>-<hash>-<incarnation>.sock", at most 60 bytes for any resource name. A
+// name must never be used twice, because the kubelet caches clients by name.
 std::string socket_name(std::string_view resource, std::uint32_t incarnation);
 
 }  // namespace plughost

@@ -13,7 +13,7 @@ struct Job {
   std::function<void()> done;
   std::function<void()> overdue;
   EventLoop::Clock::duration deadline;
-  EventLoop::Clock::time_point due{};  // once it runs
+  EventLoop::Clock::time_point due{};  // valid once the job runs
   bool wedged = false;
 };
 
@@ -25,7 +25,7 @@ struct Workers::State {
   std::condition_variable changed;
   std::list<Job> waiting;
   std::list<Job> running;
-  unsigned threads = 0;  // those that are not wedged
+  unsigned threads = 0;  // without wedged threads
   unsigned idle = 0;
   bool stopping = false;
 };
@@ -53,7 +53,7 @@ void Workers::run(std::function<void()> job, std::function<void()> done, std::ch
     state_->changed.notify_one();
   }
   start_thread_if_needed();
-  // A job's own deadline counts from when it begins; this only says when to look first.
+  // A job's deadline counts from its start. This is only the earliest time at which a check makes sense.
   const auto look = EventLoop::Clock::now() + deadline;
   if (!deadline_timer_.armed() || look < deadline_timer_.due()) deadline_timer_.arm_at(look);
 }
@@ -67,7 +67,7 @@ void Workers::start_thread_if_needed() {
   try {
     std::thread(work, state_, loop_.poster()).detach();
   } catch (const std::system_error&) {
-    // No thread to be had: the ones that run, or the next look, take the job.
+    // No thread could be started: running threads, or the next check, take the job.
     const std::lock_guard lock(state_->mutex);
     --state_->threads;
   }
@@ -86,7 +86,7 @@ void Workers::work(const std::shared_ptr<State>& state, const EventLoop::Poster&
     job->due = EventLoop::Clock::now() + job->deadline;
     lock.unlock();
     job->body();
-    job->body = nullptr;  // what it owned goes here, not in the loop
+    job->body = nullptr;  // destroys what the job owned here instead of in the loop
     lock.lock();
     replaced = job->wedged;
     poster(std::move(job->done));

@@ -1,5 +1,5 @@
 #pragma once
-// Threads for what can block. Loop thread only; jobs run on the workers.
+// Threads for blocking jobs. Loop thread only; jobs run on the workers.
 
 #include <chrono>
 #include <functional>
@@ -11,19 +11,19 @@ namespace plughost {
 
 class Workers {
  public:
-  // How long ~Workers waits for the jobs that still run.
+  // How long the destructor waits for running jobs.
   static constexpr std::chrono::milliseconds kLastDeadline{500};
 
-  // At most `threads` jobs make progress at once; threads start when they are needed. The loop outlives it.
+  // At most `threads` jobs make progress at the same time. Threads are started on demand. The loop must
+  // outlive it.
   Workers(EventLoop& loop, unsigned threads);
-  // Jobs that have not begun are dropped. Jobs that do not end within kLastDeadline are abandoned: they must
-  // own what they use.
+  // Drops jobs that have not begun. Abandons jobs that do not end within kLastDeadline: they must own what
+  // they use.
   ~Workers();
   Workers& operator=(Workers&&) = delete;
 
-  // job runs on a worker and must not throw; then done runs in the loop. A job that has run for longer than
-  // deadline is wedged: overdue runs in the loop, another thread takes its place, and done still runs should
-  // it ever end.
+  // Runs job, which must not throw, on a worker, and then done in the loop. If a job exceeds its deadline,
+  // overdue runs in the loop and another thread replaces the worker; done still runs if the job ever ends.
   void run(std::function<void()> job, std::function<void()> done, std::chrono::milliseconds deadline,
            std::function<void()> overdue);
 

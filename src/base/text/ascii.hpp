@@ -1,5 +1,5 @@
 #pragma once
-// Letters, digits and case, of ASCII alone and whatever the locale is. Pure functions, thread-safe.
+// Classifies and converts ASCII characters, independent of the locale. Pure functions, thread-safe.
 
 #include <algorithm>
 #include <cstdint>
@@ -24,7 +24,7 @@ constexpr bool is_hex_digit(char c) {
 
 constexpr bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }
 
-// Between words, or at a line's end.
+// Returns true for the characters that separate words and end lines.
 constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 constexpr char to_lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -39,21 +39,22 @@ inline std::string to_lower(std::string_view text) {
 
 inline bool is_digits(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_digit); }
 
-// Without the blanks at its beginning and its end. A part of the text: it lives as long.
+// Returns the text without leading and trailing blanks. The view is part of `text`, and lives as long.
 constexpr std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
 }
 
-// "0A" of a line's end.
+// Returns a byte as two digits: "0A" for '
+// '.
 inline std::string upper_hex(char c) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   const auto byte = static_cast<unsigned char>(c);
   return {kDigits[byte >> 4u], kDigits[byte & 0xFu]};
 }
 
-// Of the lowest four bits.
+// Returns the hexadecimal digit of the lowest four bits.
 constexpr char lower_hex(std::uint64_t bits) { return "0123456789abcdef"[bits & 0xFu]; }
 
 }  // namespace plughost

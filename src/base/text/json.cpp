@@ -13,12 +13,13 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-// Each handler returns false where reading ends early: `error` has the reason then.
+// Builds a value from the events of the parser. A handler returns false to stop it, and `error_` has the
+// reason.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Builder(const JsonTerms& terms) : terms_(terms) {}
 
-  // Closes what is still open.
+  // Closes the levels that are still open.
   JsonPart take() {
     unwanted_ = 0;
     while (!open_.empty()) close();
@@ -47,23 +48,23 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
-  // What the exception says has the text in it, however long, and with its ends of lines.
+  // The exception's text is not used: it contains the whole input, with its newlines.
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& /*error*/) override {
     return fail("this is no JSON: byte " + std::to_string(position) + " does not fit");
   }
 
  private:
-  // A value's place, as JsonTerms::kept has it.
+  // Where a value stands, in the terms of JsonTerms::kept.
   struct Place {
     std::string path;
-    bool kept = false;  // with everything below it
+    bool kept = false;  // the value and everything below it are kept
   };
   struct Level {
     std::variant<Json::Object, Json::Array> values;
-    std::string key;  // of an object's next value
+    std::string key;  // the key of an object's next value
     Place place;
-    Place next;  // the next value's
+    Place next;  // the place of the next value
   };
 
   bool fail(std::string error) {
@@ -83,7 +84,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
            });
   }
 
-  // What is left out counts, too: it costs time.
+  // Values that are left out count as well, because they take time.
   bool count() {
     if (++values_ <= terms_.most_values) return true;
     return fail("this JSON has more than " + std::to_string(terms_.most_values) + " values");
@@ -100,7 +101,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     put(std::move(value));
     return true;
   }
-  // Adds what the next value takes.
+  // Adds the memory of the next value.
   bool charge(std::size_t text) {
     bytes_ += sizeof(Json::Member) + text + (open_.empty() ? 0 : open_.back().key.size());
     if (bytes_ <= terms_.most_kept) return true;
@@ -118,7 +119,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
       std::get<Json::Array>(level.values).push_back(std::move(value));
   }
 
-  // Whoever goes through a value goes as deep as it is nested.
+  // The limit protects recursive functions over a value.
   template <typename Values>
   bool open(Values values) {
     if (!count()) return false;
@@ -147,7 +148,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   const JsonTerms& terms_;
   Json root_;
   std::vector<Level> open_;
-  std::size_t unwanted_ = 0;  // levels that are left out
+  std::size_t unwanted_ = 0;  // number of open levels that are left out
   bool skip_next_ = false;    // the next value is left out
   std::size_t values_ = 0;
   std::size_t bytes_ = 0;
@@ -181,7 +182,7 @@ void append_string(std::string& text, std::string_view value) {
   text += '"';
 }
 
-// Values, each on a line of its own if there is a depth.
+// Appends values; with a depth, each on its own line.
 class Writer {
  public:
   explicit Writer(std::optional<std::size_t> depth) : depth_(depth) {}
@@ -233,7 +234,7 @@ std::string written(const Json& value, std::optional<std::size_t> depth) {
   return writer.take();
 }
 
-// The value if it is of that type, or what such a value is by default.
+// Returns the value if it has that type, or that type's default.
 template <typename Value, typename Variant>
 const Value& value_or_none(const Variant& value) {
   static const Value kNone{};
@@ -241,7 +242,7 @@ const Value& value_or_none(const Variant& value) {
   return found != nullptr ? *found : kNone;
 }
 
-// Null becomes a value of that type.
+// Turns null into a value of that type.
 template <typename Value, typename Variant>
 Value& made(Variant& value) {
   if (std::holds_alternative<std::nullptr_t>(value)) value = Value{};
@@ -309,7 +310,7 @@ bool is_mark(char c) {
 
 bool is_mark_in_string(char c) { return c == '"' || c == '\\' || c == '\n'; }
 
-// Does the text end with the key that begins the items? `"items":`, after '{' or ','.
+// Returns true if the text ends with the key of the items: `"items":` after '{' or ','.
 bool ends_with_items_key(std::string_view text) {
   constexpr std::string_view kKey = "\"items\"";
   text = without_blanks(text);

@@ -1,5 +1,6 @@
 #pragma once
-// A JSON value: made, written and read. A value; not thread-safe.
+// JSON: a value that is built, serialized and parsed, and a splitter for streams of values. Values; not
+// thread-safe.
 
 #include <chrono>
 #include <concepts>
@@ -19,22 +20,22 @@
 
 namespace plughost {
 
-// How a text is read that is not trusted.
+// Limits for parsing untrusted text.
 struct JsonTerms {
   std::size_t most_values = std::numeric_limits<std::size_t>::max();
-  std::string_view left_out;           // members of this name; empty: none
-  bool other_numbers_as_text = false;  // those that are no integers of 64 bits; otherwise they are refused
-  // The members to keep, with everything below them: "status.phase", "spec.containers.name", where the
-  // elements of an array have the array's path. The others are left out. Empty: all members are kept.
+  std::string_view left_out;           // name of the members to leave out; empty: none
+  bool other_numbers_as_text = false;  // what is not a 64-bit integer becomes text; otherwise it is refused
+  // The members to keep, with everything below them: "status.phase", "spec.containers.name". The elements of
+  // an array have the array's path. All other members are left out. Empty: all members are kept.
   std::span<const std::string> kept;
-  std::size_t most_kept = std::numeric_limits<std::size_t>::max();  // bytes of memory, see JsonPart::bytes
+  std::size_t most_kept = std::numeric_limits<std::size_t>::max();  // in bytes of memory, see JsonPart::bytes
 };
 
 class Json {
  public:
   using Array = std::vector<Json>;
   using Member = std::pair<std::string, Json>;
-  using Object = std::vector<Member>;  // in the order of writing
+  using Object = std::vector<Member>;  // in insertion order
 
   Json() = default;  // null
   Json(const char* text) : value_(std::string(text)) {}
@@ -42,7 +43,7 @@ class Json {
   Json(std::string text) : value_(std::move(text)) {}
   Json(Array array) : value_(std::move(array)) {}
   Json(Object object) : value_(std::move(object)) {}
-  // {{"id", 1}, {"health", "Healthy"}}
+  // An object: {{"id", 1}, {"health", "Healthy"}}
   Json(std::initializer_list<Member> members) : value_(Object(members)) {}
   Json(std::same_as<bool> auto truth) : value_(truth) {}
   template <std::integral Number>
@@ -54,17 +55,18 @@ class Json {
   template <typename Value>
   Json(const std::map<std::string, Value>& values) : value_(Object(values.begin(), values.end())) {}
 
-  // What is nested deeper is refused.
+  // Deeper nesting is refused.
   static constexpr std::size_t kDeepest = 64;
-  // Throws std::runtime_error, in a sentence on one line: it is no JSON, or the terms refuse it. Nothing
-  // deeper or larger is ever built.
+  // Throws std::runtime_error, with one line as its text, if the text is not JSON or exceeds the terms.
+  // Memory is never allocated for what is deeper or larger.
   static Json parse(std::string_view text, const JsonTerms& terms = {});
-  // On one line, or with each member on a line of its own. What is not UTF-8 is replaced by U+FFFD.
+  // Serializes the value on one line, or with one member per line. Invalid UTF-8 is replaced by U+FFFD.
   std::string dump() const;
   std::string dump_indented() const;
 
   bool is_null() const { return std::holds_alternative<std::nullptr_t>(value_); }
-  // What is something else, or is not there, is read as null, and that as "", 0, false and the empty array.
+  // A value of another type, and a missing member, read as null; null reads as "", 0, false and the empty
+  // array.
   const std::string& text() const;
   std::int64_t number() const;
   bool truth() const;
@@ -72,12 +74,11 @@ class Json {
   const Object& object() const;
   const Json& operator[](std::string_view name) const;
 
-  // Null becomes an object, or an array; nothing else may be asked for either.
+  // Turn null into an object or an array. Calling them on any other type is an error.
   Json& operator[](std::string_view name);
   Json& push_back(Json value);
 
-  // visitor is called with the value as it is kept: std::nullptr_t, bool, std::int64_t, std::string, Array or
-  // Object.
+  // Calls visitor with the stored value: std::nullptr_t, bool, std::int64_t, std::string, Array or Object.
   template <typename Visitor>
   void visit(Visitor& visitor) const {
     std::visit(visitor, value_);
@@ -89,30 +90,29 @@ class Json {
   std::variant<std::nullptr_t, bool, std::int64_t, std::string, Array, Object> value_;
 };
 
-// What could be read of a text: all of it, or the values before the place where reading ended.
+// The part of a text that could be parsed: all of it, or the values before the error.
 struct JsonPart {
   Json value;
-  std::size_t bytes = 0;  // of memory that the value takes, roughly
-  std::string error;      // why reading ended early, as a sentence on one line; empty: all of it was read
+  std::size_t bytes = 0;  // approximate memory of the value
+  std::string error;      // why parsing stopped early, as one line; empty: the whole text was parsed
 };
-// Reads as Json::parse() does, but reports an error as JsonPart::error.
+// Parses like Json::parse(), but returns an error in JsonPart::error.
 JsonPart parse_json_part(std::string_view text, const JsonTerms& terms);
 
 using WallTime = std::chrono::system_clock::time_point;
-// "2026-11-21T18:00:00.000000Z"; null: never, or not known.
+// Returns "2026-11-21T18:00:00.000000Z", or null for nullopt.
 Json time_json(std::optional<WallTime> time);
 
-// The text in quotes. What is not UTF-8 is replaced by U+FFFD.
+// Returns the text as a quoted JSON string. Invalid UTF-8 is replaced by U+FFFD.
 std::string json_string(std::string_view text);
 
-// Splits a stream into JSON texts while it comes, and stores no more than one of them. A value; not
-// thread-safe.
+// Splits a stream into JSON texts as it arrives. Stores at most one of them. A value; not thread-safe.
 class JsonSplitter {
  public:
-  // The beginning of a text that is larger than the limit is kept up to here: the names are in it.
+  // The number of bytes that are kept of a text above the limit: they contain the object's name.
   static constexpr std::size_t kBeginning = std::size_t{64} << 10u;
-  // A string of more bytes, as the stream has it, becomes the empty string: whoever writes 1 MiB into a pod's
-  // arguments does not enlarge what is stored of the pod.
+  // A string with more bytes (as serialized) becomes the empty string, so that a pod with 1 MiB of arguments
+  // does not enlarge the stored pod.
   static constexpr std::size_t kLongestString = 1024;
 
   enum class Form {
@@ -121,18 +121,18 @@ class JsonSplitter {
   };
   struct Piece {
     std::string text;
-    bool whole = true;  // false: it has more bytes than the limit, and these are the first
+    bool whole = true;  // false: the text exceeds the limit, and these are its first bytes
   };
   using Take = std::function<void(Piece piece)>;
 
-  // most: bytes of a text, without its long strings.
+  // most: the limit for one text in bytes, without its long strings.
   JsonSplitter(Form form, std::size_t most) : form_(form), most_(most) {}
 
-  // Calls take with each text that is complete now. Does not check the JSON: a reader of the text does.
+  // Calls take for each text that is now complete. The JSON is not validated; the parser does that.
   void feed(std::string_view bytes, const Take& take);
-  // The bytes of the text that is not complete yet.
+  // Returns the number of bytes stored of the incomplete text.
   std::size_t held() const { return piece_.text.size(); }
-  // The outermost object without its items, of at most kBeginning bytes.
+  // Returns the outermost object without its items, at most kBeginning bytes.
   const Piece& rest() const { return rest_; }
 
  private:
@@ -149,9 +149,9 @@ class JsonSplitter {
   std::size_t depth_ = 0;
   bool in_items_ = false;
   bool in_string_ = false;
-  bool escaped_ = false;         // the string's next byte
-  std::size_t string_from_ = 0;  // in the current text
-  bool too_long_ = false;        // the string
+  bool escaped_ = false;         // the next byte of the string
+  std::size_t string_from_ = 0;  // offset in the current text
+  bool too_long_ = false;        // the current string
 };
 
 }  // namespace plughost

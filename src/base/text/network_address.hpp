@@ -1,5 +1,5 @@
 #pragma once
-// Hosts with ports, as settings, URLs and Host headers have them. Plain values and pure functions,
+// Hosts with ports, as they occur in settings, URLs and Host headers. Plain values and pure functions,
 // thread-safe.
 
 #include <sys/socket.h>
@@ -12,27 +12,27 @@
 
 namespace plughost {
 
-// "localhost", "127.0.0.1:9464", "[::1]:9464"
+// Parsed forms such as "localhost", "127.0.0.1:9464" and "[::1]:9464".
 struct HostAndPort {
   std::string host;  // without brackets
   bool brackets = false;
   std::optional<std::uint16_t> port;
-  bool whole = true;  // false: the text goes on after its host, and not with a port
+  bool whole = true;  // false: something other than a port follows the host
 };
 HostAndPort host_and_port(std::string_view text);
 
 struct SocketAddress {
   sockaddr_storage bytes{};
   socklen_t size = 0;
-  bool loopback = false;  // takes connections of this machine only
+  bool loopback = false;  // only processes of this machine can connect
 };
-// Returns the address of an IP literal, with port 0 if it has none; nullopt: the host is a name.
+// Returns the address of an IP literal, with port 0 if it has none. Returns nullopt if the host is a name.
 std::optional<SocketAddress> ip_address(const HostAndPort& parts);
 
-// "127.0.0.1:9464", "[::1]:9464"; or why no socket can listen there, as a sentence.
+// Parses "127.0.0.1:9464" or "[::1]:9464". Returns why no socket can listen there otherwise, as a sentence.
 std::variant<SocketAddress, std::string> listen_address(std::string_view text);
 
-// Returns true if the host, with or without a port, is this machine, whatever a name server says.
+// Returns true if the host (with or without a port) always is this machine, regardless of name servers.
 bool names_this_machine(std::string_view host);
 
 }  // namespace plughost

@@ -1,5 +1,5 @@
 #pragma once
-// Makes everything that is written to a stream printable. One thread.
+// Escapes control characters in everything that is written to a stream. One thread.
 
 #include <ostream>
 #include <streambuf>
@@ -9,8 +9,8 @@
 
 namespace plughost {
 
-// Replaces the stream's buffer while it lives: what is written reaches the former buffer printable(), with
-// its ends of lines and tabs. The stream outlives it.
+// Replaces the stream's buffer during its lifetime, and passes printable() text to the former buffer, with
+// newlines and tabs. The stream must outlive it.
 class PrintableStream final : public std::streambuf {
  public:
   explicit PrintableStream(std::ostream& stream) : stream_(stream), former_(stream.rdbuf(this)) {}

@@ -1,5 +1,5 @@
 #pragma once
-// Kubernetes' way of writing a number: 1000 is printed as 1k. Pure, thread-safe. Source:
+// Kubernetes quantities: 1000 is printed as 1k. Pure, thread-safe. Source:
 // k8s.io/apimachinery/pkg/api/resource/quantity.go.
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace plughost {
 
-// The whole number that the text says: "1k", "1Ki", "1e3", "0.5k". nullopt: it says none, one below zero or
-// with a fraction ("500m" is a half), or one above 2^64 - 1.
+// Parses a whole number: "1k", "1Ki", "1e3", "0.5k". Returns nullopt if the text is malformed, negative, has
+// a fraction ("500m" is a half) or exceeds 2^64 - 1.
 std::optional<std::uint64_t> whole_quantity(std::string_view text);
 
 }  // namespace plughost

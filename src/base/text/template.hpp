@@ -1,5 +1,5 @@
 #pragma once
-// Text with placeholders: "{resource}-{n}". Plain values.
+// Texts with placeholders, such as "{resource}-{n}". Plain values.
 
 #include <compare>
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace plughost {
 
-// A template's text is wrong; offset counts bytes from the text's start.
+// A template's text is malformed. offset: in bytes from the start of the text.
 struct TemplateError : std::runtime_error {
   TemplateError(std::size_t at, const std::string& what) : std::runtime_error(what), offset(at) {}
   std::size_t offset;
@@ -21,25 +21,28 @@ struct TemplateError : std::runtime_error {
 class Template {
  public:
   Template() = default;
-  // Throws TemplateError. "{name}" is a placeholder ([A-Za-z][A-Za-z0-9_]*), "{{" and "}}" are braces.
+  // Throws TemplateError. "{name}" is a placeholder ([A-Za-z][A-Za-z0-9_]*); "{{" and "}}" are literal
+  // braces.
   explicit Template(std::string_view text);
 
-  // Can it be a placeholder's name?
+  // Returns true if the text can be the name of a placeholder.
   static bool is_name(std::string_view text);
-  // The template that expands to text itself.
+  // Returns a template that expands to exactly this text.
   static std::string escape(std::string_view text);
 
   const std::string& text() const { return text_; }
-  // Every placeholder's name, in the order of the text, repeated where it is.
+  // Returns the names of all placeholders in their order in the text, with repetitions.
   std::vector<std::string_view> placeholders() const;
   bool names(std::string_view placeholder) const;
   bool literal() const;
   bool empty() const { return text_.empty(); }
 
-  // nullopt as soon as lookup has no value for a placeholder; its name is then in *missing, if given.
+  // Returns nullopt at the first placeholder for which lookup has no value, and stores its name in *missing
+  // unless that is nullptr.
   using Lookup = std::function<std::optional<std::string>(std::string_view placeholder)>;
   std::optional<std::string> expand(const Lookup& lookup, std::string* missing = nullptr) const;
-  // The template in which the placeholders that lookup has a value for stand as text, and the others stay.
+  // Returns a template in which the placeholders that lookup knows are replaced by their values. The others
+  // stay.
   Template bind(const Lookup& lookup) const;
 
   bool operator==(const Template& other) const { return text_ == other.text_; }
@@ -53,19 +56,19 @@ class Template {
   std::vector<Part> parts_;
 };
 
-// Text in which {n} stands for a device's position in an allocation: "/dev/modem{n}".
-// A literal brace is doubled: Template::escape() makes a pattern of text that comes from the machine.
+// A text in which {n} is replaced by a device's position in an allocation: "/dev/modem{n}". Literal braces
+// are doubled: Template::escape() turns a text from the machine into a pattern.
 class PositionText {
  public:
   PositionText() = default;
-  // A pattern, which is parsed here and never again.
+  // Parses the pattern. The text is not parsed again.
   PositionText(std::string_view pattern);
   PositionText(const std::string& pattern) : PositionText(std::string_view(pattern)) {}
   PositionText(const char* pattern) : PositionText(std::string_view(pattern)) {}
 
-  // Has every brace its meaning? What is not valid stands for itself.
+  // Returns false if a brace has no meaning. Malformed parts then stand for themselves.
   bool valid() const { return valid_; }
-  // Is it another text at another position?
+  // Returns true if the text depends on the position.
   bool has_position() const { return !places_.empty(); }
   std::string at(std::size_t n) const;
   std::string pattern() const;
@@ -73,8 +76,8 @@ class PositionText {
   auto operator<=>(const PositionText&) const = default;
 
  private:
-  std::string text_;                 // without braces that are doubled, and without each {n}
-  std::vector<std::size_t> places_;  // in text_, where the position goes, ascending
+  std::string text_;                 // without the doubling of braces, and without each {n}
+  std::vector<std::size_t> places_;  // offsets in text_ at which the position is inserted, ascending
   bool valid_ = true;
 };
 

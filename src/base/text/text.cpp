@@ -101,7 +101,7 @@ std::string_view whole_characters(std::string_view text, std::size_t most) {
 
 namespace {
 
-// In characters, not bytes: UTF-8's continuation bytes take no room.
+// Returns the width in characters, not bytes: continuation bytes of UTF-8 have no width.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Text: of UTF-8, of numbers, of lists, of tables, of what others print, and patterns of it. Pure functions,
-// thread-safe.
+// Helpers for texts: UTF-8, numbers, lists, tables, patterns, and text from untrusted sources. Pure
+// functions, thread-safe.
 
 #include <fnmatch.h>
 
@@ -18,23 +18,23 @@
 
 namespace plughost {
 
-// One word of one line: what is empty, or has a space, a quote, a control character or a byte that is not
-// ASCII in it, is a JSON string.
+// Returns the text as one word of a line: as a JSON string if it is empty, or has a space, a quote, a control
+// character or a byte outside ASCII.
 std::string one_word(std::string_view text);
-// What a stranger wrote (a device's serial number, an annotation, a file of another program) must not move a
-// terminal's cursor, end a line of a log, or change the direction of what stands beside it. These three make
-// it safe wherever it leaves the program as text; JSON and YAML escape the same characters.
+// Text from untrusted sources (a device's serial number, an annotation, another program's file) must not move
+// a terminal's cursor, end a line of a log or change the direction of the text beside it. The next three
+// functions make such text safe where it leaves the program; JSON and YAML escape the same characters.
 //
-// True for C0, DEL, C1, U+2028 and U+2029, and Unicode's controls of direction (UAX #9).
+// Returns true for C0, DEL, C1, U+2028, U+2029 and the directional controls of Unicode (UAX #9).
 bool is_unsafe(char32_t code);
 // Replaces each byte of an unsafe character, and each byte that is not UTF-8, by \xNN. Characters in `kept`
-// stay.
+// are not replaced.
 std::string printable(std::string_view text, std::string_view kept = {});
-// Returns "\u202e" for U+202E: at most U+FFFF, as all unsafe characters are.
+// Returns "\u202e" for U+202E. code: at most U+FFFF, as all unsafe characters are.
 std::string unicode_escape(char32_t code);
-// "2026-11-21T18:00:00.000000Z" of microseconds since 1970.
+// Returns "2026-11-21T18:00:00.000000Z". microseconds: since 1970, UTC.
 std::string utc_text(std::int64_t microseconds);
-// The other way round; nullopt: it is no such text.
+// Parses such a timestamp. Returns nullopt if it is malformed.
 std::optional<std::int64_t> microseconds_of(const std::string& utc_text);
 
 // Returns "1 node", "2 nodes", "2 entries".
@@ -45,7 +45,7 @@ std::string counted(Number number, std::string_view noun) {
   return text.append(number == 1 ? "" : "s");
 }
 
-// A list of words or numbers in one text.
+// Returns words or numbers as one text, with `between` between them.
 template <typename Range>
 std::string joined(const Range& words, std::string_view between) {
   std::string text;
@@ -61,18 +61,17 @@ std::string joined(const Range& words, std::string_view between) {
   return text;
 }
 
-// One character of UTF-8 (RFC 3629: nothing overlong, no surrogates, nothing above U+10FFFF).
+// A character of UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF).
 struct Character {
   char32_t code = 0;
-  std::size_t length =
-      0;  // in bytes; 0: there is none, for the text is at its end or goes on with something else
+  std::size_t length = 0;  // in bytes; 0: the text is empty, or does not begin with a valid character
 };
 Character first_character(std::string_view text);
-// The beginning of the text: its whole characters in at most so many bytes, up to what is no UTF-8.
+// Returns the longest beginning that has whole, valid characters only and at most `most` bytes.
 std::string_view whole_characters(std::string_view text, std::size_t most);
 
-// The decimal number that all of the text is, digits and nothing else, with a '-' before it if Number can be
-// below zero. nullopt: it is none, or more than most.
+// Parses a decimal number: digits only, and a leading '-' if Number is signed. Returns nullopt if any other
+// character occurs or the number is greater than `most`.
 template <typename Number>
 std::optional<Number> number_in(std::string_view text, Number most = std::numeric_limits<Number>::max()) {
   Number number{};
@@ -82,26 +81,26 @@ std::optional<Number> number_in(std::string_view text, Number most = std::numeri
   return number;
 }
 
-// Text for people: a table whose columns are as wide as their widest cell.
+// Tables whose columns are as wide as their widest cell.
 
 using TableRow = std::vector<std::string>;
 
-// "gpu-0", and "gpu-0 (x4)" of one that is offered four times.
+// Returns "gpu-0", or "gpu-0 (x4)" for a device with four replicas.
 std::string id_text(const std::string& id, unsigned replicas);
-// "Healthy", or "Unhealthy" with the reason.
+// Returns "Healthy", or "Unhealthy" with the error.
 std::string health_text(const std::string& error);
 
-// Every row has as many cells as the head. Cells are shown printable.
+// Each row must have as many cells as the head. Cells are made printable().
 void print_table(std::ostream& out, const TableRow& head, const std::vector<TableRow>& rows);
 
-// Patterns of names, as a shell has them. Pure functions, thread-safe.
+// Shell patterns for names.
 
-// Does the fnmatch(3) pattern match the whole text? '*' matches '/' and a leading '.', too.
+// Returns true if the fnmatch(3) pattern matches the whole text. '*' matches '/' and a leading '.' as well.
 inline bool matches(const std::string& pattern, const std::string& text) {
   return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
 }
 
-// Does it say more than one name? A backslash alone does not.
+// Returns true if the pattern can match several names. A backslash does not count.
 inline bool has_wildcards(std::string_view pattern) {
   return pattern.find_first_of("*?[") != std::string_view::npos;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What the values of an enumeration are called, in one table per enumeration. Pure functions, thread-safe.
+// The names of an enumeration's values, in one table per enumeration. Pure functions, thread-safe.
 
 #include <algorithm>
 #include <optional>
@@ -8,14 +8,14 @@
 
 namespace plughost {
 
-// constexpr Word<Colour> kColours[] = {{"red", Colour::kRed}, …}; the order does not matter.
+// Example: constexpr Word<Colour> kColours[] = {{"red", Colour::kRed}, …}; the order does not matter.
 template <typename Value>
 struct Word {
   std::string_view word;
   Value value;
 };
 
-// Of words that mean the same the first one; empty: the table does not have it.
+// Returns the first word of the value, or "" if the table does not have the value.
 template <typename Value, std::size_t n>
 constexpr std::string_view word_of(const Word<Value> (&words)[n], Value value) {
   for (const Word<Value>& each : words) {

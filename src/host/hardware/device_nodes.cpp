@@ -41,10 +41,10 @@ enum class Found { kNode, kOther, kNothing, kElsewhere };
 
 struct Look {
   Found found;
-  fs::path path = {};  // where its links lead, if something is there
+  fs::path path = {};  // the target of its links, if it exists
 };
 
-// Looks at a path below /dev without leaving it: a link may lead to a file system that hangs.
+// Examines a path below /dev without leaving /dev, because a link may lead to a file system that hangs.
 Look look(const HostRoot& host, const std::string& node) {
   const fs::path dev = host.at("/dev");
   fs::path path = host.at(node);
@@ -74,13 +74,13 @@ Look look(const HostRoot& host, const std::string& node) {
   return {.found = Found::kNothing};
 }
 
-// Looks at each node once in one look at the machine: many devices have the same ones.
+// Checks each node once per scan: many devices share nodes.
 class NodeChecks {
  public:
   NodeChecks(const HostRoot& host, const NodeNumbers& numbers)
       : host_(host), numbers_(numbers), groups_(host), only_files_tell_(!udevd_runs(host)) {}
 
-  // Returns why one of the nodes cannot be given to a container; empty: all can.
+  // Returns why one of the nodes cannot be passed into a container; empty: all can.
   std::string error_of(const Allocation& allocation) {
     for (const auto* const nodes : {&allocation.nodes, &allocation.by_cdi.nodes}) {
       for (const ContainerNode& node : *nodes) {
@@ -92,8 +92,8 @@ class NodeChecks {
     return {};
   }
 
-  // Returns the directories in which a missing node may appear; where no udevd runs, and so no event may
-  // come, those of all nodes. At most HostRoot::kMostWatched. With a group of VFIO the events of its
+  // Returns the directories in which a missing node may appear; without a udevd, and so without events, the
+  // directories of all nodes. At most HostRoot::kMostWatched. For a VFIO group, adds the events of its
   // functions.
   ReasonsToCheck reasons() && {
     ReasonsToCheck reasons{{std::move_iterator(watch_.begin()), std::move_iterator(watch_.end())}, {}};
@@ -129,11 +129,11 @@ class NodeChecks {
   VfioGroups groups_;
   const bool only_files_tell_;
   bool has_groups_ = false;
-  std::map<std::string, std::string> known_;  // by path: why it cannot be given
+  std::map<std::string, std::string> known_;  // by path: why the node cannot be passed into a container
   std::set<WatchedDirectory> watch_;
 };
 
-// Returns true if neither the device nor its entry gives a container anything.
+// Returns true if neither the device nor its entry adds anything to a container.
 bool is_bare(const Device& device, const AllocationSpec& spec) {
   return device.nodes.empty() && device.mounts.empty() && device.env.empty() && !device.spec &&
          spec.nodes.empty() && spec.mounts.empty() && spec.env.empty() && spec.annotations.empty();

@@ -1,5 +1,6 @@
 #pragma once
-// Whether a container could have a device now: its nodes, and what an Allocate of it would say. Thread-safe.
+// Checks whether a container could have a device now: its nodes, and what an Allocate of it would return.
+// Thread-safe.
 
 #include <optional>
 #include <string>
@@ -11,47 +12,46 @@
 
 namespace plughost {
 
-// Why a device node below /dev cannot be given to a container, as a sentence; empty: all can. Does not block:
-// /dev is a file system in memory, and links are followed no further. What lies elsewhere may be on a file
-// system that hangs, and is not looked at.
+// Returns why a device node below /dev cannot be passed into a container, as a sentence; empty: all can. Does
+// not block: /dev is a file system in memory, and links are not followed out of it. Nodes elsewhere may be on
+// a file system that hangs, and are not checked.
 std::string missing_device_node(const HostRoot& host, const Allocation& allocation);
 
-// Where the links of a path below /dev lead; the path itself if they lead elsewhere, or nowhere. Does not
-// block.
+// Returns the target of the links at a path below /dev, or the path itself if they lead elsewhere or nowhere.
+// Does not block.
 std::string node_behind(const HostRoot& host, const std::string& path);
 
-// After a change of these a check may have another verdict.
+// Changes of these may change the result of a check.
 struct ReasonsToCheck {
   std::vector<WatchedDirectory> directories;
   std::vector<std::string> subsystems;  // of udev's events
 };
 
-// Marks each device Unhealthy that no container could have now, with the sentence that its Allocate would be
-// refused with: a node is missing, is no device node or has another number; its VFIO group cannot be opened;
-// two things would be in one place of the container; a template needs a value that the device does not have.
-// A device that is Unhealthy keeps its reason. The devices also learn what a specification of CDI says of
-// their nodes: where links lead, and whose they are. Worker threads; may block: nodes may be anywhere.
+// Marks each device Unhealthy that no container could have now, with the sentence with which its Allocate
+// would be refused: a node is missing, is not a device node or has another number; its VFIO group cannot be
+// opened; two things would be in one place of the container; a template needs a value that the device lacks.
+// A device that is Unhealthy keeps its error. Also stores in the devices what CDI specifications need: the
+// nodes' link targets and owners. Worker threads; may block, because nodes may be anywhere.
 ReasonsToCheck check_devices(const HostRoot& host, const std::string& resource, const AllocationSpec& spec,
                              const NodeNumbers& numbers, std::vector<Device>& devices);
 
-// Which hardware the node at the path is (see Hardware::units). Empty: there is none. nullopt: it is one that
-// any number of programs open, each for itself, such as /dev/kvm. Worker threads.
+// Returns the hardware of the node at the path (see Hardware::units). Empty: there is no node. nullopt: any
+// number of programs can use it at the same time, as with /dev/kvm. Worker threads.
 std::optional<std::string> unit_of(const HostRoot& host, const std::string& node);
 
-// Sets the units of those devices whose kind does not: by their own nodes, and by nodes of the spec that
-// are one device's. A path that several of them have is none's own. Worker threads.
+// Sets the units of devices whose kind does not set them: from their own nodes, and from nodes of the spec
+// that belong to one device. A path that several devices have belongs to none. Worker threads.
 void find_units(const HostRoot& host, const AllocationSpec& spec, std::vector<Device>& devices);
 
-// The names under which udev links a device: by what it is and by where it is plugged in. Worker threads:
-// reads /dev.
+// The links that udev creates for a device, by identity and by place. Worker threads: reads /dev.
 
-// As /dev/serial/by-id/usb-FTDI_FT232R_A1-if00-port0. It survives another port, but two devices without a
-// serial number of their own have the same one: nullopt for those, as where udev made none.
+// Returns a link such as /dev/serial/by-id/usb-FTDI_FT232R_A1-if00-port0, which stays the same at another
+// port. Two devices without serial numbers share it: nullopt for those, and if udev has not created one.
 std::optional<std::string> link_by_id(const SysDevice& device);
-// As /dev/serial/by-path/pci-0000:00:14.0-usb-0:1:1.0-port0.
+// Returns a link such as /dev/serial/by-path/pci-0000:00:14.0-usb-0:1:1.0-port0.
 std::optional<std::string> link_by_path(const SysDevice& device);
-// The one of them that lasts, for an answer that the kubelet keeps; nullopt: there is none that leads to the
-// device's node. has_twin: another device has the same name by id.
+// Returns the link that lasts, for an answer that the kubelet stores; nullopt: no link leads to the device's
+// node. has_twin: another device has the same link by identity.
 std::optional<std::string> lasting_link(const HostRoot& host, const SysDevice& device, bool has_twin);
 
 }  // namespace plughost

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 bool is_pattern(const std::string& component) { return component.find_first_of("*?[") != std::string::npos; }
 
-// The fnmatch pattern that matches just this name.
+// Returns an fnmatch pattern that matches only this name.
 std::string escape(const std::string& name) {
   std::string pattern;
   for (const char c : name) {
@@ -32,10 +32,10 @@ std::string escape(const std::string& name) {
 
 class Walk {
  public:
-  // Both outlive the walk.
+  // Both must outlive the walk.
   Walk(const HostRoot& host, const std::string& pattern) : host_(host), pattern_(pattern) {}
 
-  // base: a directory's path without the final '/', so "" is the root.
+  // base: a directory's path without a trailing '/'; "" is the root.
   void descend(std::string base, std::span<const std::string> components) {
     if (++directories_ > HostRoot::kMostDirectories) return;
     while (components.size() > 1 && !is_pattern(components.front())) {
@@ -70,7 +70,7 @@ class Walk {
       }
     };
     host_.list(directory, take);
-    // Where a limit cuts, it cuts at the same place each time.
+    // Makes a limit cut at the same place each time.
     std::ranges::sort(subdirectories);
     for (std::string& subdirectory : subdirectories) descend(std::move(subdirectory), components.subspan(1));
   }
@@ -106,7 +106,7 @@ class Walk {
     if (host_.exists(path)) match_.paths.push_back(path);
   }
 
-  // A link stays as it is when what it points to goes and comes back.
+  // A link itself does not change when its target disappears and reappears.
   void watch_targets(fs::path path) {
     for (int links = 0; links < kMostLinks; ++links) {
       const std::optional<std::string> target = host_.link_target(path);
@@ -120,9 +120,9 @@ class Walk {
 
   const HostRoot& host_;
   const std::string& pattern_;
-  std::size_t directories_ = 0;  // looked into
+  std::size_t directories_ = 0;  // that were searched
   std::unordered_set<std::string> watched_;
-  bool unwatched_ = false;  // one or more
+  bool unwatched_ = false;  // at least one
   HostRoot::Match match_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// The machine that is looked at: this one, a tree under a prefix that a test has made, or one that was
-// recorded. Thread-safe. Its calls may block on the file system.
+// The machine that is scanned: this one, a tree under a prefix made by a test, or a recorded one.
+// Thread-safe. Calls may block on the file system.
 
 #include <filesystem>
 #include <functional>
@@ -20,8 +20,8 @@ struct NvmlView;
 struct RecordedMachine;
 struct SysfsMemory;
 
-// A directory whose changes can change a scan's result: entries whose name matches the pattern come or go, or
-// are written.
+// A directory whose changes can change the result of a scan: entries that match the pattern appear, disappear
+// or are written.
 struct WatchedDirectory {
   std::filesystem::path path;  // as on the machine, without the prefix; need not exist
   std::string name = "*";      // fnmatch(3) pattern
@@ -30,33 +30,32 @@ struct WatchedDirectory {
   auto operator<=>(const WatchedDirectory&) const = default;
 };
 
-// By the path of a device node, or of a link to it: its number as the kernel's device model has it, "c188:0".
+// Numbers of device nodes in the form of the kernel's device model, "c188:0", by the node's path or a link's.
 using NodeNumbers = std::map<std::string, std::string>;
 
 class HostRoot {
  public:
   explicit HostRoot(std::filesystem::path prefix = "/");
-  // Nothing of this machine is looked at.
+  // Uses only the recorded machine.
   explicit HostRoot(std::shared_ptr<const RecordedMachine> machine);
 
   enum class Look { kFile, kText, kEntries };
-  // Is told each path that is looked at, and each that matches a pattern.
+  // Called with each path that is accessed, and each that matches a pattern.
   using Note = std::function<void(Look look, const std::string& path)>;
-  // The same machine, of which each look is noted, nvml is what NVML says, and no program is run.
+  // Returns the same machine with every access noted, NVML's answers from nvml, and without running programs.
   HostRoot noted(Note note, std::shared_ptr<const NvmlView> nvml) const;
 
-  // Where a path is found on this machine: for programs, watches, and what is written. Not of a machine that
-  // was recorded.
+  // Returns where a path is on this machine, for programs, watches and writing. Not for a recorded machine.
   std::filesystem::path at(const std::filesystem::path& path) const;
 
   bool recorded() const { return machine_ != nullptr; }
-  // Else what a program would say is not known.
+  // If false, what programs would print is unknown.
   bool runs_programs() const { return !recorded() && !note_; }
-  // What NVML says; nullptr: it can be asked.
+  // NVML's answers; nullptr: NVML can be queried.
   const NvmlView* nvml() const { return nvml_.get(); }
-  // What has been read of the devices of a machine that does not change any more; nullptr: it may change.
+  // A cache of device data for a machine that cannot change; nullptr: it may change.
   SysfsMemory* sysfs_memory() const { return sysfs_memory_.get(); }
-  // As Kubernetes calls it; empty: nobody has told.
+  // The node's name in Kubernetes; empty: unknown.
   std::string node_name() const;
 
   // See MachineFiles.
@@ -84,18 +83,17 @@ class HostRoot {
     return look(Look::kEntries, directory).list(directory, entry);
   }
 
-  // A look ends here: links may lead in circles, and a pattern to the whole machine.
+  // The limit of a search: links may form circles, and a pattern may match the whole machine.
   static constexpr std::size_t kMostDirectories = 50'000;
-  // Each costs one of the user's inotify watches.
+  // Each watched directory costs one of the user's inotify watches.
   static constexpr std::size_t kMostWatched = 1000;
 
   struct Match {
-    std::vector<std::string> paths;       // existing ones, sorted by name, without the prefix
-    std::vector<WatchedDirectory> watch;  // what was looked at, so that a change will be seen
-    std::vector<std::string> remarks;     // which limit left something out
+    std::vector<std::string> paths;       // existing paths, sorted by name, without the prefix
+    std::vector<WatchedDirectory> watch;  // the searched directories, to notice changes
+    std::vector<std::string> remarks;     // limits that were reached
   };
-  // The paths that a pattern with * ? [] in any of its components matches. A name's leading dot is not
-  // special.
+  // Returns the paths that match a pattern with * ? [] in any component. A leading dot is not special.
   Match glob(const std::string& pattern) const;
 
  private:
@@ -105,7 +103,7 @@ class HostRoot {
   }
 
   std::filesystem::path prefix_;
-  std::shared_ptr<const RecordedMachine> machine_;  // nullptr: it is this one
+  std::shared_ptr<const RecordedMachine> machine_;  // nullptr: this machine
   std::shared_ptr<const MachineFiles> files_;
   std::shared_ptr<const NvmlView> nvml_;
   std::shared_ptr<SysfsMemory> sysfs_memory_;

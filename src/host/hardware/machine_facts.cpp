@@ -9,7 +9,7 @@
 namespace plughost {
 namespace {
 
-// The first line; device trees end it with a null.
+// Returns the first line; device trees end it with a null character.
 std::string line_of(const HostRoot& host, const char* path) {
   std::string text = host.text(path).value_or("");
   if (const std::size_t end = text.find_first_of(std::string_view("\n\0", 2)); end != std::string::npos)
@@ -23,7 +23,7 @@ std::string line_of(const HostRoot& host, const char* path) {
 MachineFacts machine_facts(const HostRoot& host) {
   MachineFacts machine{.hostname = line_of(host, "/proc/sys/kernel/hostname"),
                        .kernel = line_of(host, "/proc/sys/kernel/osrelease"),
-                       .arch = line_of(host, "/proc/sys/kernel/arch"),  // since 6.1
+                       .arch = line_of(host, "/proc/sys/kernel/arch"),  // since Linux 6.1
                        .vendor = line_of(host, "/sys/class/dmi/id/sys_vendor"),
                        .product = line_of(host, "/sys/class/dmi/id/product_name")};
   utsname names{};

@@ -28,7 +28,7 @@ FileType type_of(mode_t mode) {
   return found == std::end(kTypes) ? FileType::kOther : found->second;
 }
 
-// What readdir told is enough where it told something: a hundred thousand files are not asked one by one.
+// Uses the type from readdir if it has one, instead of a system call for each of a hundred thousand files.
 FileType type_of(const dirent& entry, int directory) {
   if (entry.d_type != DT_UNKNOWN) return type_of(static_cast<mode_t>(DTTOIF(entry.d_type)));
   struct stat status {};
@@ -40,7 +40,7 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-// Without links; empty: there is nothing.
+// Resolves all links; empty: there is nothing.
 std::string real_path(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> found(::realpath(path.c_str(), nullptr), &std::free);
   return found ? found.get() : "";

@@ -1,6 +1,6 @@
 #pragma once
-// The files of a machine, and of this one. Thread-safe; what is called may block where a file system or a
-// driver hangs.
+// File access on a machine: an interface, and this machine. Thread-safe; calls may block if a file system or
+// a driver hangs.
 
 #include <cstddef>
 #include <filesystem>
@@ -13,41 +13,42 @@
 
 namespace plughost {
 
-inline constexpr std::size_t kMostFileText = 64u << 10;  // sysfs gives a page; binary files more
+inline constexpr std::size_t kMostFileText = 64u << 10;  // sysfs returns a page, binary files more
 
-// A file's bytes, such as the kernel's own files in /proc and /sys, whose size nobody knows before: at most
-// so many, rounded up to a whole read. nullopt: there is no such file, or it cannot be read.
+// Returns the content of a file of unknown size, such as those in /proc and /sys: at most `most` bytes,
+// rounded up to a whole read. nullopt: the file is missing or unreadable.
 std::optional<std::string> file_text(const std::filesystem::path& file, std::size_t most = kMostFileText);
 
-// What stands at a path. A value.
+// The type of a file. A value.
 enum class FileType { kNothing, kDirectory, kRegular, kLink, kCharacter, kBlock, kSocket, kFifo, kOther };
 
 inline bool is_device_node(FileType type) { return type == FileType::kCharacter || type == FileType::kBlock; }
 
-// Of a path's last link.
+// Whether the last component is followed if it is a link.
 enum class LastLink { kFollow, kKeep };
 
-// Paths are absolute. What cannot be looked at is as if it were not there.
+// Paths are absolute. A file that cannot be accessed counts as missing.
 class MachineFiles {
  public:
   virtual ~MachineFiles() = default;
 
   virtual FileType type(const std::string& path, LastLink last) const = 0;
-  // As file_text; nullopt, too, of what was recorded without its content.
+  // As file_text(); also nullopt for a file that was recorded without its content.
   virtual std::optional<std::string> text(const std::string& path, std::size_t most) const = 0;
   virtual std::optional<std::string> link_target(
-      const std::string& path) const = 0;  // nullopt: it is no link
-  // Without links; nullopt: there is nothing.
+      const std::string& path) const = 0;  // nullopt: it is not a link
+  // Resolves all links; nullopt: there is nothing.
   virtual std::optional<std::string> canonical(const std::string& path) const = 0;
-  // "195:0"; nullopt: there is no device node.
+  // Returns "195:0"; nullopt: there is no device node.
   virtual std::optional<std::string> device_number(const std::string& path) const = 0;
-  // Calls for each entry of the directory, in any order; a link's type is kLink. Why it ended early.
+  // Calls entry for each entry of the directory, in any order; a link's type is kLink. Returns why it ended
+  // early.
   using Entry = std::function<void(std::string_view name, FileType type)>;
   virtual std::error_code list(const std::string& directory, const Entry& entry) const = 0;
 };
 
-// This machine's, or those of a tree below a prefix, which has no '/' at its end: what a link out of it leads
-// to is called as on this machine.
+// Returns this machine's files, or a tree below a prefix without a trailing '/'. Targets of links that leave
+// the tree are named as on this machine.
 std::shared_ptr<const MachineFiles> live_files(std::string prefix);
 
 }  // namespace plughost

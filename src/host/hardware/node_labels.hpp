@@ -1,6 +1,5 @@
 #pragma once
-// The labels of this node, as somebody has written them into a file. Values; read_node_labels may block on
-// the file system.
+// The labels of this node, as read from a file. Values; read_node_labels may block on the file system.
 
 #include <map>
 #include <string>
@@ -11,17 +10,16 @@
 namespace plughost {
 
 struct NodeLabels {
-  std::string node;  // its name; empty: the file does not say it
+  std::string node;  // the node's name; empty: the file does not have it
   std::map<std::string, std::string> labels;
-  std::string error;     // why they are not known; empty: they are
-  bool awaited = false;  // they will be: whoever knows them has been asked
+  std::string error;     // why the labels are unknown; empty: they are known
+  bool awaited = false;  // the labels have been requested and will be known
 };
 
-// Either JSON: a node as the API server has it, its metadata, or a map from keys to values. Or a line for
-// each label, key=value or key="value", as the downward API writes them; empty lines and those with a # in
-// front do not count.
+// Parses labels: JSON (a Node object, its metadata, or a map from keys to values), or lines key=value or
+// key="value" as the downward API writes them. Empty lines and lines that begin with # are ignored.
 NodeLabels node_labels_of(std::string_view text);
-// Of the file; an empty path: nobody writes them.
+// Reads the file; an empty path: no labels are configured.
 NodeLabels read_node_labels(const HostRoot& host, const std::string& file);
 
 }  // namespace plughost

@@ -25,7 +25,7 @@ constexpr int kVersionsDiffer = 18;
 constexpr unsigned kTextSize = 128;  // more than NVML_DEVICE_UUID_V2_BUFFER_SIZE and …NAME_V2_BUFFER_SIZE
 constexpr unsigned kRecoveryActionField = 230;  // NVML_FI_DEV_GET_GPU_RECOVERY_ACTION
 
-// nvmlPciInfo_t. Its three versions begin alike, and none of them is larger.
+// nvmlPciInfo_t. Its three versions have this beginning in common, and none is larger.
 struct PciInfo {
   std::array<char, 16> legacy_bus_id;
   unsigned domain;
@@ -34,7 +34,7 @@ struct PciInfo {
   std::array<char, 128> rest;
 };
 
-// nvmlGpuFabricInfo_v2_t. nvmlGpuFabricInfo_t is the same from the second member on, and no longer.
+// nvmlGpuFabricInfo_v2_t. nvmlGpuFabricInfo_t equals it from the second member on, and is not longer.
 struct FabricInfo {
   unsigned version;
   std::array<char, 16> cluster;
@@ -86,7 +86,7 @@ std::string address_of(const PciInfo& info) {
   return text.data();
 }
 
-// One of the library's functions, by the newest of its versions that it has; without any it fails.
+// A function of the library, in the newest version that it exports. A call fails if there is none.
 template <typename... Arguments>
 struct Call {
   Call(void* library, const char* called, std::initializer_list<const char*> versions = {""}) : name(called) {
@@ -102,11 +102,11 @@ struct Call {
   }
 
   const char* name;
-  bool is_first = true;  // of its versions
+  bool is_first = true;  // the newest version is used
   int (*function)(Arguments...) = nullptr;
 };
 
-// What make makes of what a call has given.
+// Converts the result of a call.
 template <typename From, typename Make>
 NvmlResult<std::invoke_result_t<Make, From>> made(NvmlResult<From> result, Make make) {
   if (auto* const failure = std::get_if<NvmlFailure>(&result)) return std::move(*failure);
@@ -164,7 +164,7 @@ struct Nvml::Functions {
                                 : words(code);
     return {.code = code, .what = std::string(call) + ": " + why};
   }
-  // What the call puts where its last argument points.
+  // Calls a function whose last argument points to its result.
   template <typename T, typename... All, typename... Arguments>
   NvmlResult<T> get(const Call<All...>& call, Arguments... arguments) const {
     T value{};
@@ -181,7 +181,7 @@ struct Nvml::Functions {
 
 namespace {
 
-// What dlopen says of a library that is not there; one that it needs itself has another name.
+// Recognises dlopen's message for a missing library. A message about a dependency has another name in it.
 bool is_missing(std::string_view why, const std::string& library) {
   return why.starts_with(library + ": ") && why.ends_with("No such file or directory");
 }
@@ -265,7 +265,7 @@ std::string Nvml::fabric_error(NvmlDevice card) const {
     return {};
   if (info.state == kFabricNotStarted) return "has not finished: Not Started";
   if (info.state == kFabricInProgress) return "has not finished: In Progress";
-  // The status counts only then.
+  // The status is valid only in this state.
   if (info.state != kFabricCompleted || info.status == kSuccess) return {};
   return "has failed: " + functions_->words(info.status);
 }
@@ -332,7 +332,7 @@ NvmlResult<NvmlEvent> Nvml::next_event(std::chrono::milliseconds wait) const {
   const int code = events_ ? wait_for_event(events_, &data, static_cast<unsigned>(wait.count())) : kTimeout;
   if (code != kSuccess) return functions_->failure(wait_for_event.name, code);
   NvmlEvent event{.handle = data.device, .type = data.type, .code = data.data};
-  if (wait_for_event.is_first) return event;  // it leaves the rest as it was
+  if (wait_for_event.is_first) return event;  // the first version does not set the other members
   event.gpu_instance = data.gpu_instance;
   event.compute_instance = data.compute_instance;
   return event;

@@ -1,7 +1,7 @@
 #pragma once
-// NVIDIA's management library, loaded when it is wanted: nothing of it is needed to build. Every call can
-// block for as long as the driver likes: worker threads only, and one at a time. Source: nvml.h of the CUDA
-// toolkit. And what it says of a machine's cards, for a look at it later or elsewhere: a value.
+// NVIDIA's management library, loaded at run time: nothing of it is needed to build. Every call can block for
+// as long as the driver does: worker threads only, one at a time. Source: nvml.h of the CUDA toolkit.
+// NvmlView is a value with NVML's answers, for recorded machines.
 
 #include <chrono>
 #include <cstdint>
@@ -16,17 +16,17 @@
 namespace plughost {
 
 struct NvmlView {
-  // A card, or a part that it is divided into (a MIG device).
+  // A card, or a part of a divided one (a MIG device).
   struct Unit {
     std::string uuid;
     std::string name;
-    std::string index;               // "0"; of a part "0:1"
+    std::string index;               // "0"; "0:1" for a part
     std::string pci;                 // of the card; empty: unknown
     std::string profile;             // of a part: "1g.5gb", with '.' for '+'; empty: a card
     std::optional<unsigned> minor;   // of the card's node
-    std::uint64_t memory = 0;        // bytes; 0: unknown
+    std::uint64_t memory = 0;        // in bytes; 0: unknown
     std::vector<std::string> nodes;  // in /dev, without those that all cards share
-    std::vector<Bond> bonds;         // to the other cards, and of a part to those of its own card
+    std::vector<Bond> bonds;         // to other cards; those of a part are its card's
 
     bool operator==(const Unit&) const = default;
   };
@@ -39,31 +39,31 @@ struct NvmlView {
   };
   std::vector<Card> cards;
   std::string error;     // why the library cannot be used; empty: it can
-  bool refuses = false;  // it is there, and cannot be used all the same
+  bool refuses = false;  // the library exists but cannot be used
 
   bool operator==(const NvmlView&) const = default;
 };
 
-// A call that did not succeed. Errors are values here: one lost card must not cost the others.
+// A failed call. Errors are values: one lost card must not affect the others.
 struct NvmlFailure {
   int code = 0;      // nvmlReturn_t
   std::string what;  // "nvmlDeviceGetUUID: GPU is lost (15)"
 
   bool not_supported() const;  // by this card, or by this driver's library
   bool not_found() const;
-  bool lost() const;  // the card does not answer, or has to be reset
+  bool lost() const;  // the card does not respond, or needs a reset
   bool timed_out() const;
 };
 
 template <typename T>
 using NvmlResult = std::variant<T, NvmlFailure>;
 
-// A card or a MIG device; valid while its Nvml lives.
+// A card or a MIG device. Valid during the lifetime of its Nvml.
 struct NvmlDevice {
   void* handle = nullptr;
 };
 
-// On one card, how near two of them are to each other: nvmlGpuTopologyLevel_t.
+// The distance of two devices: nvmlGpuTopologyLevel_t.
 enum class NvmlLevel : unsigned {
   kSameBoard = 0,
   kOneSwitch = 10,
@@ -83,7 +83,7 @@ struct NvmlEvent {
 
   void* handle = nullptr;  // of the card
   std::uint64_t type = 0;
-  std::uint64_t code = 0;  // of an XID: its number
+  std::uint64_t code = 0;  // the number of an XID
   std::uint32_t gpu_instance = kWholeCard;
   std::uint32_t compute_instance = kWholeCard;
 };
@@ -95,12 +95,11 @@ class Nvml {
 
   struct Unusable {
     std::string why;
-    bool refuses = false;  // false: there is no such library, which says nothing about the cards
+    bool refuses = false;  // false: the library is missing, which says nothing about cards
   };
-  // Loads the library and initialises it. While it lives, the driver keeps its cards: none of them can be
-  // unbound.
+  // Loads and initialises the library. The driver cannot unbind its cards during the lifetime of the object.
   static std::variant<std::unique_ptr<Nvml>, Unusable> open(const std::string& library = kLibrary);
-  // Releases every handle.
+  // Releases all handles.
   ~Nvml();
   Nvml& operator=(Nvml&&) = delete;
 
@@ -111,14 +110,14 @@ class Nvml {
   NvmlResult<std::string> name(NvmlDevice device) const;
   NvmlResult<unsigned> minor_number(NvmlDevice device) const;          // of /dev/nvidia<minor>
   NvmlResult<std::string> pci_address(NvmlDevice device) const;        // "0000:3b:00.0", as in /sys
-  NvmlResult<std::uint64_t> memory(NvmlDevice device) const;           // in bytes, all of it
+  NvmlResult<std::uint64_t> memory(NvmlDevice device) const;           // the total, in bytes
   NvmlResult<std::uint64_t> recovery_action(NvmlDevice device) const;  // 0: none is needed
-  // Returns why a program cannot use the card yet, as the end of a sentence about the fabric manager, which
-  // connects cards by NVSwitches: "has not finished: In Progress". Empty: it can, or there is no fabric.
+  // Returns why programs cannot use the card yet, as the end of a sentence about the fabric manager, which
+  // connects cards by NVSwitches: "has not finished: In Progress". Empty: they can, or there is no fabric.
   std::string fabric_error(NvmlDevice card) const;
 
   NvmlResult<bool> mig_enabled(NvmlDevice card) const;
-  // The MIG devices of a card, without the places that are empty.
+  // The MIG devices of a card, without empty slots.
   NvmlResult<std::vector<NvmlDevice>> mig_devices(NvmlDevice card) const;
   NvmlResult<unsigned> gpu_instance(NvmlDevice mig) const;
   NvmlResult<unsigned> compute_instance(NvmlDevice mig) const;
@@ -127,12 +126,12 @@ class Nvml {
   // The PCI address at the other end of each active NVLink.
   std::vector<std::string> link_peers(NvmlDevice card) const;
 
-  // Where the library was loaded from, as a path of the process.
+  // The path from which the library was loaded.
   const std::string& file() const { return file_; }
 
-  // Lets the card report those of the events that it supports. nullopt: it does from now on.
+  // Makes the card report those events that it supports. nullopt: done.
   std::optional<NvmlFailure> follow(NvmlDevice card, std::uint64_t events);
-  // The next event of the cards that are followed. timed_out(): there was none.
+  // Returns the next event of the cards that report events. timed_out(): there was none.
   NvmlResult<NvmlEvent> next_event(std::chrono::milliseconds wait) const;
 
  private:

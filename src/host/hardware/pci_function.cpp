@@ -12,13 +12,13 @@
 namespace plughost {
 namespace {
 
-// As the kernel writes it: "0x15b3".
+// The kernel writes "0x15b3".
 std::string id_in(const SysDevice& device, std::string_view attribute) {
   const std::string text = device.attribute(attribute).value_or("");
   return text.starts_with("0x") ? text.substr(2) : text;
 }
 
-// What is above a host bridge, such as a platform, says nothing of who is near.
+// Components above a host bridge, such as a platform, carry no distance.
 std::string path_from_host_bridge(const SysDevice& device) {
   const std::size_t bridge = device.path().find("/pci");
   return bridge == std::string::npos ? "" : device.path().substr(bridge + 1);
@@ -29,7 +29,7 @@ std::string number_of_virtual_functions(const SysDevice& device) {
   return number == "0" ? "" : number;
 }
 
-// The kernel links each from the physical one, by its number.
+// The physical function has a link with the number of each virtual function.
 std::string number_of(const std::string& address, const SysDevice& physical) {
   for (unsigned n = 0;; ++n) {
     const auto found = physical.attribute("virtfn" + std::to_string(n));
@@ -38,7 +38,8 @@ std::string number_of(const std::string& address, const SysDevice& physical) {
   }
 }
 
-// As the kernel's drivers name a port: p0, and p0s1 where it is split. Representors have pf0vf1, c1pf0sf88 ….
+// The kernel's drivers name ports p0, and p0s1 if split. Representors have names such as pf0vf1 and
+// c1pf0sf88.
 bool is_port(std::string_view name) {
   if (!name.starts_with('p')) return false;
   name.remove_prefix(1);

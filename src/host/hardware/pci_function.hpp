@@ -1,5 +1,5 @@
 #pragma once
-// A PCI function (a card has one or several), and what an entry can ask of it. Worker threads: reads /sys.
+// PCI functions (a card has one or several), selectors for them, and VFIO groups. Worker threads: reads /sys.
 
 #include <map>
 #include <optional>
@@ -17,16 +17,16 @@ struct PciFunction {
   std::string vendor;      // "15b3"
   std::string device;      // "1017"
   std::string class_code;  // "020700": class, subclass and programming interface
-  std::string driver;      // empty: none is bound to it
-  std::string path;        // from its host bridge on: "pci0000:00/0000:00:01.0/0000:03:00.0"
-  // Of a virtual function the address of the physical one; else empty.
+  std::string driver;      // empty: no driver is bound
+  std::string path;        // from the host bridge: "pci0000:00/0000:00:01.0/0000:03:00.0"
+  // For a virtual function, the address of the physical one; empty otherwise.
   std::string physical_function;
-  // Which of the physical one's virtual functions it is, from 0 on, as text; empty: it is none.
+  // The index among the virtual functions of the physical one, as text; empty: it is not a virtual function.
   std::string virtual_number;
-  // How many virtual functions it is divided into, as text; empty: it is not.
+  // The number of its virtual functions, as text; empty: none.
   std::string virtual_functions;
-  // The own network interface of the function, or of a virtual function's physical one; several with commas.
-  // Empty: there is none now, or it is no network card's function.
+  // The network interface of the function, or of a virtual function's physical one; several are separated by
+  // commas. Empty: none at present, or it is not a network card.
   std::string physical_name;
 
   bool is_network() const { return class_code.starts_with("02"); }
@@ -34,53 +34,54 @@ struct PciFunction {
 
 PciFunction pci_function(const SysDevice& device);
 
-// The network interfaces of a device that are its own ports, sorted: those of a card in switchdev mode that
-// stand for a virtual function or a subfunction are not.
+// Returns the network interfaces that are the device's own ports, sorted. Representors of virtual functions
+// and subfunctions in switchdev mode are not among them.
 std::vector<std::string> own_interfaces(const SysDevice& device);
 
-// An empty list takes any function; one of a list's words must fit.
+// An empty list selects any function; otherwise one of its words must match.
 struct PciSelectors {
   std::vector<std::string> vendors;
   std::vector<std::string> devices;
-  std::vector<std::string> classes;  // the beginning of a class_code
+  std::vector<std::string> classes;  // prefixes of a class_code
   std::vector<std::string> drivers;
 
   bool matches(const PciFunction& function) const;
 };
 
-// pci, vendor, device, class, driver, pciPath, physfn, vf, vfs and pfName; what is unknown is left out, so
-// that no template makes an empty text of it.
+// Returns pci, vendor, device, class, driver, pciPath, physfn, vf, vfs and pfName. Unknown ones are left out,
+// so that templates that need them are refused.
 std::vector<Attribute> attributes_of(const PciFunction& function);
 
-// What a container is told of a function, in the words of the SR-IOV network device plugin: a member of the
-// JSON object in that plugin's PCIDEVICE_…_INFO, without the object's braces:
+// Returns a function's member of the JSON object in the variable PCIDEVICE_…_INFO, in the form of the SR-IOV
+// network device plugin and without the object's braces:
 // "0000:03:00.0":{"generic":{"deviceID":"0000:03:00.0"},"<section>":{…}}.
 std::string pci_info(const std::string& address, const std::string& section,
                      const std::map<std::string, std::string>& facts);
 
-// IOMMU groups, of which VFIO opens none while another driver has a function of it.
+// IOMMU groups. VFIO does not open a group while another driver is bound to one of its functions.
 
-// vfio-pci, and the drivers that are made from it: mlx5_vfio_pci, nvgrace_gpu_vfio_pci …
+// Returns true for vfio-pci and its derivatives: mlx5_vfio_pci, nvgrace_gpu_vfio_pci …
 bool is_vfio_driver(const std::string& driver);
 
-// The groups of one look at the machine.
+// The groups of one scan.
 class VfioGroups {
  public:
-  // The host outlives it.
+  // host must outlive it.
   explicit VfioGroups(const HostRoot& host) : host_(host) {}
 
-  // The number of the group that a node of VFIO opens: /dev/vfio/15, /dev/vfio/noiommu-15 or
-  // /dev/vfio/devices/vfio0. Empty: it is no such node.
+  // Returns the number of the group that the node opens: /dev/vfio/15, /dev/vfio/noiommu-15 or
+  // /dev/vfio/devices/vfio0. Empty: it is not a VFIO node.
   std::string group_of(const std::string& node) const;
-  // Why VFIO opens the group for nobody, as a sentence; empty: it can be opened. What the kernel lets pass
-  // (vfio_dev_viable() in drivers/vfio): no driver, a driver of VFIO, pci-stub, and a bridge's own driver.
+  // Returns why VFIO does not open the group, as a sentence; empty: it does. The kernel accepts functions
+  // (vfio_dev_viable() in drivers/vfio) without a driver, with a VFIO driver or pci-stub, and bridges.
   std::string error_of(const std::string& group);
 
  private:
   void read();
 
   const HostRoot& host_;
-  std::optional<std::map<std::string, std::string>> foreign_;  // by group: its functions, and their drivers
+  std::optional<std::map<std::string, std::string>>
+      foreign_;  // by group: its functions with foreign drivers, and these drivers
 };
 
 }  // namespace plughost

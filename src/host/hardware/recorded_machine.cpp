@@ -11,9 +11,9 @@ namespace {
 
 using File = RecordedTree::File;
 
-constexpr std::size_t kDeepest = 64;  // of directories in each other: no path of a machine is longer
+constexpr std::size_t kDeepest = 64;  // of nested directories; no machine has a longer path
 
-// The next component of the path, which it loses; "" at its end.
+// Removes and returns the next component of the path; "" at its end.
 std::string_view take_component(std::string_view& path) {
   path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
   const std::string_view component = path.substr(0, path.find('/'));
@@ -59,7 +59,7 @@ class Lookup {
 
  private:
   const File& root_;
-  std::array<const RecordedTree::Entry*, kDeepest> steps_;  // from the root on, as many as depth_ says
+  std::array<const RecordedTree::Entry*, kDeepest> steps_;  // from the root on; depth_ of them are valid
   std::size_t depth_ = 0;
   int links_ = 0;
 };
@@ -72,7 +72,7 @@ const RecordedTree::Entry* File::entry(std::string_view name) const {
 }
 
 File& File::make(std::string_view name) {
-  // Whoever reads a sorted list comes with the greatest name.
+  // A reader of a sorted list adds the greatest name.
   if (entries.empty() || entries.back().name < name)
     return entries.emplace_back(Entry{std::string(name), {}}).file;
   const auto found = std::ranges::lower_bound(entries, name, {}, &Entry::name);

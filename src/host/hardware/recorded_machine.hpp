@@ -1,6 +1,6 @@
 #pragma once
-// A machine as it was once: its files, which are a tree in memory whose links are followed as the kernel
-// does, and what NVML said. Values; thread-safe once they are made.
+// A recorded machine: its files as a tree in memory, whose links are resolved as the kernel does, and NVML's
+// answers. Values; thread-safe once built.
 
 #include <cstddef>
 #include <optional>
@@ -19,13 +19,12 @@ class RecordedTree final : public MachineFiles {
   struct Entry;
   struct File {
     FileType type = FileType::kDirectory;
-    // Of a regular file its content, of a link its target, of a device node its number ("195:0").
-    // nullopt: it was not recorded.
+    // A regular file's content, a link's target, or a device node's number ("195:0"). nullopt: not recorded.
     std::optional<std::string> text;
     std::vector<Entry> entries;  // of a directory, sorted by name
 
     const Entry* entry(std::string_view name) const;  // nullptr: there is none
-    // The entry of that name, which is made where there is none: an empty directory.
+    // Returns the entry of that name; creates an empty directory if there is none.
     File& make(std::string_view name);
   };
   struct Entry {
@@ -33,14 +32,14 @@ class RecordedTree final : public MachineFiles {
     File file;
   };
 
-  // Puts it at the path, and directories on the way to it; what was there is no more. A path of names alone:
-  // links in it are not followed.
+  // Stores a file at the path, with the directories on the way, and replaces what was there. Links in the
+  // path are not followed.
   void add(std::string_view path, File file);
   File& root() { return root_; }
   const File& root() const { return root_; }
 
   struct Found {
-    const File* file = nullptr;  // nullptr: failed says why
+    const File* file = nullptr;  // nullptr: see failed
     std::error_code failed;
   };
   Found find(std::string_view path, LastLink last = LastLink::kFollow) const;
@@ -59,7 +58,7 @@ class RecordedTree final : public MachineFiles {
 struct RecordedMachine {
   RecordedTree tree;
   NvmlView nvml;
-  std::string node;  // its name in Kubernetes; empty: unknown
+  std::string node;  // the node's name in Kubernetes; empty: unknown
 };
 
 }  // namespace plughost

@@ -18,12 +18,12 @@ const std::string kDatabase = "/run/udev/data";
 
 std::string_view last_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// The file name of a link's target; empty: it is no link.
+// Returns the file name of a link's target; empty: it is not a link.
 std::string link_name(const HostRoot& host, const std::string& path) {
   return std::string(last_name(host.link_target(path).value_or("")));
 }
 
-// Lines of "KEY=value".
+// Parses lines "KEY=value".
 void read_properties(std::string_view text, Properties& into) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -41,15 +41,15 @@ struct SysDevice::Facts {
   std::optional<std::string> node;
   std::vector<std::string> links;
   std::vector<std::string> tags;
-  std::string id;  // in udev's database: "c188:0"
+  std::string id;  // the key in udev's database: "c188:0"
   bool in_database = false;
 };
 
-// What has been read, under the mutex.
+// The cache. Guarded by the mutex.
 struct SysfsMemory {
   std::mutex mutex;
   std::unordered_map<std::string, std::shared_ptr<const SysDevice::Facts>> facts;  // by path
-  std::map<std::string, std::vector<std::string>, std::less<>> devices;  // their paths, by subsystem
+  std::map<std::string, std::vector<std::string>, std::less<>> devices;            // paths by subsystem
 };
 
 bool udevd_runs(const HostRoot& host) { return host.exists("/run/udev/control"); }
@@ -134,7 +134,7 @@ const SysDevice::Facts& SysDevice::facts() const {
       case 'S':
         facts->links.push_back("/dev/" + value);
         break;
-      case 'G':  // tags that it ever had: Q are those of now, but old udevs wrote only these
+      case 'G':  // all tags ever set; Q has the present ones, but old udevs write only G
         facts->tags.push_back(value);
         break;
       default:
@@ -251,7 +251,8 @@ std::vector<SysDevice> devices_of(const HostRoot& host, std::string_view subsyst
   if (failed) throw std::system_error(failed, directory + " cannot be listed");
   std::ranges::sort(names);
   for (const std::string& name : names) {
-    // A file such as version in /sys/class/drm is no device; a dangling link is one that goes just now.
+    // A file such as version in /sys/class/drm is not a device. A dangling link belongs to a device that is
+    // disappearing.
     std::optional<SysDevice> device = SysDevice::at(host, directory + '/' + name);
     if (device && host.type(device->path()) == FileType::kDirectory) devices.push_back(*std::move(device));
   }

@@ -13,9 +13,9 @@ namespace {
 
 constexpr const char* kUdevDirectory = "/run/udev";
 constexpr const char* kUdevSocket = "control";
-// Room for some thousand events between two turns of the loop; more is an overflow, and costs a rescan.
+// Room for some thousand events between two turns of the loop. More events overflow, which costs a rescan.
 constexpr int kReceiveBuffer = 4 << 20;
-// Datagrams that are read before the loop sees to others.
+// The number of datagrams that are read in one turn.
 constexpr int kMostAtOnce = 256;
 
 }  // namespace
@@ -75,7 +75,7 @@ bool UdevMonitor::open(Group group) {
   monitor_.reset(::udev_monitor_new_from_netlink(context_.get(), group == Group::kUdev ? "udev" : "kernel"));
   if (!monitor_) return failed("udev_monitor_new_from_netlink");
   group_ = group;
-  // Refused without privileges; the default size does then.
+  // Refused without privileges; then the default size is used.
   (void)::udev_monitor_set_receive_buffer_size(monitor_.get(), kReceiveBuffer);
   if (::udev_monitor_enable_receiving(monitor_.get()) < 0) return failed("udev_monitor_enable_receiving");
   try {
@@ -107,7 +107,7 @@ void UdevMonitor::on_readable() {
     const std::unique_ptr<udev_device, udev_device* (*)(udev_device*)> device(
         ::udev_monitor_receive_device(monitor_.get()), &::udev_device_unref);
     if (!device) {
-      if (errno == EAGAIN || errno == EINTR) break;  // nothing, or of a sender that is not trusted
+      if (errno == EAGAIN || errno == EINTR) break;  // no message, or one from an untrusted sender
       ++overflows_;
       return notify(nullptr);
     }

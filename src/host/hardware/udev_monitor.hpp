@@ -1,5 +1,5 @@
 #pragma once
-// Devices that come, go and change: one udev monitor for the whole process. Loop thread only.
+// Device events: one udev monitor for the whole process. Loop thread only.
 
 #include <cstdint>
 #include <functional>
@@ -22,7 +22,7 @@ namespace plughost {
 
 class UdevMonitor;
 
-// Lives as long as somebody wants to know. Its UdevMonitor outlives it.
+// A subscription to events, active during its lifetime. Its UdevMonitor must outlive it.
 class UdevWatch {
  public:
   ~UdevWatch();
@@ -34,46 +34,45 @@ class UdevWatch {
       : monitor_(monitor), watches_(watches), watch_(std::in_place, watches, std::move(callback)) {}
 
   UdevMonitor& monitor_;
-  Subscribers& watches_;  // of the subsystem
+  Subscribers& watches_;  // the subscriptions of the subsystem
   std::optional<Subscription> watch_;
 };
 
 class UdevMonitor {
  public:
-  // error is told what leaves events unheard; a slow rescan has to do then.
+  // error is called when events may be missed, so that periodic scans have to suffice.
   UdevMonitor(EventLoop& loop, DirWatcher& directories, const HostRoot& host,
               std::function<void(std::string)> error);
   ~UdevMonitor();
   UdevMonitor& operator=(UdevMonitor&&) = delete;
 
-  // Calls back when something happened to a device of the subsystem, once for what came in one burst of
-  // reading; also when events may have been lost. Whoever scans scans after this: what changes from now on is
-  // told.
+  // Calls back after events of the subsystem, once per burst of reading, and when events may have been lost.
+  // A caller that scans after watch() misses nothing.
   std::unique_ptr<UdevWatch> watch(std::string subsystem, std::function<void()> callback);
 
-  std::uint64_t events() const { return events_; }        // that concerned a watch
-  std::uint64_t overflows() const { return overflows_; }  // how often the kernel dropped some
+  std::uint64_t events() const { return events_; }        // that concerned a subscription
+  std::uint64_t overflows() const { return overflows_; }  // how often the kernel dropped events
 
  private:
   friend class UdevWatch;
-  // udev's events come after its rules have run. Where no udevd runs there are only the kernel's.
+  // udev's events follow its rules. Without a udevd there are only the kernel's.
   enum class Group { kKernel, kUdev };
 
   Group group_to_use() const;
-  // Opens, closes or changes filters, as the watches and udevd ask for it.
+  // Opens, closes or filters the socket as subscriptions and udevd require.
   void adjust();
   bool open(Group group);
   void close();
   void on_udevd();
   void on_readable();
-  // Tells those whose subsystem is among these; all of them, if nullptr.
+  // Notifies the subscribers of these subsystems; nullptr: of all.
   void notify(const std::set<std::string>* subsystems);
 
   EventLoop& loop_;
   const HostRoot& host_;
   std::function<void(std::string)> error_;
   std::unique_ptr<udev, udev* (*)(udev*)> context_;
-  std::map<std::string, Subscribers> watches_;  // by subsystem, even where nobody watches any more
+  std::map<std::string, Subscribers> watches_;  // by subsystem, kept when the last subscriber has gone
   std::unique_ptr<udev_monitor, udev_monitor* (*)(udev_monitor*)> monitor_;
   Group group_ = Group::kKernel;
   std::uint64_t events_ = 0;

@@ -16,25 +16,26 @@
 #include <memory>
 #include <string_view>
 
-// glibc's clone by its other name: the thread sanitizer takes whatever goes by the first one for a fork, and
-// holds locks for it that a child in our memory would let go of. NOLINTNEXTLINE(bugprone-reserved-identifier)
+// glibc's clone under its other name: the thread sanitizer treats the first one as a fork and takes locks
+// that a child in this memory would release. NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
 
 namespace plughost {
 namespace {
 
-// What a program may rely on. Ours is systemd's or somebody's shell, and is none of its business.
+// The environment of every program. This process's own comes from systemd or a shell and is not passed on.
 constexpr std::array<const char*, 2> kEnvironment = {
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"};
 
-// Our own soft limit is raised; theirs is the kernel's, for those that use select(2). They may raise it, too.
+// This process raises its soft limit; programs get the kernel's default, for select(2). They may raise it
+// again.
 constexpr rlim_t kDescriptors = 1024;
 
-// Until it executes another program the child runs in our memory, on a stack of its own.
+// The child runs in this process's memory, on its own stack, until it executes the program.
 constexpr std::size_t kStack = 64u << 10;
 
 struct Pipe {
-  UniqueFd ours;  // to read from, without waiting
+  UniqueFd ours;  // non-blocking, for reading
   UniqueFd theirs;
 };
 
@@ -46,7 +47,7 @@ Pipe make_pipe() {
   return made;
 }
 
-// A file that holds the text: nobody has to stand by while the program reads.
+// Returns a file with the text, so that no thread has to feed the program's input.
 UniqueFd file_of(std::string_view text) {
   UniqueFd file{check(::memfd_create("input", MFD_CLOEXEC), "memfd_create")};
   while (!text.empty()) {
@@ -58,30 +59,30 @@ UniqueFd file_of(std::string_view text) {
   return file;
 }
 
-// What the child needs to know, and what it says.
+// The child's instructions, and its results.
 struct Plan {
-  std::array<int, 3> standard;  // descriptors, none of them below 3
+  std::array<int, 3> standard;  // file descriptors, all of them at least 3
   const char* const* arguments;
   const char* const* environment;
   rlimit descriptors;
-  rlim_t most_descriptors;  // that we may have ourselves
+  rlim_t most_descriptors;  // this process's own limit
   std::atomic<pid_t>& pid;
-  int before_exec = 0;  // the errno of what failed
+  int before_exec = 0;  // the errno of a failed step
   int exec = 0;
 };
 
-// Where the kernel is older than 5.9.
+// For kernels older than 5.9.
 bool close_each(rlim_t end) {
   for (rlim_t fd = STDERR_FILENO + 1; fd < end; ++fd) ::syscall(SYS_close, fd);
   return true;
 }
 
-// In our memory, while the thread that started it waits: nothing but calls of the kernel, and those not by
-// the functions of the C library, which sanitizers listen to.
+// Runs in this process's memory while the thread that started it waits. Uses system calls only, and not the C
+// library's wrappers, which sanitizers intercept.
 int become(void* argument) {
   Plan& plan = *static_cast<Plan*>(argument);
   plan.pid.store(static_cast<pid_t>(::syscall(SYS_getpid)));
-  // A signal must find no handler of ours. As the kernel has it: the default action, with no flag.
+  // No handler of this process may run in the child. The kernel's struct: the default action without flags.
   const std::array<unsigned long, 4> by_default{};
   constexpr std::size_t kSetSize = sizeof(std::uint64_t);
   for (int signal = 1; signal <= SIGRTMAX; ++signal)
@@ -89,7 +90,7 @@ int become(void* argument) {
   bool sound = ::syscall(SYS_setpgid, 0, 0) == 0;
   for (int i = 0; i < 3 && sound; ++i)
     sound = ::syscall(SYS_dup3, plan.standard[static_cast<std::size_t>(i)], i, 0) == i;
-  // Libraries' descriptors are not all close-on-exec.
+  // Not all descriptors of libraries are close-on-exec.
   sound = sound && (::syscall(SYS_close_range, 3u, ~0u, 0u) == 0 || close_each(plan.most_descriptors));
   sound = sound && ::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &plan.descriptors, nullptr) == 0;
   const std::uint64_t none = 0;
@@ -104,7 +105,7 @@ int become(void* argument) {
   return 127;
 }
 
-// Not among the standard ones, which the child replaces one after the other.
+// Moves a descriptor away from the standard ones, which the child replaces one by one.
 UniqueFd above_standard(UniqueFd fd) {
   if (fd.get() > STDERR_FILENO) return fd;
   return UniqueFd{check(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1), "fcntl")};
@@ -116,7 +117,7 @@ rlimit descriptor_limit() {
   return limit;
 }
 
-// Nobody's signal may meet the child before it has set its own ways.
+// Blocks signals until the child has set its own dispositions.
 class NoSignals {
  public:
   NoSignals() {
@@ -131,7 +132,7 @@ class NoSignals {
   sigset_t former_{};
 };
 
-// Errors of execve that are no fault of the program's.
+// Errors of execve that are not caused by the program.
 bool lacks(int number) {
   return number == EAGAIN || number == ENOMEM || number == EMFILE || number == ENFILE || number == ETXTBSY;
 }
@@ -181,7 +182,7 @@ void Launch::start() {
   std::vector<const char*> arguments;
   for (const std::string& each : command_) arguments.push_back(each.c_str());
   arguments.push_back(nullptr);
-  // Of two with one name one program reads the first, and another the last.
+  // If a name occurs twice, some programs use the first value and others the last.
   std::vector<const char*> environment;
   for (const std::string& each : environment_) environment.push_back(each.c_str());
   for (const std::string_view each : kEnvironment) {
@@ -204,7 +205,8 @@ void Launch::start() {
   pid_t pid = 0;
   {
     const NoSignals quiet;
-    // The thread waits until the child executes its program, or ends; nothing of this process is copied.
+    // The calling thread waits until the child executes its program or ends. Nothing of this process is
+    // copied.
     pid = ::__clone(become, stack.get() + kStack, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &plan,
                     &process);
   }
@@ -230,7 +232,7 @@ void Launch::start() {
 void Launch::give_up() {
   const std::lock_guard lock(mutex_);
   given_up_ = true;
-  // Until the call has returned nobody has reaped it.
+  // Until the call has returned the child cannot have been reaped.
   if (const pid_t pid = pid_.load(); pid != 0 && !returned_) ::kill(pid, SIGKILL);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The start of one program, which may take as long as its file system. run() is any thread's and the rest is
-// the loop's, which may give it up meanwhile.
+// Starts one program, which may take as long as its file system. run() may be called by any thread;
+// everything else belongs to the loop, which may give the start up meanwhile.
 
 #include <sys/types.h>
 
@@ -14,12 +14,12 @@
 
 namespace plughost {
 
-// A program that has begun, and is to be reaped by whoever has this.
+// A started program. The owner must reap it.
 struct Child {
   pid_t pid = 0;
-  UniqueFd process;  // its pidfd
-  UniqueFd output;   // to read from, without waiting
-  UniqueFd errors;   // the same; empty if they are not apart
+  UniqueFd process;  // pidfd
+  UniqueFd output;   // non-blocking, for reading
+  UniqueFd errors;   // the same; empty if standard error goes to `output`
 };
 
 class Launch {
@@ -27,18 +27,18 @@ class Launch {
   explicit Launch(const Program& program);
   Launch& operator=(Launch&&) = delete;
 
-  // Returns when the program has begun, or could not. Once.
+  // Returns when the program has begun, or cannot begin. Call it once.
   void run();
-  // What it starts is killed, even while it is being started.
+  // Kills the program, even while it is being started.
   void give_up();
 
   const std::vector<std::string>& command() const { return command_; }
   const std::string& path() const { return command_[0]; }
-  // Has run() begun?
+  // Returns true once run() has begun.
   bool begun() const;
-  // Is there a child already? Then it may be asked for as after run().
+  // Returns true if there is a child, whose members can then be used as after run().
   bool has_child() const;
-  // After run(). Why there is no child; kExited: there is one.
+  // Valid after run(): why there is no child; kExited: there is one.
   Ending::How how() const { return how_; }
   int number() const { return number_; }
   Child take() { return std::move(child_); }
@@ -54,8 +54,8 @@ class Launch {
   mutable std::mutex mutex_;
   bool begun_ = false;
   bool given_up_ = false;
-  bool returned_ = false;       // from the call that starts it
-  std::atomic<pid_t> pid_ = 0;  // the child writes it
+  bool returned_ = false;       // from the call that starts the program
+  std::atomic<pid_t> pid_ = 0;  // written by the child
   Ending::How how_ = Ending::How::kExited;
   int number_ = 0;
   Child child_;

@@ -15,7 +15,7 @@ constexpr std::size_t kLongestCharacter = 4;
 
 constexpr std::string_view kBlank = " \t\r\n";
 
-// text has no line's end in it.
+// text must not contain a newline.
 std::string shown(std::string_view text) {
   std::string line;
   while (!text.empty() && line.size() + kLongestCharacter <= kLongestLine) {
@@ -69,7 +69,7 @@ CommandLine command_line(std::span<const Template> command, const std::string& r
 
 std::vector<std::string> words_as(const std::string& user) {
   if (user.empty()) return {};
-  // To look users up can block. At / this program only does that, and takes the user's groups.
+  // Looking up a user may block. With / this program only does that, and sets the user's groups.
   return {"/usr/sbin/chroot", "--userspec=" + user + ':', "/"};
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A program that is to run beside us, and how it ended. Plain values.
+// A program to run, and how it ended. Plain values.
 
 #include <chrono>
 #include <cstddef>
@@ -15,96 +15,96 @@
 
 namespace plughost {
 
-// The first, or the last, line of what a program printed with something on it, fit for a log and for a pod's
-// events; empty if there is none. Control characters become
-// spaces, and what is not UTF-8 '?'. At most 200 bytes.
+// Returns the first or the last line of the output that is not blank, fit for a log and a pod's events; empty
+// if there is none. Control characters become spaces, invalid UTF-8 '?'. At most 200 bytes.
 std::string first_line(std::string_view output);
 std::string last_line(std::string_view output);
 
-// What is to run, for how long, and what of it is kept.
+// What to run, how long, and what to keep of its output.
 struct Program {
   static constexpr std::size_t kMostOutput = 64u << 10;
   static constexpr std::chrono::milliseconds kForEver = std::chrono::milliseconds::max();
 
-  std::vector<std::string> command;           // the absolute path, and the arguments; not empty
-  std::vector<std::string> environment = {};  // "NAME=value", which win over what each program has
-  std::string input;                          // what it reads; then, or if this is empty: the end of a file
+  std::vector<std::string> command;           // the absolute path and the arguments; not empty
+  std::vector<std::string> environment = {};  // "NAME=value"; these override the default environment
+  std::string input;                          // standard input, followed by the end of file
   enum class Errors {
-    kWithOutput,  // standard error is standard output
-    kApart,       // Ending::errors
+    kWithOutput,  // standard error goes to standard output
+    kApart,       // to Ending::errors
   };
   Errors errors = Errors::kWithOutput;
   std::chrono::milliseconds timeout = kForEver;
   enum class TimeoutFrom {
-    kBegin,  // when it is its turn
-    kNow,    // the time that it waits for its turn counts, too
+    kBegin,  // from its turn
+    kNow,    // from now: waiting for its turn counts
   };
   TimeoutFrom timeout_from = TimeoutFrom::kBegin;
-  // Called with each line that it writes, without the newline, in the place of Ending::output, which is then
-  // what comes after the last newline. Must not destroy the Subprocess. most_output is a line's.
+  // If set, called with each line of output without its newline. Ending::output then has only the text after
+  // the last newline, and most_output limits a line. Must not destroy the Subprocess.
   std::function<void(std::string_view line)> on_line;
   std::size_t most_output = kMostOutput;
-  enum class Excess { kDiscarded, kFatal };  // what becomes of more output, or of the program then
+  enum class Excess { kDiscarded, kFatal };  // what happens to output above the limit, or to the program
   Excess excess = Excess::kDiscarded;
 };
 
 struct Ending {
   enum class How {
-    kExited,      // number: its exit status
+    kExited,      // number: the exit status
     kSignalled,   // number: the signal
-    kOverdue,     // its end began after `timeout`, and has come or will
-    kNotStarted,  // number: the errno. It cannot be run: it is not there, or is no program
-    kHangs,       // so many of it hang that it was not started
-    kNoMeans,     // number: the errno. The machine had nothing to start it with, whatever it is
-    kUntold,      // somebody else in this process has been told how
+    kOverdue,     // the timeout has passed; the program has ended or will end
+    kNotStarted,  // number: errno. The program cannot be run: it is missing, or not executable
+    kHangs,       // not started, because too many instances of it hang
+    kNoMeans,     // number: errno. The machine lacked resources to start any program
+    kUntold,      // another part of this process has received its exit status
   };
   How how = How::kExited;
   int number = 0;
   std::chrono::milliseconds timeout{0};
   std::string output;  // standard output, and standard error if it is not apart; any bytes
   std::string errors;
-  bool excess = false;  // it has written more than is kept
+  bool excess = false;  // more output than the limit
 };
 
-// What is run of a command of the configuration. Pure functions, thread-safe.
+// The command lines of configured commands. Pure functions, thread-safe.
 
 struct CommandLine {
-  std::vector<std::string> words;  // empty if something is missing
-  std::string missing;             // the placeholder that the device has no value for
+  std::vector<std::string> words;  // empty if a value is missing
+  std::string missing;             // the placeholder that has no value for the device
 };
 
-// The command with {resource}, {id} and the device's attributes in their places.
+// Expands {resource}, {id} and the device's attributes in a command.
 CommandLine command_line(std::span<const Template> command, const std::string& resource,
                          const Device& device);
 
-// What goes before a command that is to run as that user, with the user's groups. Empty if user is: as ours.
+// Returns the words in front of a command that run it as that user with the user's groups. Empty if user is
+// empty.
 std::vector<std::string> words_as(const std::string& user);
-// The key `user`.
+// Reads the key `user`.
 std::string read_user(Fields& fields);
 
-// One that prints a document, or a line of it at a time: standard error is apart, and more than 4 MiB are too
-// much.
+// Returns a program that prints a document, or one document per line: standard error is apart, and output
+// above 4 MiB is fatal.
 Program document_program(std::vector<std::string> command);
 
-// The one maker of sentences of how a program ended. Pure functions, thread-safe.
+// All sentences about how a program ended. Pure functions, thread-safe.
 
-// How a program is spoken of.
+// How messages refer to a program.
 struct Spoken {
   std::string_view what = "the program";  // "the health check"
-  // Where it says what is wrong. With its output: the first line is all that is told. Apart: the last line of
-  // its standard error comes after the sentence.
+  // Where the program explains a failure. kWithOutput: the first line of output is the message. kApart: the
+  // last line of standard error is appended.
   Program::Errors words = Program::Errors::kApart;
-  std::string_view late = " after ";  // "the program was killed", this, "5 s"
+  std::string_view late = " after ";  // as in "the program was killed after 5 s"
 };
 
-// Why the program did not do what it was to do; empty: it ended by itself with 0. Valid UTF-8 on one line,
-// with at most 200 bytes of its own words.
+// Returns why the program failed; empty: it exited with 0. One line of valid UTF-8, with at most 200 bytes of
+// the program's own text.
 std::string why_failed(const Spoken& spoken, const Ending& ending);
 
-// ": " and the last line of what it wrote to standard error; empty if there is none.
+// Returns ": " and the last line of standard error; empty if there is none.
 std::string last_words(std::string_view errors);
 
-// "20 s", "250 ms".
+// Returns "20 s" or "250 ms".
 std::string duration_text(std::chrono::milliseconds duration);
 
 }  // namespace plughost

@@ -13,7 +13,7 @@ namespace plughost {
 
 namespace {
 
-// All that it has started in its group may live still, and is known by the pipes alone.
+// Descendants in its process group may still live; only the pipes tell.
 bool has_ended(pid_t child) {
   siginfo_t info{};
   return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
@@ -39,7 +39,7 @@ Programs::~Programs() {
   for (auto started = launches_.begin(); started != launches_.end();) {
     const auto next = std::next(started);
     started->launch->give_up();
-    if (started->launch->has_child()) on_launched(started);  // the loop would have told of it
+    if (started->launch->has_child()) on_launched(started);  // the loop would have reported it
     started = next;
   }
   const auto last = EventLoop::Clock::now() + kGrace + kLast;
@@ -49,7 +49,7 @@ Programs::~Programs() {
   }
 }
 
-// From the timer: nobody is called from within.
+// Called by a timer, so that no callback runs from within a function of this.
 void Programs::start_waiting() {
   if (!next_turn_.armed()) next_turn_.arm(EventLoop::Clock::duration::zero());
 }
@@ -101,8 +101,8 @@ void Programs::end(Child child, const std::vector<std::string>& command, std::fu
   arm_reap();
 }
 
-// Until it is reaped, its number is no other group's. One that has ended and left others in its group, as a
-// shell leaves its pipeline, is kept for that until they had their time, too.
+// The number of an unreaped process is not reused for a group. A process that has ended but left others in
+// its group, such as a shell with its pipeline, stays unreaped until their time is over as well.
 bool Programs::has_gone(Terminated& terminated, EventLoop::Clock::time_point now) {
   Child& child = terminated.child;
   if (!terminated.killed) {
@@ -110,7 +110,7 @@ bool Programs::has_gone(Terminated& terminated, EventLoop::Clock::time_point now
     if (!all_ended && now < terminated.since + kGrace) return false;
     ::kill(-child.pid, SIGKILL);
     terminated.killed = now;
-    child = {.pid = child.pid};  // one that hangs is to keep nothing of ours
+    child = {.pid = child.pid};  // a hanging process must not keep resources of this one
   }
   return ::waitpid(child.pid, nullptr, WNOHANG) != 0;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The programs of the process: who runs, who waits, who starts them and who reaps them.
+// The programs of this process: which run, which wait, and their start and reaping.
 
 #include <array>
 #include <chrono>
@@ -23,7 +23,7 @@
 namespace plughost {
 
 enum class Purpose : std::size_t {
-  kStay,  // it stays: such programs need no turn
+  kStay,  // runs permanently: such programs need no turn
   kList,
   kHealth,
   kAllocate,
@@ -32,27 +32,27 @@ enum class Purpose : std::size_t {
   kRemove,
 };
 
-// Whose turn it is to run. A plain value. Those who wait stand in lines, each with a limit of its own. Within
-// a purpose the one that has waited longest goes first; of the purposes, the one that has the fewest running.
-// So many in one line, or programs that hang, keep no other purpose waiting.
+// Decides which program runs next. A plain value. Waiting programs form lines, each with its own limit.
+// Within a purpose the longest waiting program goes first; among purposes, the one with the fewest running.
+// Thus a long line, or hanging programs, cannot block another purpose.
 class Turns {
  public:
-  // So many programs run at once.
+  // The maximum number of running programs.
   static constexpr std::size_t kAtOnce = 32;
-  // But so many of each purpose run whatever else does.
+  // Each purpose may run this many regardless of the others.
   static constexpr std::size_t kOfEach = 4;
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
   using Line = std::uint64_t;
-  using Ticket = std::uint64_t;  // rising: the smallest has waited longest
+  using Ticket = std::uint64_t;  // ascending: the smallest has waited longest
 
   Line open(Purpose purpose, std::size_t at_once);
-  // All of its tickets have left.
+  // The line must have no tickets.
   void close(Line line);
   Ticket wait(Line line);
-  // Ends its waiting, or gives its place back.
+  // Ends waiting, or gives the place back.
   void leave(Line line, Ticket ticket);
-  // The next one whose turn it is: it has its place now.
+  // Returns the next ticket whose turn it is, which then occupies a place.
   std::optional<Ticket> next();
 
  private:
@@ -70,32 +70,32 @@ class Turns {
 
   std::map<Line, Queue> lines_;
   std::array<std::size_t, static_cast<std::size_t>(Purpose::kRemove) + 1> running_for_{};
-  std::size_t running_ = 0;  // without those that stay
+  std::size_t running_ = 0;  // without permanent programs
   Line next_line_ = 1;
   Ticket next_ticket_ = 1;
 };
 
-// The programs of the process: who runs, who waits, who starts them and who reaps them. Loop thread only.
+// The programs of this process. Loop thread only.
 class Subprocess;
 
-// One for a loop. Threads of its own start the programs, because the file system that one lies on may hang.
+// One per loop. Its own threads start the programs, because a program's file system may hang.
 class Programs {
  public:
-  // A start that takes longer keeps its thread, and the next ones get another.
+  // After this time a start keeps its thread, and other starts get another one.
   static constexpr std::chrono::milliseconds kSlowStart{250};
-  // Between the SIGTERM with which the end of a program begins and the SIGKILL.
+  // Between SIGTERM and SIGKILL.
   static constexpr std::chrono::seconds kGrace{1};
-  // How long ~Programs waits for what was killed.
+  // How long the destructor waits for killed programs.
   static constexpr std::chrono::milliseconds kLast{500};
-  // What was killed and lives still after this, or was given up and has not even begun, hangs. A program of
-  // which so many hang is not started again: it would be one more.
+  // A program hangs if it lives this long after its kill, or has been given up without beginning. A program
+  // with too many hanging instances is not started again.
   static constexpr std::chrono::seconds kHangsAfter{1};
   static constexpr std::size_t kMostHung = 4;
 
-  // loop outlives it.
+  // loop must outlive it.
   explicit Programs(EventLoop& loop);
-  // What is being started is killed once it has begun. Waits for those that are to end: for the rest of
-  // kGrace, and then for kLast.
+  // Kills programs that are still being started as soon as they have begun. Waits for ending programs: for
+  // the rest of kGrace, and then for kLast.
   ~Programs();
   Programs& operator=(Programs&&) = delete;
 
@@ -107,11 +107,11 @@ class Programs {
 
   struct Started {
     std::shared_ptr<Launch> launch;
-    Subprocess* owner;  // nullptr: nobody wants it any more
+    Subprocess* owner;  // nullptr: abandoned
     std::optional<EventLoop::Clock::time_point> given_up = std::nullopt;
   };
-  // One that is to end. Nobody reads its pipes any more, but they stay open: what it says while it clears up
-  // must not be its end.
+  // A program that is being ended. Its pipes are not read but stay open, so that output while it cleans up
+  // does not kill it.
   struct Terminated {
     Child child;
     std::vector<std::string> command;
@@ -129,8 +129,8 @@ class Programs {
   Launches::iterator launch(const Program& program, Subprocess& owner);
   void on_launched(Launches::iterator started);
   void give_up(Launches::iterator started);
-  // SIGTERM for the child's group, and after kGrace SIGKILL. gone is called in the loop when the child has
-  // ended, which may take its time.
+  // Sends SIGTERM to the child's process group, and SIGKILL after kGrace. gone is called in the loop when the
+  // child has ended, which may take long.
   void end(
       Child child, const std::vector<std::string>& command, std::function<void()> gone = [] {});
   static bool has_gone(Terminated& terminated, EventLoop::Clock::time_point now);
@@ -142,19 +142,18 @@ class Programs {
   std::map<Turns::Ticket, Subprocess*> waiting_;
   Timer next_turn_;
   Launches launches_;
-  std::list<Terminated> terminated_;  // and not reaped yet
+  std::list<Terminated> terminated_;  // not reaped yet
   Backoff reap_again_{std::chrono::milliseconds(1), std::chrono::seconds(1)};
   Timer reap_;
   Lifetime lifetime_;
   Workers starters_;
 };
 
-// Programs that wait in one line. Loop thread only.
-
-// So many of them run at once, as far as the process has places for them.
+// Programs that wait in one line. At most at_once of them run at the same time, as far as the process has
+// places. Loop thread only.
 class ProgramQueue {
  public:
-  // programs outlives it, and it outlives its Subprocesses.
+  // programs must outlive it, and it must outlive its Subprocesses.
   ProgramQueue(Programs& programs, Purpose purpose, std::size_t at_once = Turns::kNoLimit)
       : programs_(programs), line_(programs.turns_.open(purpose, at_once)) {}
   ~ProgramQueue() { programs_.turns_.close(line_); }

@@ -11,13 +11,14 @@ namespace plughost {
 
 namespace {
 
-// One that writes lines without end is read this seldom: it is to keep neither the loop nor a processor.
+// The pause between reads of a program that writes lines without end, so that it occupies neither the loop
+// nor a processor.
 constexpr std::chrono::milliseconds kPause{10};
 
 constexpr std::size_t kPipe = 64u << 10;
 
-// Hands what can be read now to take; no more than a pipe holds, or one that writes without end would keep
-// the loop. False: it was closed.
+// Passes what can be read to take, at most the content of a pipe, so that endless output cannot block the
+// loop. Returns false if the pipe was closed.
 template <typename Take>
 bool read_some(int fd, Take take) {
   for (std::size_t taken = 0; taken < kPipe;) {
@@ -76,7 +77,7 @@ void Subprocess::on_launched(Launch& launch) {
   if (launch.how() != Ending::How::kExited) return end(launch.how(), launch.number());
   state_ = State::kRuns;
   child_ = launch.take();
-  // It became overdue when its start was about to be told: nobody has ended it then.
+  // The timeout passed while the start was being reported: the program has not been ended yet.
   if (overdue_) return terminate();
   try {
     watch();
@@ -97,7 +98,7 @@ void Subprocess::watch() {
 }
 
 void Subprocess::terminate() {
-  if (child_.pid == 0) return;  // it is reaped, or on its way
+  if (child_.pid == 0) return;  // it has been reaped, or will be
   stop_reading();
   process_watch_.reset();
   programs_.end(std::exchange(child_, {}), program_.command, lifetime_.bound([this] { finish(); }));
@@ -125,7 +126,7 @@ void Subprocess::extend(std::chrono::milliseconds timeout) {
 }
 
 void Subprocess::read_output() {
-  // What it has said of a line before it wrote that.
+  // Reads first what the program has written about the line.
   if (errors_watch_) read_errors();
   const bool open = read_some(child_.output.get(), [this](std::string_view text) {
     unpaused_ += text.size();
@@ -134,11 +135,11 @@ void Subprocess::read_output() {
     else
       keep(text);
   });
-  // It may write as fast as it is read, and never have all of that ready at once.
+  // A program may write as fast as it is read, without ever having a whole pipe ready.
   const bool pauses = open && program_.on_line && unpaused_ >= kPipe;
   if (!open) {
     pause_.cancel();
-    output_watch_.reset();  // it would be ready from now on
+    output_watch_.reset();  // a closed pipe would be readable for ever
   }
   if (pauses) {
     unpaused_ = 0;
@@ -157,7 +158,7 @@ void Subprocess::keep(std::string_view text) {
   ending_.output.append(text.substr(0, room));
 }
 
-// ending_.output is the line that has begun.
+// ending_.output is the incomplete line.
 void Subprocess::append_lines(std::string_view text) {
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
     keep(text.substr(0, end));
@@ -183,7 +184,7 @@ void Subprocess::stop_reading() {
   errors_watch_.reset();
 }
 
-// Until it is reaped, its number is no other group's.
+// The number of an unreaped process is not reused for a group.
 void Subprocess::on_exit() {
   ::kill(-child_.pid, SIGKILL);
   if (!reap()) return;
@@ -193,13 +194,13 @@ void Subprocess::on_exit() {
 }
 
 void Subprocess::on_timer() {
-  // No thread could be had to start it: that says nothing about the program.
+  // No thread was available to start it, which says nothing about the program.
   const bool idle = program_.timeout_from == Program::TimeoutFrom::kBegin && state_ == State::kStarts &&
                     !launch_->launch->begun();
   overdue_ = state_ == State::kStarts || state_ == State::kRuns;
   if (state_ == State::kStarts) programs_.give_up(launch_);
   if (state_ == State::kRuns) terminate();
-  if (!overdue_) state_ = State::kEnded;  // it has not even begun
+  if (!overdue_) state_ = State::kEnded;  // it has not begun
   stop_reading();
   leave_queue();
   Ending ending = ending_;

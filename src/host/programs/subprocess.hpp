@@ -1,5 +1,5 @@
 #pragma once
-// A program that runs beside us, from its turn to its end. Loop thread only.
+// A program that runs as a child process, from its turn to its end. Loop thread only.
 
 #include <functional>
 #include <optional>
@@ -15,27 +15,27 @@ namespace plughost {
 
 class Subprocess {
  public:
-  // What is kept of standard error where it is apart: its end.
+  // The amount that is kept of standard error if it is apart: its end.
   static constexpr std::size_t kMostErrors = 4u << 10;
 
-  // It has a small environment of its own (PATH and LANG), no descriptor but the standard ones, no signal
-  // blocked, and a process group of its own. When it ends, what it has left in its group is killed, and done
-  // is called. When it has run for longer than its time-out its group gets SIGTERM, and Programs::kGrace
-  // later SIGKILL; its place is another's, and done is called with kOverdue at once. Once it has ended, gone
-  // is: what waits for hardware cannot be killed. Both come in the loop, after the constructor, and may
-  // destroy this. queue outlives it.
+  // The program gets a small environment (PATH and LANG), only the standard descriptors, no blocked signals
+  // and its own process group. When it ends, the rest of its group is killed and done is called. After the
+  // timeout its group gets SIGTERM, and SIGKILL Programs::kGrace later; its place becomes free and done is
+  // called with kOverdue at once; gone is called when it has ended, because a process that waits for hardware
+  // cannot be killed. Both are called in the loop, after the constructor, and may destroy this. queue must
+  // outlive it.
   Subprocess(
       ProgramQueue& queue, Program program, std::function<void(Ending)> done,
       std::function<void()> gone = [] {});
-  // What still runs ends in the same way, and nobody is told.
+  // Ends a running program in the same way, without callbacks.
   ~Subprocess();
   Subprocess& operator=(Subprocess&&) = delete;
 
-  // From now on it may run for so long. It has begun.
+  // Restarts the timeout of a program that has begun.
   void extend(std::chrono::milliseconds timeout);
-  // Has it had its turn?
+  // Returns true once it has had its turn.
   bool begun() const { return state_ != State::kWaits; }
-  // The end of what it has written to standard error, where that is apart.
+  // The end of standard error, if it is apart.
   const std::string& errors() const { return ending_.errors; }
 
  private:
@@ -48,7 +48,7 @@ class Subprocess {
   void watch();
   void leave_queue();
   void terminate();
-  bool reap();  // false: it runs
+  bool reap();  // false: still running
   void read_output();
   void keep(std::string_view text);
   void append_lines(std::string_view text);
@@ -65,24 +65,23 @@ class Subprocess {
   std::function<void(Ending)> done_;
   std::function<void()> gone_;
   State state_ = State::kWaits;
-  std::optional<Turns::Ticket> ticket_;    // while it waits, or has a place
-  Programs::Launches::iterator launch_{};  // while it starts
+  std::optional<Turns::Ticket> ticket_;    // while it waits or occupies a place
+  Programs::Launches::iterator launch_{};  // while it is being started
   bool overdue_ = false;                   // done was called, and gone will be
   Ending ending_;
-  Child child_;  // while it runs, and is not to end
+  Child child_;  // while it runs and is not being ended
   std::optional<IoWatch> process_watch_;
   std::optional<IoWatch> output_watch_;
   std::optional<IoWatch> errors_watch_;
   std::size_t unpaused_ = 0;  // bytes read since the last pause
-  Timer pause_;               // between two reads of one that writes without end
-  Timer timer_;               // the time-out
+  Timer pause_;               // between two reads of endless output
+  Timer timer_;               // the timeout
   Lifetime lifetime_;
 };
 
-// A program that a thread waits for, where there is no loop: in a command, or in a test. Thread-safe.
-
-// Blocks until the program has ended, by itself or by a kill; never much longer than its time-out and
-// Programs::kGrace. Throws std::system_error if the system has no descriptors to spare.
+// Runs a program without a loop, in a command or a test. Blocks until it has ended or was killed; never much
+// longer than its timeout and Programs::kGrace. Throws std::system_error if the system has no descriptors
+// left. Thread-safe.
 Ending run_program(const Program& program);
 
 }  // namespace plughost

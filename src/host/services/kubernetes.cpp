@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 3> kRuntimeUnits{"containerd.service", "c
                                                         "docker.service"};
 constexpr std::string_view kOpenshift = "openshift";
 constexpr std::string_view kK0s = "k0s";
-// What MicroK8s' files say in place of a path.
+// MicroK8s' files have this in place of a path.
 constexpr std::string_view kSnapCommon = "${SNAP_COMMON}";
 constexpr std::string_view kMicrok8sCommon = "/var/snap/microk8s/common";
 
@@ -96,7 +96,7 @@ std::optional<std::string> path_of(const HostRoot& host, const Distribution& dis
   return std::nullopt;
 }
 
-// Whose the unit is on this node; nullptr: nobody's.
+// Returns the distribution to which the unit belongs on this node; nullptr: none.
 const Distribution* owner_of(const HostRoot& host, std::string_view unit) {
   for (const Distribution& each : table()) {
     if (std::ranges::find(each.units, unit) == each.units.end()) continue;
@@ -105,7 +105,7 @@ const Distribution* owner_of(const HostRoot& host, std::string_view unit) {
   return nullptr;
 }
 
-// One sign for each distribution, which has all of its units.
+// One sign per distribution, with all of its units.
 void add(std::vector<Sign>& signs, const Distribution& distribution, const std::string& why,
          const std::string& unit) {
   const auto known = std::ranges::find(signs, &distribution, &Sign::distribution);
@@ -114,17 +114,17 @@ void add(std::vector<Sign>& signs, const Distribution& distribution, const std::
   if (std::ranges::find(sign.units, unit) == sign.units.end()) sign.units.push_back(unit);
 }
 
-// Arguments may be secrets.
+// Returns the process without its arguments, which may be secret.
 std::string said_of(const SeenProcess& process) {
   return "process " + std::to_string(process.id) +
          (process.arguments.empty() ? "" : " (" + process.arguments.front() + ')');
 }
 
-// Not of a pod: that is somebody's kubelet in a container.
+// A kubelet in a pod is not the node's.
 bool is_kubelet(const SeenProcess& process) { return process.name() == "kubelet" && process.pod.empty(); }
 
-// A kubelet that no known unit has. Some move theirs into the container runtime's control group, or out of
-// all units.
+// Finds kubelets outside the known units. Some are moved into the container runtime's control group, or out
+// of all units.
 std::vector<Sign> stray_kubelets(const HostRoot& host) {
   std::vector<Sign> signs;
   for (const SeenProcess& process : processes(host)) {
@@ -180,7 +180,7 @@ std::string absolute(std::string path) {
   return path.starts_with('/') ? path : std::string();
 }
 
-// Of a kubelet's arguments, or of somebody's who passes them on; empty: they do not say.
+// The root directory in a kubelet's arguments, or in a wrapper's; empty: not given.
 std::string root_in(std::string_view text) {
   for (const std::string_view option : {"root-dir", "kubelet-root-dir"}) {
     if (std::string root = absolute(option_in(text, option)); !root.empty()) return root;
@@ -193,7 +193,7 @@ struct Root {
   std::string why;
 };
 
-// What runs knows best, if it still shows its arguments; then its unit; then its files.
+// A running process knows best, if it shows its arguments; then its unit; then its files.
 std::optional<Root> told_root(const HostRoot& host, const Sign& sign) {
   for (const SeenProcess& process : processes(host)) {
     const bool is_of_unit = std::ranges::find(sign.units, process.unit) != sign.units.end();
@@ -217,8 +217,8 @@ std::optional<Root> told_root(const HostRoot& host, const Sign& sign) {
   return std::nullopt;
 }
 
-// The kubelet's registration socket is below /var/lib/kubelet whatever its root directory is, unless somebody
-// has built another one.
+// The kubelet's registration socket is below /var/lib/kubelet for any root directory, unless the kubelet was
+// built differently.
 fs::path plugins_of(const HostRoot& host, const fs::path& root) {
   const auto has_socket = [&](const fs::path& directory) {
     return host.type(directory / "kubelet.sock") == FileType::kSocket;
@@ -247,7 +247,7 @@ OsRelease os_release(const HostRoot& host) {
     const std::string value = unquoted(std::string_view(line).substr(equals + 1));
     if (key == "ID") os.id = value;
     if (key == "PRETTY_NAME") os.name = value;
-    // Since OpenShift 4.19 its CoreOS calls itself rhel, as a machine that somebody has installed does.
+    // Since OpenShift 4.19 its CoreOS has the id rhel, like an ordinary installation.
     if (key == "OPENSHIFT_VERSION") os.openshift = true;
   }
   if (os.id == "rhcos" || os.id == "scos") os.openshift = true;
@@ -293,7 +293,7 @@ Kubernetes kubernetes_of(const HostRoot& host, const Sign* sign) {
       found.root_why = std::move(told->why);
     }
   }
-  // MicroK8s makes such a link, so that what looks in the usual place finds it.
+  // MicroK8s creates such a link for programs that use the default path.
   if (found.root != kKubeletRoot && same_directory(host, found.root, kKubeletRoot)) {
     found.root_why = std::string(kKubeletRoot) + " is a link to " + found.root.string();
     found.root = kKubeletRoot;

@@ -14,12 +14,12 @@ std::vector<std::string> arguments_of(const std::string& text) {
   std::vector<std::string> arguments;
   std::istringstream words(text);
   for (std::string argument; std::getline(words, argument, '\0');) arguments.push_back(argument);
-  // Who has given itself a title leaves zeros behind it.
+  // A process that has set its title leaves zeros behind it.
   while (!arguments.empty() && arguments.back().empty()) arguments.pop_back();
   return arguments;
 }
 
-// "pod6c5c2a3e-7f7c-4e7a-9a51-0d8b7c5d1f10", or the same with '_' in systemd's names.
+// Finds "pod6c5c2a3e-7f7c-4e7a-9a51-0d8b7c5d1f10", or the same with '_' as in systemd's names.
 std::string pod_in(std::string_view component) {
   constexpr std::size_t kUid = 36;
   const std::size_t at = component.rfind("pod");
@@ -36,9 +36,9 @@ std::string unit_in(const std::filesystem::path& component) {
   return component.extension() == ".service" ? component.string() : "";
 }
 
-// What the first component that has something has, of "0::/system.slice/kubelet.service",
-// "0::/kubepods.slice/kubepods-pod6c5c2a3e_….slice/cri-containerd-….scope", or a line of a hierarchy of the
-// first version.
+// Returns the first component's result in "0::/system.slice/kubelet.service",
+// "0::/kubepods.slice/kubepods-pod6c5c2a3e_….slice/cri-containerd-….scope", or a line of a version 1
+// hierarchy.
 template <typename Look>
 std::string first_of(const std::string& cgroups, Look look) {
   std::istringstream lines(cgroups);

@@ -1,5 +1,5 @@
 #pragma once
-// Processes as /proc shows them. What may not be read is not seen. Thread-safe.
+// Processes according to /proc. Processes that may not be read are missing. Thread-safe.
 
 #include <sys/types.h>
 
@@ -14,22 +14,22 @@ namespace plughost {
 
 struct SeenProcess {
   pid_t id = 0;
-  std::vector<std::string> arguments;  // argv; empty: a kernel thread, or one that has ended
-  std::string unit;                    // systemd's, as in "kubelet.service"; empty: none
-  std::string pod;                     // the UID of the pod that it is in; empty: none
+  std::vector<std::string> arguments;  // argv; empty: a kernel thread, or an ended process
+  std::string unit;                    // systemd's, such as "kubelet.service"; empty: none
+  std::string pod;                     // the UID of its pod; empty: none
 
-  // The last part of argv[0]; of a title that the process has given itself ("/usr/local/bin/k3s server") that
-  // of its first word.
+  // Returns the file name of argv[0]; for a title set by the process ("/usr/local/bin/k3s server"), that of
+  // its first word.
   std::string name() const;
-  // "process 812 (kubelet --root-dir /data)": cut after some words.
+  // Returns "process 812 (kubelet --root-dir /data)", cut after some words.
   std::string text() const;
-  // The value of "--name value" or "--name=value"; the last one, if it is there several times.
+  // Returns the value of "--name value" or "--name=value"; the last one counts.
   std::optional<std::string> option(std::string_view name) const;
 };
 
-// nullopt: there is none, or it may not be seen.
+// nullopt: it does not exist or may not be read.
 std::optional<SeenProcess> process_of(const HostRoot& host, pid_t id);
-// By id.
+// Sorted by id.
 std::vector<SeenProcess> processes(const HostRoot& host);
 
 }  // namespace plughost

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-// A header is all we need of it; its own package's CMake and pkg-config files ask for a shared library.
+// The header suffices; the package's CMake and pkg-config files require a shared library.
 #define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
@@ -18,7 +18,7 @@ constexpr std::size_t kMostFile = 1u << 20;
 constexpr const char* kContainerdFile = "/etc/containerd/config.toml";
 constexpr const char* kCrioFile = "/etc/crio/crio.conf";
 
-// nullopt: there is no such file, or the settings' errors say what is wrong with it.
+// nullopt: the file is missing, or the settings' errors say what is wrong with it.
 std::optional<toml::table> read_toml(const HostRoot& host, const fs::path& file, RuntimeSettings& settings) {
   if (!host.exists(file)) return std::nullopt;
   const auto text = host.text(file, kMostFile);
@@ -43,7 +43,7 @@ std::vector<std::string> texts_in(const toml::array& array) {
   return texts;
 }
 
-// Of the table that both runtimes have these in.
+// The table's keys are the same for both runtimes.
 void read_devices(const toml::table& table, RuntimeSettings& settings) {
   settings.nodes_are_the_users =
       table["device_ownership_from_security_context"].value_or(settings.nodes_are_the_users);
@@ -51,7 +51,7 @@ void read_devices(const toml::table& table, RuntimeSettings& settings) {
     settings.spec_dirs = texts_in(*directories);
 }
 
-// Version 3 is containerd 2's, where CDI is on unless somebody turned it off; 2 is read by both.
+// Version 3 belongs to containerd 2, where CDI is on by default; version 2 is read by both.
 void read_containerd(const toml::table& file, RuntimeSettings& settings) {
   const bool second = file["version"].value_or<std::int64_t>(0) >= 3;
   if (second && settings.cdi == RuntimeSettings::Cdi::kOffByDefault) settings.cdi = RuntimeSettings::Cdi::kOn;

@@ -1,6 +1,5 @@
 #pragma once
-// What the container runtime's configuration says of CDI and of device nodes. The only place that sees TOML.
-// Thread-safe.
+// The container runtime's settings for CDI and device nodes. The only user of TOML. Thread-safe.
 
 #include <optional>
 #include <string>
@@ -14,19 +13,19 @@ struct RuntimeSettings {
   enum class Cdi {
     kOn,
     kOff,
-    kOffByDefault,  // of containerd 1.x, whose files cannot be told from containerd 2's old ones
+    kOffByDefault,  // of containerd 1.x, whose files cannot be told from old ones of containerd 2
   };
   std::string runtime;  // "containerd" or "CRI-O"
-  std::string file;     // where its configuration begins
+  std::string file;     // its main configuration file
   Cdi cdi = Cdi::kOn;
   std::vector<std::string> spec_dirs{"/etc/cdi", "/var/run/cdi"};
-  // device_ownership_from_security_context: a pod's user owns the nodes that the kubelet asked for.
+  // device_ownership_from_security_context: the pod's user owns requested device nodes.
   bool nodes_are_the_users = false;
-  std::vector<std::string> errors;  // files that could not be read, and why
+  std::vector<std::string> errors;  // unreadable files, and why
 };
 
-// Of the runtime that runs, or whose configuration is there. containerd: where the one that this node's
-// Kubernetes brings along has its own; empty: it brings none. nullopt: none is known.
+// Returns the settings of the running runtime, or of the one that is configured. containerd: the
+// configuration of a bundled containerd; empty: none is bundled. nullopt: no runtime is known.
 std::optional<RuntimeSettings> runtime_settings(const HostRoot& host, const std::string& containerd = {});
 
 }  // namespace plughost

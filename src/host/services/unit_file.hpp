@@ -1,5 +1,5 @@
 #pragma once
-// A systemd unit as its files say, drop-ins included. Thread-safe.
+// A systemd unit according to its files, drop-ins included. Thread-safe.
 
 #include <map>
 #include <optional>
@@ -12,15 +12,15 @@
 
 namespace plughost {
 
-// What is assigned to each key, in whichever section. An empty assignment forgets what was before it.
+// The assignments of each key, in any section. An empty assignment removes the previous ones.
 class UnitSettings {
  public:
   void read(std::string_view text);
 
   const std::vector<std::string>& values(const std::string& key) const;
-  // Somebody has said something, if only that there is nothing.
+  // Returns true if the key is assigned, even if only to nothing.
   bool assigns(const std::string& key) const { return values_.contains(key); }
-  // Of a key whose value is a list: the words of all assignments, without quotes.
+  // For a key with a list value: the words of all assignments, without quotes.
   std::set<std::string> words(const std::string& key) const;
 
  private:
@@ -30,13 +30,13 @@ class UnitSettings {
 struct UnitFile {
   std::string path;  // of the unit itself
   bool masked = false;
-  bool enabled = false;  // another unit wants or requires it, by a link
+  bool enabled = false;  // another unit wants or requires it by a link
   UnitSettings settings;
   std::string text;  // of the unit and its drop-ins
 };
 
-// nullopt: there is none. Specifiers and units that a generator makes are not followed. but_for: files that
-// are taken not to be there.
+// nullopt: there is no such unit. Specifiers and generated units are ignored. but_for: files to be treated as
+// missing.
 std::optional<UnitFile> unit_file(const HostRoot& host, std::string_view name,
                                   const std::set<std::string>& but_for = {});
 

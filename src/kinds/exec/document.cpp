@@ -19,8 +19,8 @@ namespace {
 
 using JsonValue = nlohmann::json;
 
-constexpr std::size_t kDeepest = 16;       // far deeper than what has a meaning
-constexpr unsigned kMostNumaNodes = 1024;  // the kernel's MAX_NUMNODES is not larger anywhere
+constexpr std::size_t kDeepest = 16;       // far deeper than any valid document
+constexpr unsigned kMostNumaNodes = 1024;  // at least the kernel's MAX_NUMNODES everywhere
 constexpr std::string_view kNoReason = "its program says that it is Unhealthy";
 
 [[noreturn]] void refuse(const std::string& place, const std::string& what) {
@@ -38,7 +38,7 @@ std::string name_of(const JsonValue& value) {
   refuse(place, wanted + " is expected here, and this is " + name_of(value));
 }
 
-// The parser's own words, without its name for them.
+// Returns the parser's message without its own prefix.
 std::string words_of(const JsonValue::parse_error& error) {
   const std::string what = error.what();
   const std::size_t name = what.find("] ");
@@ -72,15 +72,15 @@ std::string text_of(const JsonValue& value, const std::string& place) {
   return text;
 }
 
-// An object whose keys are all known.
+// An object with known keys only.
 class Object {
  public:
-  // value outlives it.
+  // value must outlive it.
   Object(const JsonValue& value, std::string place) : value_(value), place_(std::move(place)) {
     if (!value.is_object()) refuse_type(place_, "an object", value);
   }
 
-  // nullptr if absent. null is no value.
+  // Returns nullptr if the key is absent or null.
   const JsonValue* find(std::string_view key) {
     asked_.push_back(key);
     const auto found = value_.find(key);
@@ -103,7 +103,7 @@ class Object {
   std::string at(std::string_view key) const {
     return place_.empty() ? std::string(key) : place_ + '.' + std::string(key);
   }
-  // Every key has been asked for.
+  // Reports keys that were never requested.
   void end() const {
     for (const auto& item : value_.items()) {
       if (std::ranges::find(asked_, item.key()) != asked_.end()) continue;
@@ -119,7 +119,7 @@ class Object {
   std::vector<std::string_view> asked_;
 };
 
-// The items of a list that may be absent.
+// Reads the items of an optional list.
 template <typename Read>
 void for_each(Object& object, std::string_view key, Read read) {
   const JsonValue* const list = object.find(key);
@@ -129,7 +129,7 @@ void for_each(Object& object, std::string_view key, Read read) {
     read((*list)[i], object.at(key) + '[' + std::to_string(i) + ']');
 }
 
-// The members of an object that may be absent, all of them texts.
+// Reads the members of an optional object of strings.
 template <typename Read>
 void for_each_text(Object& object, std::string_view key, Read read) {
   const JsonValue* const map = object.find(key);
@@ -148,7 +148,7 @@ std::string path_of(std::string path, const std::string& place) {
   return path;
 }
 
-// A template that knows {n} alone.
+// Checks a template that knows {n} only.
 std::string pattern_of(std::string text, const std::string& place) {
   try {
     const Template pattern(text);
@@ -161,13 +161,13 @@ std::string pattern_of(std::string text, const std::string& place) {
   return text;
 }
 
-// How a program writes a path of the container.
+// The syntax of a container path in a document.
 enum class Writing {
   kTemplate,  // {n} is the device's position
   kText,
 };
 
-// The place in the container: the host's path, or what the key says.
+// Returns the path in the container: the key's value, or the host's path.
 std::string container_path(Object& object, const std::string& host_path, Writing writing) {
   const auto written = object.text("containerPath");
   const bool text = writing == Writing::kText;
@@ -217,10 +217,10 @@ std::string cdi_name(std::string name, const std::string& place) {
   return name;
 }
 
-// -1 is what /sys says where there is no node.
+// /sys has -1 if there is no node.
 void add_numa_node(const JsonValue& value, const std::string& place, Device& device) {
   if (!value.is_number_integer()) refuse_type(place, "a NUMA node's number", value);
-  // nlohmann takes 2^64 - 1 for -1 where it compares the two.
+  // nlohmann's comparison treats 2^64 - 1 as -1.
   const bool too_large = value.is_number_unsigned() && value.get<std::uint64_t>() >= kMostNumaNodes;
   const std::int64_t number = too_large ? 0 : value.get<std::int64_t>();
   if (number == -1) return;

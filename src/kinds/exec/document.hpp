@@ -1,6 +1,5 @@
 #pragma once
-// What programs are told and say of devices, in JSON: docs/exec.schema.json and
-// docs/exec-allocate.schema.json. Thread-safe.
+// The JSON documents of programs: docs/exec.schema.json and docs/exec-allocate.schema.json. Thread-safe.
 
 #include <span>
 #include <stdexcept>
@@ -14,21 +13,20 @@
 
 namespace plughost {
 
-// The document is not as it should be; what() says where, and what would be right: "devices[2] ('sda').numa:
-// …".
+// An invalid document. what() says where, and what would be right: "devices[2] ('sda').numa: …".
 struct DocumentError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The devices, in the document's order. Strict: unknown keys, keys that are there twice and values of the
-// wrong type are errors. Throws DocumentError.
+// Returns the devices in the document's order. Unknown keys, repeated keys and values of wrong types are
+// errors. Throws DocumentError.
 std::vector<Device> read_exec_document(std::string_view text);
 
-// The request to a program of `allocate`, in a line: which devices of the snapshot a container gets. ids: as
-// the kubelet gave them, all of them the snapshot's.
+// Returns the request to an `allocate` program, as one line: the snapshot's devices that a container gets.
+// ids: as the kubelet sent them, all of them of the snapshot.
 std::string allocation_request(const ResourceSnapshot& snapshot, std::span<const std::string> ids);
-// What it answers. Strict as the other; paths are absolute, and what it says is text and no template. Throws
-// DocumentError.
+// Reads the program's answer, equally strictly. Paths are absolute; all texts are literal, not templates.
+// Throws DocumentError.
 Allocation read_allocation_document(std::string_view text);
 
 }  // namespace plughost

@@ -1,5 +1,5 @@
-// `exec: {discover or watch, interval, timeout, triggers, attributes, user}`: a program of the user's own
-// says what the devices are.
+// `exec: {discover or watch, interval, timeout, triggers, attributes, user}`: a program of the user's reports
+// the devices.
 
 #include <algorithm>
 #include <array>
@@ -24,13 +24,13 @@
 namespace plughost {
 namespace {
 
-// The newest document of a program. Thread-safe: the loop writes it, and scans read it.
+// The newest document of a program. Thread-safe: written by the loop, read by scans.
 class Newest {
  public:
   struct Said {
-    std::shared_ptr<const std::string> document;  // nullptr: there was none yet
-    std::string errors;                           // ": " and the last line of its standard error then
-    std::string error;                            // why the document may not be true any more; empty: it is
+    std::shared_ptr<const std::string> document;  // nullptr: none yet
+    std::string errors;                           // ": " and the last line of standard error at that time
+    std::string error;                            // why the document may be outdated; empty: it is current
   };
 
   Said get() const {
@@ -52,21 +52,21 @@ class Newest {
   Said said_;
 };
 
-// A program that prints nothing for so long after its start is taken for stuck.
+// A program that prints nothing for this long after its start counts as stuck.
 constexpr std::chrono::milliseconds kFirstLine = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kFirstPause = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds kLongestPause = std::chrono::minutes(1);
-// The end of one that has run for so long was no accident of its start.
+// A program that has run for this long did not fail at its start.
 constexpr std::chrono::seconds kSettled{10};
 
-// `discover`: runs the program before each scan, and it prints a document. programs outlives the watch.
+// `discover`: runs the program before each scan; it prints a document. programs must outlive the watch.
 class Discovery final : public SourceWatch {
  public:
   Discovery(Programs& programs, Program program, std::shared_ptr<Newest> newest)
       : queue_(programs, Purpose::kList), program_(std::move(program)), newest_(std::move(newest)) {}
 
   void before_scan(const std::function<void()>& then) override {
-    if (lives_) return then();  // and what was said when it was killed is so
+    if (lives_) return then();  // the result of its kill is still current
     process_.emplace(
         queue_, program_,
         [this, then](const Ending& ending) {
@@ -89,12 +89,12 @@ class Discovery final : public SourceWatch {
   Program program_;
   std::shared_ptr<Newest> newest_;
   bool lives_ = false;                 // although it was killed
-  std::optional<Subprocess> process_;  // the one that runs, or the last one
+  std::optional<Subprocess> process_;  // the running or the previous one
 };
 
-// `watch`: the program stays, prints a document in a line whenever something has changed, and is started
-// again whenever it has ended. timeout: the longest silence of one that is well; nullopt: it may be silent
-// for ever. request_scan is called when newest has something new. programs outlives the watch.
+// `watch`: the program runs permanently, prints a document per line whenever something has changed, and is
+// restarted when it ends. timeout: the longest silence of a healthy program; nullopt: unlimited. request_scan
+// is called when newest has changed. programs must outlive the watch.
 class StayingProgram final : public SourceWatch {
  public:
   StayingProgram(Programs& programs, Program program, std::optional<std::chrono::milliseconds> timeout,
@@ -119,7 +119,7 @@ class StayingProgram final : public SourceWatch {
 
   void on_line(std::string_view line) {
     process_->extend(timeout_.value_or(Program::kForEver));
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;  // a sign of life
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;  // a keep-alive
     newest_->take_document(std::string(line), last_words(process_->errors()));
     request_scan_();
   }
@@ -146,7 +146,7 @@ class StayingProgram final : public SourceWatch {
   std::function<void()> request_scan_;
   EventLoop::Clock::time_point started_;
   Backoff pause_{kFirstPause, kLongestPause};
-  std::optional<Subprocess> process_;  // the one that runs, or the last one
+  std::optional<Subprocess> process_;  // the running or the previous one
   Timer start_;
 };
 
@@ -157,16 +157,16 @@ constexpr std::chrono::milliseconds kTimeout{5'000};
 constexpr std::chrono::milliseconds kShortestTimeout{100};
 constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::minutes(1);
 constexpr std::chrono::milliseconds kLongestSilence = std::chrono::days(1);
-// What templates may name whatever the kind; a program's attribute cannot take its place.
+// Placeholders of every kind, which a program's attribute must not redefine.
 constexpr std::array<std::string_view, 5> kTaken = {"resource", "resourceEnv", "count", "id", "n"};
 
 struct ExecSettings {
   std::vector<std::string> command;
-  bool as_user = false;  // it becomes another user
+  bool as_user = false;  // the program runs as another user
   bool stays = false;    // `watch`
-  // The longest run; of a program that stays the longest silence, and none is too long if it is not set.
+  // The longest run; for a permanent program the longest silence, unlimited if not set.
   std::optional<std::chrono::milliseconds> timeout;
-  // When a program of `discover` is run again.
+  // The interval between runs of `discover`.
   std::chrono::seconds interval{0};
   std::vector<std::string> subsystems;
   std::vector<std::filesystem::path> paths;
@@ -218,7 +218,7 @@ class ExecSource final : public DeviceSource {
     return std::make_unique<Discovery>(programs, std::move(program), std::move(newest));
   }
 
-  // For a scan without a daemon: the program runs until it has said something.
+  // For a scan without a daemon: runs the program until its first document.
   Newest::Said first_word() const {
     EventLoop loop;
     Programs programs(loop);
@@ -241,8 +241,8 @@ class ExecSource final : public DeviceSource {
     return scan;
   }
 
-  // Makes devices_ those of the document. A program that stays leaves them as they were where its end is the
-  // greater error; what `discover` runs has nothing to say then.
+  // Sets devices_ to the document's. If a permanent program has ended, its devices stay as they were; a
+  // `discover` program has nothing to report then.
   void read(const Newest::Said& said) const {
     if (!settings_.stays && !said.error.empty()) throw std::runtime_error(said.error);
     if (said.document && said.document != read_) {
@@ -261,7 +261,7 @@ class ExecSource final : public DeviceSource {
   ExecSettings settings_;
   std::shared_ptr<Newest> newest_ = std::make_shared<Newest>();
   mutable bool watched_ = false;  // set before the first scan
-  // The last document that could be read. Scans' alone: no two run at once.
+  // The last valid document. Used by scans only, which never run concurrently.
   mutable std::shared_ptr<const std::string> read_;
   mutable std::vector<Device> devices_;
 };

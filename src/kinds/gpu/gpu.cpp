@@ -1,4 +1,4 @@
-// `gpu: {vendor, deviceListStrategy, mig, unit, …}`: the cards of NVIDIA, AMD, Intel and Iluvatar.
+// `gpu: {vendor, deviceListStrategy, mig, unit, …}`: cards of NVIDIA, AMD, Intel and Iluvatar.
 
 #include "kinds/gpu/gpu.hpp"
 
@@ -29,9 +29,9 @@ namespace {
 struct DrmVendor {
   std::string_view name;                       // "amd"
   std::string_view id;                         // "1002"
-  std::vector<std::string_view> classes;       // of PCI: what their codes begin with
-  std::vector<std::string_view> drivers;       // those that make them GPUs
-  std::vector<std::string_view> shared_nodes;  // that all of its cards need
+  std::vector<std::string_view> classes;       // prefixes of PCI class codes
+  std::vector<std::string_view> drivers;       // the drivers of its GPUs
+  std::vector<std::string_view> shared_nodes;  // nodes that all of its cards need
 };
 
 constexpr std::chrono::seconds kStateInterval{30};
@@ -43,8 +43,8 @@ bool is_gpu(const PciFunction& function, const DrmVendor& vendor) {
          });
 }
 
-// "umc_err_count: 2 uncorrectable memory errors"; empty: it has none, or its driver does not tell. What
-// amdgpu shows in `ras` counts from the last reset.
+// Returns "umc_err_count: 2 uncorrectable memory errors"; empty: none, or unknown. amdgpu's counters in `ras`
+// begin at the last reset.
 std::string uncorrectable_errors(const HostRoot& host, const SysDevice& card) {
   for (const std::string& path : host.glob(card.path() + "/ras/*_err_count").paths) {
     std::istringstream text(host.text(path).value_or(""));
@@ -58,9 +58,9 @@ std::string uncorrectable_errors(const HostRoot& host, const SysDevice& card) {
   return {};
 }
 
-// Why a card with a driver and nodes is of no use all the same; empty: it is.
+// Returns why a card with a driver and nodes cannot be used; empty: it can.
 std::string state_error(const HostRoot& host, const SysDevice& card) {
-  // xe leaves a card that it could not start in this mode, for its firmware to be repaired.
+  // xe keeps a card that it could not initialise in this mode, for a repair of its firmware.
   if (card.attribute("survivability_mode"))
     return "its driver could not start it (survivability mode); its firmware has to be repaired";
   return uncorrectable_errors(host, card);
@@ -101,7 +101,7 @@ Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& f
   return device;
 }
 
-// What these bring into a container.
+// Returns what these cards add to a container.
 const std::shared_ptr<const KindSpec>& iluvatar_spec() {
   static const auto spec = [] {
     KindSpec made;
@@ -111,8 +111,9 @@ const std::shared_ptr<const KindSpec>& iluvatar_spec() {
   return spec;
 }
 
-// Every card of the vendor in these classes, but virtual functions and what is given to virtual machines.
-// Unhealthy: no driver, another driver, a node is missing, or the driver shows that the card needs a reset.
+// Returns all cards of the vendor in these classes, without virtual functions and cards for virtual machines.
+// A card is Unhealthy without a driver, with another driver, without a node, or if the driver reports that it
+// needs a reset.
 std::vector<Device> drm_gpus(const HostRoot& host, const DrmVendor& vendor, Scan& scan) {
   std::vector<Device> devices;
   for (const SysDevice& card : devices_of(host, "pci")) {
@@ -120,13 +121,13 @@ std::vector<Device> drm_gpus(const HostRoot& host, const DrmVendor& vendor, Scan
     if (!is_gpu(function, vendor) || card.attribute("physfn") || function.driver.starts_with("vfio"))
       continue;
     devices.push_back(drm_gpu(host, card, function, vendor, scan));
-    // No event tells of its errors.
+    // No event reports its errors.
     if (!host.glob(card.path() + "/ras").paths.empty()) scan.rescan_after = kStateInterval;
   }
   return devices;
 }
 
-// By their nodes. In a container they are numbered from 0.
+// Finds the cards by their nodes. In a container they are numbered from 0.
 std::vector<Device> iluvatar_gpus(const HostRoot& host, Scan& scan) {
   HostRoot::Match found = host.glob("/dev/iluvatar[0-9]*");
   std::ranges::move(found.watch, std::back_inserter(scan.watch));
@@ -174,7 +175,7 @@ class Gpu final : public DeviceSource {
   void finish(Scan& taken, const AllocationSpec& spec) const override;
   std::optional<SharesOf> units() const override {
     if (terms_.unit.whole()) return std::nullopt;
-    // With `assume` the scheduler has chosen the card, and the ids are of any.
+    // With `assume` the scheduler chooses the card, and ids of any card are accepted.
     return terms_.span_cards || terms_.assume ? SharesOf::kAny : SharesOf::kOneDevice;
   }
   std::optional<AssumeTerms> assume() const override { return terms_.assume; }
@@ -219,12 +220,12 @@ Scan Gpu::scan(const HostRoot& host) const {
                   .drivers = {"amdgpu"},
                   .shared_nodes = {"/dev/kfd"}},
                  scan));
-  if (wants(GpuVendor::kIntel))  // its processing accelerators (1200) are NPUs
+  if (wants(GpuVendor::kIntel))  // without its processing accelerators (1200), which are NPUs
     add(drm_gpus(
         host, {.name = "intel", .id = "8086", .classes = {"0300", "0302", "0380"}, .drivers = {"i915", "xe"}},
         scan));
   if (wants(GpuVendor::kIluvatar)) add(iluvatar_gpus(host, scan));
-  if (wants(GpuVendor::kNvidia)) add_nvidia(host, scan);  // the last, because it has to scan most often
+  if (wants(GpuVendor::kNvidia)) add_nvidia(host, scan);  // last, because it needs the shortest scan interval
   return scan;
 }
 
@@ -235,7 +236,7 @@ void Gpu::finish(Scan& taken, const AllocationSpec& spec) const {
     const std::string* const vendor = device.attribute("vendor");
     return vendor && *vendor == "nvidia";
   };
-  // Devices of other vendors wait neither for MPS nor for nvidia-ctk.
+  // Devices of other vendors need neither MPS nor nvidia-ctk.
   if (std::ranges::none_of(taken.devices, is_nvidia)) {
     taken.undecided = false;
     taken.not_yet.clear();
@@ -245,7 +246,7 @@ void Gpu::finish(Scan& taken, const AllocationSpec& spec) const {
 }
 
 void Gpu::add_nvidia(const HostRoot& host, Scan& scan) const {
-  // The driver that is loaded later makes its nodes then.
+  // A driver that is loaded later creates its nodes then.
   scan.watch.push_back({"/dev", "nvidia*"});
   const std::string& root = terms_.driver_root;
   if (!root.empty()) scan.watch.push_back({root + "/dev", "nvidia*"});
@@ -254,7 +255,7 @@ void Gpu::add_nvidia(const HostRoot& host, Scan& scan) const {
   for (const char* const node : kNvidiaNodes)
     if (host.exists(node_below(host, root, node))) shared.emplace_back(node);
   const std::string error = gpus.empty() || !terms_.injection.mps ? "" : mps_error(host, scan);
-  // Who begins with cards that nobody can use yet would only have containers fail.
+  // Cards that cannot be used yet must not be offered at the start, because containers would fail.
   scan.not_yet = error;
   for (NvidiaGpu& gpu : gpus)
     if (gpu.error.empty()) gpu.error = error;
@@ -295,7 +296,7 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
     device.add_numa_node(function->numa_node());
     if (its.vendor == "10de") place = function->path();
   }
-  // A part of a card is a place below it.
+  // A part of a card is below the card's place.
   if (place == "nvidia" || !gpu.profile.empty()) place += '/' + gpu.uuid;
   device.hardware.edit().units = {std::move(place)};
   if (!terms_.injection.pass_device_specs) return device;
@@ -306,7 +307,7 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   return device;
 }
 
-// The control daemon makes its pipes when it begins.
+// The control daemon creates its pipes at its start.
 std::string Gpu::mps_error(const HostRoot& host, Scan& scan) const {
   const std::string control =
       terms_.injection.mps_root + '/' + (name_.empty() ? "*/*" : name_) + "/pipe/control";
@@ -322,14 +323,14 @@ std::vector<std::shared_ptr<const KindSpec>> Gpu::specs() const {
   return specs;
 }
 
-// memory_unit: the entry's, or another that is tried.
+// memory_unit: the entry's, or another one for comparison.
 std::uint64_t Gpu::units_of(const Device& card, std::uint64_t memory_unit) const {
   if (terms_.unit.cores > 0) return kCoresOfACard / terms_.unit.cores;
   const std::string* const memory = card.attribute("memory");
   return memory ? std::stoull(*memory) * CardUnit::kMiB / memory_unit : 0;
 }
 
-// Each card by its own size.
+// Each card is divided according to its own size.
 void Gpu::divide(Scan& scan, const AllocationSpec& spec) const {
   const std::uint64_t unit = terms_.unit.memory;
   const auto fits = [&](const AllocationSpec& listed, std::uint64_t memory_unit) {
@@ -368,7 +369,7 @@ std::span<const std::string_view> unit_names(const Node& value) {
   return value.find("unit") ? std::span(kUnitNames) : std::span<const std::string_view>();
 }
 
-// The name as it is written, if it is the resource's whole name.
+// Returns the literal name of the resource, if it has one.
 std::string full_name(Fields& entry) {
   const Node* const name = entry.node("name");
   const bool whole = name && name->scalar.find('/') != std::string::npos &&

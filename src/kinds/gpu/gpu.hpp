@@ -1,5 +1,5 @@
 #pragma once
-// How the kind `gpu` is read, with a clock and a library that a test can choose. Internal to kinds.
+// Reads the kind `gpu`, with a clock and a library that tests can choose. Internal to kinds.
 
 #include <memory>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace plughost {
 
-// nvml: NVIDIA's library as dlopen takes it; empty: there is none.
+// nvml: NVIDIA's library, as for dlopen; empty: none.
 std::unique_ptr<const DeviceSource> read_gpu(Fields& entry, const std::string& nvml, NvidiaGpus::Now now);
 
 }  // namespace plughost

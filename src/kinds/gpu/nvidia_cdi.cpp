@@ -16,18 +16,18 @@ namespace {
 
 using JsonValue = nlohmann::json;
 
-// The name that NVIDIA's device plugin uses: a file of its own that is still there would clash with another.
+// The name that NVIDIA's device plugin uses, so that its former file is replaced instead of conflicting.
 constexpr const char* kFile = "k8s.device-plugin.nvidia.com-gpu.json";
-// Where container runtimes look for it unless they are configured otherwise.
+// The default directories of container runtimes.
 constexpr const char* kCdiDirectories[] = {"/var/run/cdi/", "/etc/cdi/"};
 constexpr std::size_t kMostText = 4u << 20;
-// Where the driver has the nodes of MIG.
+// The driver's directory for MIG nodes.
 constexpr const char* kCapabilities = "/dev/nvidia-caps";
 constexpr const char* kPlaces[] = {"/usr/bin/nvidia-ctk", "/usr/local/bin/nvidia-ctk",
                                    "/usr/local/nvidia/toolkit/nvidia-ctk", "/opt/nvidia/toolkit/nvidia-ctk",
                                    "/run/nvidia/toolkit/nvidia-ctk"};
 
-// Another one of the same name has another stamp, and so has one that was away.
+// Returns a stamp that changes when the file is replaced, or removed and created again.
 std::string stamp_of(const std::filesystem::path& file) {
   struct stat its {};
   if (::stat(file.c_str(), &its) != 0) return "none";
@@ -39,7 +39,7 @@ std::string stamp_of(const std::filesystem::path& file) {
   return stamp;
 }
 
-// Returns true if the host has each file that the edits bring into a container.
+// Returns true if the host has each file that the edits mount.
 bool files_exist(const HostRoot& host, const JsonValue& edits) {
   for (const char* const list : {"mounts", "deviceNodes"}) {
     for (const JsonValue& item : edits.value(list, JsonValue::array())) {
@@ -50,8 +50,8 @@ bool files_exist(const HostRoot& host, const JsonValue& edits) {
   return true;
 }
 
-// Returns the names of the devices in the specification, without those of which the host lacks a file;
-// nullopt: the text is no specification. host: nullptr for one that has just been made.
+// Returns the names of the specification's devices, without those whose files are missing on the host;
+// nullopt: the text is not a specification. host: nullptr for a new specification.
 std::optional<std::set<std::string>> names_in(const std::string& text, const HostRoot* host) {
   const JsonValue specification = JsonValue::parse(text, nullptr, false);
   std::set<std::string> names;
@@ -70,10 +70,10 @@ std::optional<std::set<std::string>> names_in(const std::string& text, const Hos
 
 }  // namespace
 
-// What the scans and the loop tell each other.
+// Shared by the scans and the loop.
 struct NvidiaCdi::Shared {
   std::mutex mutex;
-  std::function<void(Program)> begin;  // in the loop, from any thread; not set: nobody watches
+  std::function<void(Program)> begin;  // in the loop, from any thread; not set: no watch exists
   bool runs = false;
   std::optional<Ending> ended;
 };
@@ -105,7 +105,7 @@ class NvidiaCdi::Runner final : public SourceWatch {
   std::shared_ptr<Shared> shared_;
   std::function<void()> request_scan_;
   Lifetime lifetime_;
-  std::optional<Subprocess> process_;  // the one that runs, or the last one
+  std::optional<Subprocess> process_;  // the running or the previous one
 };
 
 std::unique_ptr<SourceWatch> NvidiaCdi::watch(Programs& programs, const std::function<void()>& request_scan) {
@@ -136,7 +136,7 @@ std::string NvidiaCdi::what_there_is(const HostRoot& host, const std::string& pr
                                      const std::string& library, const std::vector<NvidiaGpu>& gpus) const {
   std::string there = "tool " + stamp_of(host.at(program)) + "library " + stamp_of(library) + "driver " +
                       host.text("/proc/driver/nvidia/version").value_or("") + '\n';
-  // The nodes as they are: the driver makes some of them when somebody first needs them.
+  // The present nodes: the driver creates some of them on first use.
   const auto add = [&](const std::string& node) {
     there += ' ' + node + ' ' + host.device_number(node_below(host, driver_root_, node)).value_or("none");
   };
@@ -187,7 +187,7 @@ void NvidiaCdi::describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus,
 void NvidiaCdi::run_tool(const std::string& program, const std::string& there, const HostRoot& host) {
   if (running_.empty()) running_ = there;
   std::optional<Ending> ending = run(command(host.at(program).string()));
-  if (ending && running_ != there) {  // of what is not there any more
+  if (ending && running_ != there) {  // the result of an outdated run
     running_ = there;
     ending = run(command(host.at(program).string()));
   }
@@ -229,7 +229,7 @@ void NvidiaCdi::on_end(Ending ending, const HostRoot& host) {
     }
     error_ = "what it printed is no CDI specification in JSON";
   }
-  // A former specification by number is not used: a number may be another card's by now.
+  // A former specification by index is not used: an index may be another card's by now.
   std::string former = by_index_ ? "" : std::move(text_);
   for (const char* const directory : kCdiDirectories) {
     if (former.empty() && !by_index_)

@@ -15,12 +15,12 @@
 namespace plughost {
 namespace {
 
-// Where distributions have libraries.
+// The library directories of distributions.
 constexpr const char* kDirectories[] = {
     "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib",
     "/lib64",     "/lib/x86_64-linux-gnu",     "/lib/aarch64-linux-gnu"};
 
-// "GPU-", and a UUID in lower-case or upper-case digits.
+// "GPU-" and a UUID in lower or upper case.
 bool is_uuid(std::string_view text) {
   constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
   if (!text.starts_with("GPU-") || text.size() != kForm.size() + 4) return false;
@@ -29,7 +29,7 @@ bool is_uuid(std::string_view text) {
                             [](char c, char form) { return form == '-' ? c == '-' : is_hex_digit(c); });
 }
 
-// The lines "key: value" of a file that the driver shows.
+// Returns the lines "key: value" of one of the driver's files.
 std::map<std::string, std::string> facts_in(const HostRoot& host, const std::string& file) {
   std::map<std::string, std::string> facts;
   std::istringstream text(host.text(file).value_or(""));
@@ -42,7 +42,7 @@ std::map<std::string, std::string> facts_in(const HostRoot& host, const std::str
   return facts;
 }
 
-// What the driver shows of its cards without NVML.
+// Returns the cards that the driver shows in /proc.
 std::vector<NvidiaGpu> cards_in_proc(const HostRoot& host, Scan& scan) {
   std::vector<NvidiaGpu> cards;
   for (const std::string& path : host.glob("/proc/driver/nvidia/gpus/*/information").paths) {
@@ -67,14 +67,13 @@ std::vector<NvidiaGpu> cards_in_proc(const HostRoot& host, Scan& scan) {
   return cards;
 }
 
-// NVIDIA's systems on a chip have no NVML, or one that knows next to nothing. Source: go-nvlib's
-// pkg/nvlib/info.
+// NVIDIA's systems on a chip have no NVML, or one with hardly any data. Source: go-nvlib's pkg/nvlib/info.
 bool is_tegra(const HostRoot& host) {
   if (host.exists("/etc/nv_tegra_release")) return true;
   return to_lower(host.text("/sys/devices/soc0/family").value_or("")).find("tegra") != std::string::npos;
 }
 
-// Cards that are there, and no driver that could show them.
+// Adds a remark if there are cards without a driver.
 void remark_on_driverless(const HostRoot& host, const std::string& why, Scan& scan) {
   for (const SysDevice& device : devices_of(host, "pci")) {
     const PciFunction function = pci_function(device);

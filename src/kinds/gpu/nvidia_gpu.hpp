@@ -1,7 +1,7 @@
 #pragma once
-// What is known of one NVIDIA card, or of a part of one: a value. And the cards where NVML cannot be used, by
-// what the driver shows in /proc and its files below a directory of their own, as a driver container's are.
-// Internal to the kind `gpu`. Worker threads: reads /proc, /sys and the file system.
+// An NVIDIA card or a part of one, as a value; and the cards that can be found without NVML, from /proc and
+// the driver's files, possibly below the root of a driver container. Internal to the kind `gpu`. Worker
+// threads: reads /proc, /sys and the file system.
 
 #include <string>
 #include <vector>
@@ -12,29 +12,28 @@
 
 namespace plughost {
 
-// A card, or a MIG device of one.
+// A card, or one of its MIG devices.
 struct NvidiaGpu : NvmlView::Unit {
   std::string error;
   bool error_lasts = false;  // see Device::lasting
 };
 
-// Needed by every container with a card of NVIDIA's, as far as they are there.
+// Nodes that every container with an NVIDIA card needs, as far as they exist.
 inline constexpr const char* kNvidiaNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
                                                "/dev/nvidia-modeset"};
 
-// The node of the card with that minor number.
+// Returns the node of the card with that minor number.
 inline std::string nvidia_node(unsigned minor) { return "/dev/nvidia" + std::to_string(minor); }
 
-// Where dlopen finds the library below root, as a path of the process; empty: it is not there.
+// Returns where dlopen finds the library below root, as a path of this process; empty: it is missing.
 std::string library_below(const HostRoot& host, const std::string& root, const std::string& library);
-// The device node, as "/dev/nvidiactl", below root, or on the machine itself where root has none.
+// Returns the device node, such as "/dev/nvidiactl", below root, or the host's own if root does not have it.
 std::string node_below(const HostRoot& host, const std::string& root, const std::string& node);
 
-// What there is without NVML. Adds remarks to scan.
+// Returns the cards without NVML, and adds remarks to scan.
 std::vector<NvidiaGpu> nvidia_gpus_without_nvml(const HostRoot& host, const Nvml::Unusable& why, Scan& scan);
 
-// The one device that NVIDIA's plugin has on a system on a chip: what its container runtime makes of it is in
-// files of its own.
+// The single device of NVIDIA's plugin on a system on a chip: the container runtime has its own files for it.
 NvidiaGpu tegra_gpu();
 
 }  // namespace plughost

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLastWait{500};
 
-// Cards that are being let go, by threads of their own: a driver may hang in it. The process ends after them,
-// or after a moment, when a driver is left to itself.
+// Releases cards in threads, because a driver may hang in that. The end of the process waits for them for a
+// moment only.
 class Releases {
  public:
   bool wait(std::chrono::milliseconds patience) {
@@ -30,7 +30,7 @@ class Releases {
         ended_.notify_all();
       }).detach();
       ++running_;
-    } catch (const std::system_error&) {  // no thread is to be had: they have been let go here
+    } catch (const std::system_error&) {  // no thread could be started, so they were released here
     }
   }
 
@@ -41,7 +41,7 @@ class Releases {
 };
 
 Releases& releases() {
-  static Releases& all = *new Releases;  // a thread may need it for longer than the process waits
+  static Releases& all = *new Releases;  // a thread may need it longer than the process waits
   static const struct LastWait {
     ~LastWait() { all.wait(kLastWait); }
   } last_wait;
@@ -84,11 +84,11 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
       if (card.error.empty()) card.error = "NVML is closed while all of the cards are drained";
     return cards;
   }
-  // A card that was unbound is held back by the handles that NVML has of it: let go of all.
+  // NVML's handles hold back a card that is being unbound: release all.
   if (nvml_cards_ && nvml_cards_->some_card_left(host)) nvml_cards_.reset();
   if (!nvml_cards_) {
     if (const auto why = open(host)) {
-      // No event tells of a driver's directory that is mounted.
+      // No event reports that the driver's directory is mounted.
       if (!terms_.driver_root.empty()) scan.rescan_after = kInterval;
       return without_nvml(host, *why, scan);
     }
@@ -106,18 +106,19 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
   return told_;
 }
 
-// What a driver shows of its cards is enough where nobody else could say more. NVML could: what keeps it from
-// that keeps programs from the cards, too.
+// /proc suffices where no other source exists. But if NVML exists and refuses, whatever it refuses for
+// affects programs as well.
 std::vector<NvidiaGpu> NvidiaGpus::without_nvml(const HostRoot& host, const Nvml::Unusable& why,
                                                 Scan& scan) const {
   std::vector<NvidiaGpu> cards = nvidia_gpus_without_nvml(host, why, scan);
   if (!why.refuses) return cards;
-  // No event reports that NVML would work now: its driver may be loaded, and still refuse.
+  // No event reports that NVML works again: the driver may be loaded and still refuse.
   scan.rescan_after = kInterval;
   if (cards.empty() || cards.front().uuid == tegra_gpu().uuid) return cards;
-  std::vector<NvidiaGpu> told = told_;  // with the parts of theirs
+  std::vector<NvidiaGpu> told = told_;  // including their parts
   std::erase_if(told, [&](const NvidiaGpu& one) {
-    return std::ranges::find(cards, one.pci, &NvidiaGpu::pci) == cards.end();  // it is gone since
+    return std::ranges::find(cards, one.pci, &NvidiaGpu::pci) ==
+           cards.end();  // the card has disappeared since
   });
   if (!told.empty()) cards = std::move(told);
   for (NvidiaGpu& card : cards) card.error = "NVML refuses: " + why.why;
@@ -144,7 +145,7 @@ void NvidiaGpus::forget_forgiven(const std::vector<NvmlCard>& cards) {
 }
 
 std::vector<NvidiaGpu> NvidiaGpus::of_nvml(const std::vector<NvmlCard>& cards) {
-  // Newer systems on a chip have a library that lists their GPU, by a name that says so, and tells no more.
+  // On newer systems on a chip NVML lists the GPU, recognisable by its name, without further data.
   const auto on_chip = [](const NvmlCard& card) {
     return card.facts.name.find("(nvgpu)") != std::string::npos;
   };

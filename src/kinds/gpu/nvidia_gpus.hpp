@@ -1,6 +1,6 @@
 #pragma once
-// NVIDIA's cards on a machine, by NVML where it can be loaded, else by what the driver shows in /proc.
-// Internal to the kind `gpu`. Worker threads, unless a function says otherwise.
+// NVIDIA's cards, from NVML if it can be loaded, and from /proc otherwise. Internal to the kind `gpu`. Worker
+// threads, unless a function says otherwise.
 
 #include <atomic>
 #include <chrono>
@@ -20,62 +20,61 @@
 namespace plughost {
 
 enum class MigStrategy {
-  kNone,    // cards, whether they are divided or not
-  kSingle,  // every card is divided into the same parts: these are the devices
-  kMixed,   // the parts of cards that are divided, and the other cards
+  kNone,    // whole cards, divided or not
+  kSingle,  // all cards are divided into equal parts, which are the devices
+  kMixed,   // the parts of divided cards, and the undivided cards
 };
 
 class NvidiaGpus {
  public:
-  // What cannot be had by an event is asked for so often: NVML's events among it.
+  // The polling interval for state without events, NVML's events included.
   static constexpr std::chrono::seconds kInterval{5};
 
   struct Terms {
     MigStrategy mig = MigStrategy::kNone;
     bool health_checks = true;
     XidPolicy xids;
-    std::string driver_root;  // empty: the machine's own
+    std::string driver_root;  // empty: the host's root
   };
   using Now = NvidiaHealth::Now;
 
-  // library: as dlopen takes it; empty: there is none.
+  // library: as for dlopen; empty: none.
   NvidiaGpus(Terms terms, std::string library, Now now);
-  // Does not wait until NVML has let its cards go; the end of the process does, for a moment.
+  // Does not wait until NVML has released its cards. The end of the process does, for a moment.
   ~NvidiaGpus();
-  // Within patience, NVML has let go what had to be. Thread-safe.
+  // Returns true if NVML has released everything within `patience`. Thread-safe.
   static bool all_let_go(std::chrono::milliseconds patience);
   NvidiaGpus& operator=(NvidiaGpus&&) = delete;
 
-  // While one lives, others wait: an entry that comes back may find the scan of its former life in a driver
-  // that hangs.
+  // Exclusive use: other sessions wait, because an entry that comes back may find its former scan in a
+  // hanging driver.
   using Session = std::unique_ptr<NvidiaGpus, void (*)(NvidiaGpus* gpus)>;
   Session open_session();
-  // At rest NVML is closed, without waiting for it, at the latest when the scan that is under way has ended;
-  // its cards are those that it told last, and Unhealthy. Thread-safe.
+  // While at rest, NVML is closed (asynchronously, at the latest after the present scan), and its last cards
+  // are reported as Unhealthy. Thread-safe.
   void rest(bool at_rest) {
     at_rest_ = at_rest;
     close_at_rest();
   }
 
-  // In a Session. Adds to scan what has to be followed, and remarks.
+  // Within a Session. Adds what must be watched, and remarks, to scan.
   std::vector<NvidiaGpu> find(const HostRoot& host, Scan& scan);
-  // Adds remarks on those of the cards found last that are left in `taken`. Throws std::runtime_error if
-  // these do not allow the MIG strategy. Devices of other sources may be among them.
+  // Adds remarks about those of the last found cards that are in `taken`, which may contain devices of other
+  // sources. Throws std::runtime_error if these cards contradict the MIG strategy.
   void check_mig(Scan& taken) const;
-  // In a Session. The file of NVML's library, as a path of the process; empty: it is not loaded; nullopt: it
-  // is at rest.
+  // Within a Session. The path of NVML's library in this process; empty: not loaded; nullopt: at rest.
   std::optional<std::string> library() const {
     if (nvml_cards_) return nvml_cards_->library();
     return rests() ? std::nullopt : std::optional<std::string>("");
   }
-  // The card or part is taken to be well, and so is the card of a part. Thread-safe.
+  // Treats the card or part, and a part's card, as healthy. Thread-safe.
   void forgive(const std::string& uuid);
 
  private:
   void close_at_rest();
   bool rests() const { return at_rest_ && !told_.empty(); }
   void forget_forgiven(const std::vector<NvmlCard>& cards);
-  // Loads NVML. Why not; nullopt: it is there.
+  // Loads NVML. Returns why it cannot be used; nullopt: it can.
   std::optional<Nvml::Unusable> open(const HostRoot& host);
   std::vector<NvidiaGpu> without_nvml(const HostRoot& host, const Nvml::Unusable& why, Scan& scan) const;
   std::vector<NvidiaGpu> of_nvml(const std::vector<NvmlCard>& cards);
@@ -90,8 +89,8 @@ class NvidiaGpus {
   std::mutex mutex_;
   std::set<std::string> forgiven_;         // since the last scan
   std::unique_ptr<NvmlCards> nvml_cards_;  // nullptr: NVML cannot be used, or is not loaded yet
-  std::vector<NvidiaGpu> told_;            // by NVML, the last time that it told
-  std::map<std::string, bool> divided_;    // by UUID, whether its card has MIG on; filled by find()
+  std::vector<NvidiaGpu> told_;            // NVML's last answer
+  std::map<std::string, bool> divided_;    // by UUID: whether the card has MIG enabled; filled by find()
 };
 
 }  // namespace plughost

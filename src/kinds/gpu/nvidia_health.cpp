@@ -9,8 +9,8 @@ namespace plughost {
 namespace {
 
 enum class Ends {
-  kByItself,  // the card, or the program, can go on: RESTART_APP, IGNORE
-  kByReset,   // of the card or of the machine: RESET_GPU, RESTART_BM
+  kByItself,  // the card, or the program, can continue: RESTART_APP, IGNORE
+  kByReset,   // of the card or the machine: RESET_GPU, RESTART_BM
 };
 
 struct Xid {
@@ -19,10 +19,10 @@ struct Xid {
   std::string_view words;
 };
 
-// What NVIDIA's catalog (docs.nvidia.com/deploy/xid-errors, "Immediate Action") has done about each. Beyond
-// it: 74 and 144 to 149 may be harmless, which their number does not say. After 94 a program is to be started
-// anew and the card reset when that is convenient, and until then its memory has a hole; NVIDIA's device
-// plugin gives it to nobody either. 61 is of cards before Ampere, which are not in the catalog.
+// According to the "Immediate Action" in NVIDIA's catalog (docs.nvidia.com/deploy/xid-errors). Exceptions: 74
+// and 144 to 149 may be harmless, which the number alone does not tell. After 94 the program must be
+// restarted and the card reset at a convenient time; until then its memory has a hole, and NVIDIA's device
+// plugin does not offer it either. 61 concerns cards before Ampere, which the catalog does not contain.
 constexpr Xid kXids[] = {
     {13, Ends::kByItself, "an exception of the graphics engine"},
     {31, Ends::kByItself, "a page fault of a program"},
@@ -60,7 +60,7 @@ constexpr Xid kXids[] = {
     {150, Ends::kByReset, "an NVLink error"},
     {152, Ends::kByItself, "an error of the memory management of an accelerator"},
     {154, Ends::kByItself,
-     "another recovery action is needed"},  // which one, the driver is asked at each scan
+     "another recovery action is needed"},  // the driver is asked for the action in each scan
     {155, Ends::kByReset, "an NVLink was taken down"},
     {156, Ends::kByReset, "a part of the GPU was retired"},
     {157, Ends::kByItself, "a part of the GPU could not be retired"},
@@ -77,7 +77,7 @@ const Xid* known(std::uint64_t number) {
   return found == std::end(kXids) ? nullptr : found;
 }
 
-// The numbers of a list that is joined by commas. all: one of the words was "all" or "xids".
+// Parses numbers joined by commas. all: set if a word is "all" or "xids".
 std::set<std::uint64_t> numbers_in(std::string_view words, bool& all) {
   std::set<std::uint64_t> numbers;
   while (!words.empty()) {

@@ -12,12 +12,12 @@ namespace plughost {
 namespace {
 
 constexpr unsigned kMostCards = 256;
-constexpr std::size_t kMostCapabilities = 4u << 20;  // a line for each part that there could be
-constexpr unsigned kMostEvents = 1000;  // of one scan: an event set that never ends must not hold it
+constexpr std::size_t kMostCapabilities = 4u << 20;  // a line for each possible part
+constexpr unsigned kMostEvents = 1000;               // per scan: an endless event set must not block it
 constexpr std::uint64_t kEvents = NvmlEvent::kDoubleBitError | NvmlEvent::kXid | NvmlEvent::kMigChanged |
                                   NvmlEvent::kUnavailable | NvmlEvent::kRecoveryAction;
 
-// "NVIDIA A100-SXM4-40GB MIG 1g.5gb+me" → "1g.5gb.me"; a resource's name cannot have a '+'.
+// "NVIDIA A100-SXM4-40GB MIG 1g.5gb+me" → "1g.5gb.me": a resource's name cannot contain '+'.
 std::string profile_in(const std::string& name) {
   const std::size_t mig = name.rfind("MIG ");
   std::string profile = mig == std::string::npos ? "" : name.substr(mig + 4);
@@ -33,13 +33,13 @@ std::map<std::string, std::string> capabilities(const HostRoot& host) {
   return minors;
 }
 
-// As NVIDIA's plugin scores them: 60 on one board, and 10 less for each level that they are further apart.
+// Scores as in NVIDIA's plugin: 60 on one board, 10 less for each further level.
 constexpr unsigned kScoreOfALink = 100;
 unsigned score_of(NvmlLevel level) {
   return level > NvmlLevel::kCrossCpu ? 0 : 60 - static_cast<unsigned>(level);
 }
 
-// Keeps what a call gave. The failure otherwise.
+// Stores a call's result; returns its failure otherwise.
 template <typename T, typename Place>
 std::optional<NvmlFailure> keep(NvmlResult<T> result, Place& place) {
   if (auto* failure = std::get_if<NvmlFailure>(&result)) return std::move(*failure);
@@ -74,7 +74,7 @@ void NvmlCards::record_reset(const NvmlCard& card) {
 
 NvmlResult<std::vector<NvmlCard>> NvmlCards::query(const HostRoot& host, Scan& scan) {
   unsigned count = 0;
-  // The driver was unloaded, or another version of it was loaded.
+  // The driver was unloaded or replaced.
   if (auto failure = keep(nvml_->count(), count)) return std::move(*failure);
   std::erase_if(known_, [count](const auto& item) { return item.first >= count; });
   std::vector<NvmlCard> cards;
@@ -93,7 +93,8 @@ std::optional<NvmlCard> NvmlCards::query_card(unsigned index, const HostRoot& ho
   card.facts.index = std::to_string(index);
   if (!failure) failure = read_parts(card, host);
   auto known = known_.find(index);
-  // When a card has left the bus, those behind it move up: what was known of this place is another's now.
+  // When a card has left the bus, the indexes of later cards change: the data of this index belongs to
+  // another card.
   if (failure && known != known_.end() && std::ranges::any_of(known_, [&](const auto& item) {
         return item.first != index && item.second.facts.uuid == known->second.facts.uuid;
       })) {
@@ -106,7 +107,7 @@ std::optional<NvmlCard> NvmlCards::query_card(unsigned index, const HostRoot& ho
   }
   const auto now = now_();
   if (failure) {
-    // What it was is known from before: it is listed as Unhealthy, and the others are not concerned.
+    // Its data is known from before: it is listed as Unhealthy, and other cards are not affected.
     card = known->second;
     if (failure->lost()) ask_for_reset_.insert(card.facts.uuid);
     health_.record(card.facts.uuid, failure->what, now);
@@ -124,7 +125,7 @@ std::optional<NvmlCard> NvmlCards::query_card(unsigned index, const HostRoot& ho
     health_.record(card.facts.uuid,
                    "the driver asks for a recovery action (" + std::to_string(action) + "), such as a reset",
                    now);
-  // A card that was lost, or was to be reset, and is not any more has been reset.
+  // A card that is no longer lost, or no longer needs a reset, has been reset.
   if (lost || action != 0)
     ask_for_reset_.insert(card.facts.uuid);
   else if (ask_for_reset_.erase(card.facts.uuid) > 0)
@@ -136,7 +137,7 @@ std::optional<NvmlFailure> NvmlCards::read_card(NvmlCard& card) const {
   const NvmlDevice handle = card.handle;
   NvidiaGpu& facts = card.facts;
   if (auto failure = keep(nvml_->uuid(handle), facts.uuid)) return failure;
-  // What is missing here costs no more than itself.
+  // Failures here only lose the value itself.
   for (const auto& failure :
        {keep(nvml_->name(handle), facts.name), keep(nvml_->pci_address(handle), facts.pci),
         keep(nvml_->minor_number(handle), facts.minor), keep(nvml_->memory(handle), facts.memory)}) {

@@ -1,6 +1,6 @@
 #pragma once
-// NVIDIA's cards as NVML tells them, from the loading of its library until it lets the cards go; and as a
-// value that a recorded machine has. Worker threads, never two at once.
+// NVIDIA's cards according to NVML, from loading the library to releasing the cards; and as a value for
+// recorded machines. Worker threads, never concurrently.
 
 #include <map>
 #include <memory>
@@ -33,19 +33,20 @@ struct NvmlCard {
 class NvmlCards {
  public:
   struct Terms {
-    bool parts = false;  // are those of divided cards wanted?
+    bool parts = false;  // the parts of divided cards are needed
     bool health_checks = true;
     XidPolicy xids;
   };
 
-  // health, which outlives it, is told of what goes wrong with a card or a part, by UUID.
+  // health is notified of errors by the UUID of the card or part, and must outlive this.
   NvmlCards(std::unique_ptr<Nvml> nvml, Terms terms, NvidiaHealth& health, NvidiaHealth::Now now);
 
-  // True: a card was unbound from its driver since the last scan. The handles that NVML has of it hold it
-  // back until this is destroyed; its driver resets it before it is bound again.
+  // Returns true if a card was unbound from its driver since the last scan. NVML's handles hold it back until
+  // this is destroyed; the driver resets a card before it is bound again.
   bool some_card_left(const HostRoot& host);
-  // Every card by its index, one that fails now as it was before; its events are taken out and noted. Adds
-  // remarks to scan. A failure: NVML does not even tell how many there are, and has to be loaded anew.
+  // Returns all cards by index, and a failing card as it was before; reads and processes their events. Adds
+  // remarks to scan. A failure means that NVML does not even return the number of cards, and must be
+  // reloaded.
   NvmlResult<std::vector<NvmlCard>> query(const HostRoot& host, Scan& scan);
   // See Nvml::file().
   const std::string& library() const { return nvml_->file(); }
@@ -65,16 +66,16 @@ class NvmlCards {
   Terms terms_;
   NvidiaHealth& health_;
   NvidiaHealth::Now now_;
-  std::map<unsigned, NvmlCard> known_;   // by index, as they were when they last answered
+  std::map<unsigned, NvmlCard> known_;   // by index: the last complete data
   std::set<std::string> followed_;       // UUIDs
-  std::set<std::string> ask_for_reset_;  // UUIDs of cards that are lost, or whose driver asks for it
-  std::set<std::string> bound_;          // PCI addresses of cards that have been seen bound to the driver
-  // Who is near whom changes with the cards only.
+  std::set<std::string> ask_for_reset_;  // UUIDs of cards that are lost, or whose driver requests a reset
+  std::set<std::string> bound_;          // PCI addresses of cards that have been bound to the driver
+  // Distances change only when cards do.
   std::set<std::string> measured_;                  // UUIDs
   std::map<std::string, std::vector<Bond>> bonds_;  // by UUID
 };
 
-// library: as dlopen takes it.
+// library: as for dlopen.
 NvmlView query_nvml(const HostRoot& host, const std::string& library = Nvml::kLibrary);
 
 std::vector<NvmlCard> cards_in(const NvmlView& view);

@@ -31,7 +31,7 @@ void add_cdi(const NvidiaInjection& injection, KindSpec& spec) {
   if (injection.cdi_cri) add(CdiNames::kCri);
 }
 
-// The daemon of MPS is NVIDIA's; here is what its clients need.
+// The MPS daemon is NVIDIA's; this is what its clients need.
 void add_mps(const NvidiaInjection& injection, KindSpec& spec) {
   const std::string root = Template::escape(injection.mps_root);
   spec.env.emplace_back(Template("CUDA_MPS_PIPE_DIRECTORY"), Template("/mps/{resource}/pipe"));
@@ -113,7 +113,7 @@ XidPolicy read_xids(Fields& fields) {
         fields.error("ignoredXids", quote(word) + " is no XID; they are numbers, as in [13, 31]");
     }
   }
-  // NVIDIA's plugin reads these.
+  // NVIDIA's plugin reads these variables.
   if (const char* const words = std::getenv("DP_DISABLE_HEALTHCHECKS")) policy.disable(words);
   if (const char* const words = std::getenv("DP_ENABLE_HEALTHCHECKS")) policy.enable(words);
   return policy;

@@ -1,5 +1,5 @@
 #pragma once
-// What an entry of the kind `gpu` asks for. Internal to the kind. Thread-safe.
+// The configuration of an entry of the kind `gpu`. Internal to the kind. Thread-safe.
 
 #include <memory>
 #include <optional>
@@ -16,16 +16,16 @@ namespace plughost {
 // The vendor in the CDI names of NVIDIA's device plugin.
 inline constexpr std::string_view kNvidiaCdiVendor = "k8s.device-plugin.nvidia.com";
 
-// How a container gets NVIDIA's cards, as NVIDIA's own device plugin gives them. Source:
+// How NVIDIA's cards are passed into a container, with the options of NVIDIA's device plugin. Source:
 // internal/plugin/server.go of NVIDIA/k8s-device-plugin.
 struct NvidiaInjection {
-  // deviceListStrategy: any of them together.
+  // deviceListStrategy: any combination.
   bool envvar = true;
   bool volume_mounts = false;
   bool cdi_annotations = false;
   bool cdi_cri = false;
 
-  bool by_index = false;  // deviceIDStrategy: devices are named to the runtime by their index, else by UUID
+  bool by_index = false;  // deviceIDStrategy: devices are named by index instead of UUID
   bool pass_device_specs = false;
   bool gds = false;
   bool mofed = false;
@@ -37,10 +37,10 @@ struct NvidiaInjection {
   bool by_cdi() const { return cdi_annotations || cdi_cri; }
 };
 
-// The templates name the attributes {visible} and {cdi} of the devices: see cdi_name.
+// The templates use the devices' attributes {visible} and {cdi}: see nvidia_cdi_name().
 std::shared_ptr<const KindSpec> nvidia_spec(const NvidiaInjection& injection);
 
-// A card's or a MIG device's name in the CDI specification of NVIDIA's plugin.
+// Returns the name of a card or MIG device in the CDI specification of NVIDIA's plugin.
 std::string nvidia_cdi_name(const std::string& visible);
 
 enum class GpuVendor { kAuto, kNvidia, kAmd, kIntel, kIluvatar };
@@ -49,16 +49,16 @@ struct GpuTerms {
   GpuVendor vendor = GpuVendor::kAuto;
   NvidiaInjection injection;
   NvidiaGpus::Terms nvidia;
-  std::string nvidia_ctk;   // its path; empty: it is looked for
-  std::string driver_root;  // of NVIDIA's driver; empty: the machine's own
-  CardUnit unit;            // a whole card unless one of them is set
+  std::string nvidia_ctk;   // its path; empty: the default places are searched
+  std::string driver_root;  // of NVIDIA's driver; empty: the host's root
+  CardUnit unit;            // a whole card unless a member is set
   bool span_cards = false;  // a container may have units of several cards
   std::optional<AssumeTerms> assume;
 };
 
-// The value of the key `gpu`. The XIDs that NVIDIA's plugin takes from the environment are taken from there.
+// Reads the key `gpu`. The XIDs that NVIDIA's plugin takes from the environment are taken from there.
 GpuTerms read_gpu_terms(Fields& fields);
-// The value of the key `assume` of an entry whose `gpu` says terms; nullopt: it has none.
+// Reads the key `assume` of an entry whose `gpu` has these terms; nullopt: absent.
 std::optional<AssumeTerms> read_assume(Fields& entry, const GpuTerms& terms);
 
 }  // namespace plughost

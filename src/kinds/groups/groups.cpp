@@ -97,7 +97,7 @@ Group read_group(Fields& fields) {
   group.count = fields.number("count", 1, 1, kMostCount);
   read_parts(fields, "paths", read_path_part, group.parts);
   read_parts(fields, "usb", read_usb_part, group.parts);
-  read_parts(fields, "usbs", read_usb_part, group.parts);  // MicroShift's word
+  read_parts(fields, "usbs", read_usb_part, group.parts);  // MicroShift's key
   if (group.parts.empty()) {
     fields.error("paths",
                  "a group has at least one path or USB device, as in paths: [{path: /dev/ttyUSB*}] or usb: "

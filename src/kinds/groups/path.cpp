@@ -1,4 +1,4 @@
-// A path of a group: `{path, mountPath, permissions, type, readOnly, optional, limit}`.
+// A path in a group: `{path, mountPath, permissions, type, readOnly, optional, limit}`.
 
 #include <algorithm>
 #include <filesystem>
@@ -17,10 +17,11 @@ namespace fs = std::filesystem;
 enum class PathType { kDevice, kMount };
 constexpr Word<PathType> kTypes[] = {{"Device", PathType::kDevice}, {"Mount", PathType::kMount}};
 
-// An answer of so many nodes still fits into the kubelet's checkpoint and messages.
+// An answer with this many nodes still fits into the kubelet's checkpoint and messages.
 constexpr std::size_t kMostNodes = 1000;
 
-// What a device that was found at path is called. The links in /dev/…/by-id and its like are names already.
+// Returns the name of a device found at path. Links in /dev/…/by-id and similar directories are names
+// already.
 std::string name_of(const std::string& path) {
   const bool in_dev = path.starts_with("/dev/");
   const fs::path whole = path;
@@ -30,7 +31,7 @@ std::string name_of(const std::string& path) {
   return name;
 }
 
-// What stands at a path that is no device node.
+// Returns the word for a file that is not a device node.
 std::string_view other_word(FileType type) {
   switch (type) {
     case FileType::kDirectory:
@@ -94,7 +95,7 @@ Device PathPart::piece(const HostRoot& host, const std::string& path) const {
   return piece;
 }
 
-// What containerd and CRI-O leave out of a directory that is given as a device.
+// Returns true for entries that containerd and CRI-O leave out of a directory that is given as a device.
 bool is_left_out(std::string_view name, FileType type) {
   static constexpr std::string_view kDirectories[] = {"pts",  "shm",         "fd",   "mqueue",
                                                       ".lxc", ".lxd-mounts", ".udev"};
@@ -102,8 +103,8 @@ bool is_left_out(std::string_view name, FileType type) {
   return name == "console";
 }
 
-// Who names a directory, such as /dev/snd or /dev/bus/usb, means the nodes in it and below, as the container
-// runtimes do. No link is followed, so that the way down has an end.
+// A directory such as /dev/snd or /dev/bus/usb stands for the nodes in it and below, as in container
+// runtimes. Links are not followed, so the recursion ends.
 void PathPart::add_nodes_below(const HostRoot& host, Scan& scan, const std::string& path,
                                const std::string& in_container, Device& piece) const {
   if (piece.nodes.size() > kMostNodes) return;
@@ -152,7 +153,7 @@ std::vector<Device> PathPart::find(const HostRoot& host, Scan& scan) const {
           {.host_path = path, .container_path = place(mount_path_, mount.id, path), .read_only = read_only_});
       continue;
     }
-    // A pattern may match directories beside the nodes; who names one path means that one.
+    // A pattern may match directories besides nodes; a plain path selects the directory itself.
     if (has_wildcards(pattern_) && !is_device_node(host.type(path))) continue;
     add_nodes(host, scan, path, pieces.emplace_back(piece(host, path)));
   }

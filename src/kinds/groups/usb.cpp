@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kBus = "usb";
 
-// What a device says that it is; of one that is meant, empty: any.
+// A device's identity; in the configuration, an empty member matches any value.
 struct Identity {
   std::string vendor;
   std::string product;
@@ -29,14 +29,14 @@ struct Identity {
     return fit(&Identity::vendor) && fit(&Identity::product) && fit(&Identity::serial) &&
            fit(&Identity::port);
   }
-  // Returns true if it means a product or a device, rather than all of a vendor.
+  // Returns true if it selects a product or a device, and not all devices of a vendor.
   bool names_one() const { return !product.empty() || !serial.empty() || !port.empty(); }
 };
 
 struct Plugged : Identity {
   SysDevice device;
 
-  // A duplicate says the same of itself.
+  // Duplicates have the same name.
   std::string name() const { return vendor + ':' + product + ':' + serial; }
 };
 
@@ -57,7 +57,7 @@ class UsbPart final : public GroupPart {
   std::vector<Device> find(const HostRoot& host, Scan& scan) const override;
 
  private:
-  // Those that udev has finished with, nodes and all.
+  // Devices that udev has processed, with their nodes.
   std::vector<Plugged> matches(const HostRoot& host, Scan& scan) const;
   Device piece(const HostRoot& host, const Plugged& plugged, bool has_duplicate, Scan& scan) const;
   void add_nodes(const HostRoot& host, const Plugged& plugged, bool has_duplicate, Device& piece,
@@ -68,7 +68,8 @@ class UsbPart final : public GroupPart {
   bool may_change() const { return !any_of_.empty(); }
 
   Identity wanted_;
-  std::vector<Identity> any_of_;    // what the same hardware may say that it is; empty: it does not change
+  std::vector<Identity>
+      any_of_;  // the identities that the same hardware may have; empty: its identity never changes
   std::vector<std::string> nodes_;  // subsystems; kBus: the device's own node on the bus
   Template mount_path_;
   std::string permissions_;
@@ -194,7 +195,7 @@ void UsbPart::add_nodes(const HostRoot& host, const Plugged& plugged, bool has_d
     for (const SysDevice& device : devices) {
       const std::optional<std::string> node = node_of(device, scan);
       if (!node) continue;
-      // The kubelet keeps an answer for the container's life: a link outlives a new number of the node.
+      // The kubelet stores an answer for the container's life: a link survives a new number of the node.
       std::optional<std::string> link;
       if (subsystem != kBus) link = lasting_link(host, device, has_duplicate);
       record_number(link.value_or(""), device, scan);

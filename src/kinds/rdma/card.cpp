@@ -16,7 +16,7 @@ void sort_unique(std::vector<std::string>& texts) {
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
 }
 
-// The word that the peers' configurations have for what a port's link_layer says.
+// Returns the peers' word for a port's link_layer.
 std::string link_type(const std::string& link_layer) {
   if (link_layer == "InfiniBand") return "infiniband";
   if (link_layer == "Ethernet") return "ether";
@@ -29,7 +29,7 @@ RdmaCard::RdmaCard(SysDevice device) : device_(std::move(device)) {
   guid_ = device_.attribute("node_guid").value_or("");
   if (guid_ == kNoGuid) guid_.clear();
   if (const auto function = device_.parent("pci")) pci_ = pci_function(*function);
-  // A subfunction's parent is an auxiliary device, and several of them share one PCI function.
+  // A subfunction's parent is an auxiliary device, and several subfunctions share a PCI function.
   const std::optional<SysDevice> parent = device_.parent();
   id_ = parent && parent->subsystem() == "pci" ? pci_->address : id_without_address();
 }
@@ -45,7 +45,7 @@ std::vector<std::string> RdmaCard::netdevs() const {
   for (const std::string& port : device_.names_in("ports")) {
     const std::string entries = "ports/" + port + "/gid_attrs/ndevs";
     for (const std::string& entry : device_.names_in(entries)) {
-      // An entry that is not in use refuses to be read.
+      // An unused entry cannot be read.
       const std::optional<std::string> name = device_.attribute(entries + '/' + entry);
       if (name && !name->empty()) names.push_back(*name);
     }
@@ -84,8 +84,8 @@ std::vector<RdmaPort> RdmaCard::ports() const {
 std::vector<RdmaCard> rdma_cards(const HostRoot& host) {
   std::vector<RdmaCard> cards;
   for (SysDevice& device : devices_of(host, "infiniband")) cards.emplace_back(std::move(device));
-  // Older kernels hang rxe and siw below the function of the network card that they run on. Their GUIDs
-  // are made from its MAC address with the local bit set, and are greater than its own.
+  // Older kernels place rxe and siw below the network card's function. Their GUIDs derive from its MAC
+  // address with the local bit set, and are greater than its own.
   const auto order = [](const RdmaCard& card) { return std::tuple(card.id(), card.guid(), card.name()); };
   std::ranges::sort(cards, {}, order);
   std::string taken;

@@ -1,6 +1,6 @@
 #pragma once
-// RDMA devices, as /sys/class/infiniband shows them: InfiniBand, RoCE and iWARP cards, and those that are
-// software (rxe, siw). Internal to kinds. Worker threads: a driver is asked for a port's state, and may hang.
+// RDMA devices from /sys/class/infiniband: InfiniBand, RoCE and iWARP cards, and software devices (rxe, siw).
+// Internal to kinds. Worker threads: reading a port's state asks the driver, which may hang.
 
 #include <map>
 #include <optional>
@@ -15,21 +15,21 @@ namespace plughost {
 
 struct RdmaPort {
   std::string number;
-  std::string state;  // "ACTIVE", "DOWN"; empty: its driver does not tell
+  std::string state;  // "ACTIVE", "DOWN"; empty: unknown
 };
 
 class RdmaCard {
  public:
   explicit RdmaCard(SysDevice device);
 
-  // Its name now: udev renames cards.
+  // Its present name: udev renames cards.
   std::string name() const { return device_.name(); }
-  // What stays when it is renamed: the PCI address; without one of its own, the node GUID.
+  // Survives a renaming: the PCI address, or the node GUID of a card without its own address.
   const std::string& id() const { return id_; }
-  const std::string& guid() const { return guid_; }               // empty: it has none
+  const std::string& guid() const { return guid_; }               // empty: none
   const std::optional<PciFunction>& pci() const { return pci_; }  // nullopt: software
   std::optional<int> numa_node() const { return device_.numa_node(); }
-  // In the kernel's tree of devices: its PCI function's, unless it shares that with others.
+  // The path in the kernel's device tree: that of its PCI function, unless other devices share it.
   std::string place() const;
 
   std::vector<std::string> netdevs() const;  // its own network interfaces, sorted
@@ -53,8 +53,8 @@ std::vector<RdmaCard> rdma_cards(const HostRoot& host);
 
 // The paths of a card's nodes in /dev/infiniband.
 struct RdmaNodes {
-  std::string uverbs;              // empty: there is none yet
-  std::vector<std::string> umads;  // one per port, where the module ib_umad is loaded
+  std::string uverbs;              // empty: none yet
+  std::vector<std::string> umads;  // one per port, if the module ib_umad is loaded
   std::vector<std::string> issms;  // one per port with an InfiniBand link
   std::string rdma_cm;             // one for all cards; empty: the module rdma_ucm is not loaded
 

@@ -1,5 +1,5 @@
 // `rdma: {selectors: {vendors, deviceIDs, drivers, ifNames, linkTypes}, portState, pool, permissions}`: RDMA
-// cards, each a device with all of its nodes, or all of them as one.
+// cards, each a device with all of its nodes, or all cards as one device.
 
 #include "kinds/rdma/rdma.hpp"
 
@@ -32,7 +32,7 @@ constexpr Word<PortPolicy> kPolicies[] = {
 struct WantedCards {
   PciSelectors pci;
   std::vector<std::string> netdevs;     // fnmatch(3)
-  std::vector<std::string> link_types;  // as RdmaCard::link_types()
+  std::vector<std::string> link_types;  // as in RdmaCard::link_types()
 };
 
 template <class Fits>
@@ -42,7 +42,7 @@ bool any_fits(const std::vector<std::string>& wanted, const std::vector<std::str
   });
 }
 
-// A card's driver is asked only once all else fits: another entry's card may hang.
+// The driver is asked only if everything else matches, because another entry's card may hang.
 bool is_wanted(const RdmaCard& card, const WantedCards& wanted) {
   if (!wanted.pci.matches(card.pci().value_or(PciFunction{}))) return false;
   if (!wanted.netdevs.empty() && !any_fits(wanted.netdevs, card.netdevs(), matches)) return false;
@@ -73,7 +73,7 @@ std::string inactive_ports(const std::vector<RdmaPort>& ports) {
   return ports.empty() ? "it has no port" : text;
 }
 
-// A yes or no that has to last before it counts: a link that flaps must not fill the kubelet's log.
+// A boolean that must last before it counts, so that a flapping link does not fill the kubelet's log.
 class Lasting {
  public:
   explicit Lasting(bool first) : value_(first) {}
@@ -101,7 +101,7 @@ bool lacks_rdma_cm(const Device& card) {
   });
 }
 
-// All cards as one device, Healthy while one of them is.
+// Returns all cards as one device, which is Healthy while one of them is.
 Device pool_of(const std::vector<Device>& cards, const std::string& id) {
   Device pool;
   pool.id = id;
@@ -129,7 +129,7 @@ Device pool_of(const std::vector<Device>& cards, const std::string& id) {
 
 class Rdma final : public DeviceSource {
  public:
-  // pool_id: the id of the one device that stands for all cards; empty: each card is a device.
+  // pool_id: the id of the device that stands for all cards; empty: each card is a device.
   Rdma(WantedCards wanted, PortPolicy policy, std::string permissions, std::string pool_id, RdmaClock clock)
       : wanted_(std::move(wanted)),
         policy_(policy),
@@ -149,8 +149,8 @@ class Rdma final : public DeviceSource {
   std::string permissions_;
   std::string pool_id_;
   RdmaClock clock_;
-  // Without a mutex, because no source is scanned twice at once. By the cards' ids: what the scan found, for
-  // finish() to ask for their ports; and were those as the policy wants them?
+  // Not guarded, because scans of a source never run concurrently. By the cards' ids: the scan's cards, whose
+  // ports finish() reads, and whether the ports have the required state.
   mutable std::map<std::string, RdmaCard> found_;
   mutable std::map<std::string, Lasting> ports_good_;
 };
@@ -170,7 +170,7 @@ Scan Rdma::scan(const HostRoot& host) const {
   return scan;
 }
 
-// The driver of a card that the entry does not take may hang: only now is one asked for its ports.
+// Reads the ports only now, because the driver of a card that is not chosen may hang.
 void Rdma::finish(Scan& taken, const AllocationSpec& /*spec*/) const {
   for (Device& device : taken.devices) {
     const std::string error = port_error(found_.at(device.id));
@@ -186,7 +186,7 @@ void Rdma::finish(Scan& taken, const AllocationSpec& /*spec*/) const {
   if (!pool_id_.empty() && !taken.devices.empty()) taken.devices = {pool_of(taken.devices, pool_id_)};
 }
 
-// The facts that the SR-IOV network device plugin tells of an RDMA device.
+// Returns the facts that the SR-IOV network device plugin reports of an RDMA device.
 std::map<std::string, std::string> facts_of(const RdmaCard& card, const RdmaNodes& nodes) {
   std::map<std::string, std::string> facts = {{"rdma_dev", card.name()}, {"uverbs", nodes.uverbs}};
   if (!nodes.umads.empty()) facts["umad"] = nodes.umads.front();
@@ -248,7 +248,7 @@ WantedCards read_selectors(Fields& fields) {
   return wanted;
 }
 
-// The pool's id must be no other resource's, too: what the entry is called tells it apart.
+// The pool's id must differ from other resources', so it contains the entry's name.
 std::string pool_id(Fields& entry) {
   const Node* const name = entry.node("name");
   return name && !name->scalar.empty() ? name->scalar : "pool";

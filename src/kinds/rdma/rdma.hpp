@@ -1,5 +1,5 @@
 #pragma once
-// How the kind `rdma` is read, with a clock that a test can move. Internal to kinds.
+// Reads the kind `rdma`, with a clock that tests can move. Internal to kinds.
 
 #include <chrono>
 #include <functional>
@@ -11,7 +11,7 @@ namespace plughost {
 
 using RdmaClock = std::function<std::chrono::steady_clock::time_point()>;
 
-// A port's state is looked at so often, and has to differ from what was known for so long before it counts.
+// The interval in which port states are read, and how long a new state must last to count.
 inline constexpr std::chrono::seconds kPortStateInterval{5};
 
 std::unique_ptr<const DeviceSource> read_rdma(Fields& entry, RdmaClock clock);

@@ -17,9 +17,8 @@
 namespace plughost {
 namespace {
 
-// Decides what {n} is in the container paths of the devices' own nodes and mounts: the position of the
-// device; or, where a device has several of one pattern, as a modem with four ports, the position among all
-// of these.
+// Assigns {n} in the container paths of the devices' own nodes and mounts: the device's position; or, if a
+// device has several nodes of one pattern (a modem with four ports), the position among all of these.
 class Numbering {
  public:
   explicit Numbering(const std::vector<const Device*>& devices) {
@@ -34,7 +33,7 @@ class Numbering {
     }
   }
 
-  // Returns the number for the next node or mount of the pattern; nullopt: it is the device's position.
+  // Returns the number for the next node or mount of the pattern; nullopt: use the device's position.
   std::optional<std::size_t> next(const PositionText& pattern) {
     const auto found = next_.find(pattern);
     return found == next_.end() ? std::nullopt : std::optional(found->second++);
@@ -44,10 +43,10 @@ class Numbering {
   std::map<PositionText, std::size_t> next_;
 };
 
-// Collects what the container gets. The first problem is kept; what is added after it does not matter.
+// Collects what the container gets. Keeps the first error; additions after an error are meaningless.
 class AllocationDraft {
  public:
-  // spec: of devices without terms of their own.
+  // spec: for devices without terms of their own.
   AllocationDraft(Placeholders placeholders, const AllocationSpec& spec)
       : expand_(std::move(placeholders)), spec_(spec) {
     for (const Device* device : expand_.devices()) {
@@ -79,7 +78,7 @@ class AllocationDraft {
     }
   }
 
-  // What the entries of the devices say, each of its own.
+  // Adds what the entries say of their own devices.
   void add_terms() {
     for (const AllocationSpec* const terms : terms_) {
       with([&](const Device* device) { return &terms_of(*device, spec_) == terms; },
@@ -96,7 +95,7 @@ class AllocationDraft {
     add_pairs("annotation", allocation_.annotations, &AllocationSpec::annotations);
   }
 
-  // Once for all devices that share one. After what the entry says: that wins.
+  // Adds each shared spec once. The entry's settings, added before, take precedence.
   void add_kind_specs() {
     std::vector<const KindSpec*> done;
     for (const Device* device : std::vector(expand_.devices())) {
@@ -108,7 +107,7 @@ class AllocationDraft {
     }
   }
 
-  // The names of the devices of which our specification says something. Last of all.
+  // Adds the CDI names of the devices that our specification describes. Call it last.
   void add_names() {
     for (const CdiNames way : {CdiNames::kCri, CdiNames::kAnnotations}) {
       const auto has_one = [&](const Device* device) {
@@ -126,7 +125,8 @@ class AllocationDraft {
     for (const std::string& name : env_by_cdi_) allocation_.by_cdi.env.insert(allocation_.env.extract(name));
   }
 
-  // What somebody says who does not know what the configuration does.
+  // Adds what an `allocate` program returned, which does not know the configuration. whose: the program, for
+  // errors.
   void add_more(const Allocation& more, std::string_view whose) {
     whose_ = whose;
     for (const ContainerNode& node : more.nodes)
@@ -148,7 +148,7 @@ class AllocationDraft {
  private:
   using Text = Placeholders::Text;
 
-  // Of those of the devices alone.
+  // Only for settings of the devices themselves.
   template <typename Which, typename Do>
   void with(Which which, Do what) {
     std::vector<const Device*> all = expand_.devices();
@@ -163,12 +163,12 @@ class AllocationDraft {
     return one == other || (one && other && *one == *other);
   }
 
-  // What several entries say in the same words is said of all of their devices.
+  // Several entries with the same text contribute it once, for all of their devices.
   void add_pairs(std::string_view what, std::map<std::string, std::string>& pairs,
                  AllocationSpec::Pairs AllocationSpec::*which) {
     for (const AllocationSpec* const terms : terms_) {
       for (const auto& pair : terms->*which) {
-        std::vector<const AllocationSpec*> those;  // that say it
+        std::vector<const AllocationSpec*> those;  // the entries with this text
         std::ranges::copy_if(terms_, std::back_inserter(those), [&](const AllocationSpec* other) {
           return std::ranges::find(other->*which, pair) != (other->*which).end();
         });
@@ -219,7 +219,7 @@ class AllocationDraft {
     if (Text text = expand_.all(value_pattern)) pairs.emplace(std::move(*name), std::move(*text));
   }
 
-  // One place for all devices, or one for each, if the paths tell them apart.
+  // Adds one place for all devices, or one per device if their paths differ.
   template <typename Add>
   void for_each_place(const Template& host, const Template& container, Add add_place) {
     expand_.check_path(host);
@@ -233,8 +233,8 @@ class AllocationDraft {
       add_place(expand_.one(host, n), expand_.one(container, n), named);
   }
 
-  // Is what these say of the device at position n a matter of our CDI specification? Then the device has a
-  // name there. It is written before there is an allocation.
+  // Returns true if our CDI specification, which is written before any allocation, contains this for the
+  // device at position n. The device then has a name there.
   bool by_cdi(std::size_t n, const Template& one, const Template& other) {
     if (terms_of(*expand_.devices()[n], spec_).cdi == CdiNames::kNone ||
         expand_.depends_on_the_allocation(one) || expand_.depends_on_the_allocation(other))
@@ -260,13 +260,13 @@ class AllocationDraft {
             {.host_path = std::move(*host), .container_path = std::move(*container), .read_only = read_only});
   }
 
-  // Where two things want one place.
+  // Returns what to do when two things claim one place.
   std::string advice(const std::string& where) const {
     return !whose_.empty() ? std::string(whose_) + " contradicts what is there without it"
                            : "put {n} into " + where + ", so that each has its own";
   }
 
-  // false: the same thing stands at that path already. Refuses if another does.
+  // Returns false if the same thing is at that path already. Refuses if another thing is.
   bool is_new(const std::string& container_path, const std::string& what) {
     const auto [place, added] = places_.try_emplace(container_path, what);
     if (!added && place->second != what) {
@@ -299,11 +299,11 @@ class AllocationDraft {
   Placeholders expand_;
   const AllocationSpec& spec_;
   std::vector<const AllocationSpec*> terms_;  // of the devices, each once
-  std::unordered_set<const Device*> named_;   // of which our CDI specification says something
+  std::unordered_set<const Device*> named_;   // devices that our CDI specification describes
   std::set<std::string> env_by_cdi_;
   Allocation allocation_;
-  std::unordered_map<std::string, std::string> places_;  // container path → what stands there
-  std::string_view whose_;  // what is being added, if it is not the configuration's
+  std::unordered_map<std::string, std::string> places_;  // by container path: what is there
+  std::string_view whose_;  // the source of what is being added; empty: the configuration
 };
 
 std::variant<Allocation, Refusal> expand(std::string_view resource, const AllocationSpec& spec,
@@ -320,7 +320,7 @@ std::variant<Allocation, Refusal> expand(std::string_view resource, const Alloca
   return std::move(draft).finish();
 }
 
-// What a container's shares have to be, and what to do where they cannot.
+// Returns what a container's shares must be, and what to do if they cannot be.
 std::pair<std::string_view, std::string_view> promise(const AllocationSpec& spec) {
   if (spec.units)
     return {"the units of a container are one card's",
@@ -333,7 +333,7 @@ std::pair<std::string_view, std::string_view> promise(const AllocationSpec& spec
           "ask for no more than there are devices that have one free"};
 }
 
-// shares: how many ids of each device a container is to get, in the order that the kubelet asked.
+// shares: the number of ids of each device, in the kubelet's order.
 Refusal of_other_devices(std::string_view resource, const AllocationSpec& spec,
                          const std::vector<const Device*>& devices,
                          const std::unordered_map<const Device*, std::size_t>& shares) {

@@ -1,5 +1,5 @@
 #pragma once
-// An answer for people, and for programs. The member names are the configuration's. Pure functions,
+// An allocation as text and as JSON. The member names are those of the configuration. Pure functions,
 // thread-safe.
 
 #include <string>
@@ -11,9 +11,9 @@ namespace plughost {
 
 Json json_of(const ContainerNode& node);
 Json json_of(const ContainerMount& mount);
-// byCdi is what the names under cdi bring: it is not in the answer itself.
+// byCdi: what the names under cdi bring; it is not part of the answer.
 Json json_of(const Allocation& allocation);
-// One line per fact, for people: "env  NAME=value".
+// One line per fact: "env  NAME=value".
 std::string text_of(const Allocation& allocation, const std::string& indent);
 
 }  // namespace plughost

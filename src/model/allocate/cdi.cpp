@@ -12,7 +12,7 @@ namespace plughost {
 namespace {
 
 constexpr const char* kEscape = "_x";
-// An id has no zero byte: what begins with its escape is a name whose first character had to be hidden.
+// An id has no zero byte, so a name that begins with its escape has an escaped first character.
 constexpr std::string_view kBeginning = "x_x00";
 
 Json json_of(const CdiEdits& edits, const Device& device) {
@@ -23,11 +23,11 @@ Json json_of(const CdiEdits& edits, const Device& device) {
     const auto known = std::ranges::find(device.cdi_nodes, node.host_path, &CdiNode::path);
     const bool is_known = known != device.cdi_nodes.end();
     if (is_known && known->group != 0) groups.insert(known->group);
-    // CDI's library refuses a link: "not a device node".
+    // CDI's library refuses links: "not a device node".
     Json& its = json["deviceNodes"].push_back({{"path", node.container_path},
                                                {"hostPath", is_known ? known->node : node.host_path},
                                                {"permissions", node.permissions}});
-    // Whoever runs the container makes the node anew, for its own group if it is told of no other.
+    // The runtime creates the node for its own group unless a group is given.
     if (is_known && known->group != 0) its["gid"] = known->group;
   }
   for (const std::uint32_t group : groups) json["additionalGids"].push_back(group);
@@ -39,7 +39,7 @@ Json json_of(const CdiEdits& edits, const Device& device) {
   return json;
 }
 
-// The oldest version that has what is used, so that the oldest runtimes take it: 0.5.0 for host paths and for
+// Returns the oldest version that supports what is used, for the oldest runtimes: 0.5.0 for host paths and
 // names that begin with a digit, 0.6.0 for a dot in the class, 0.7.0 for groups.
 const char* version_for(std::string_view resource, bool groups) {
   if (groups) return "0.7.0";

@@ -40,7 +40,7 @@ void Ledger::list(const std::string& resource, std::span<const Device> devices, 
     for (const std::string& unit : device.hardware->units) by_unit_[unit].insert(name);
     const auto held = held_.find(name);
     if (held == held_.end()) continue;
-    // Of a link that leads to other hardware now the container has what it led to.
+    // If a link now leads to other hardware, the container still has the hardware of before.
     std::vector<std::string>& kept = held->second.kept;
     const auto before = former.find(name);
     if (before == former.end())
@@ -72,11 +72,12 @@ std::string Ledger::give(const std::string& resource, std::span<const std::strin
       ++container_;
       recompute(now);
     }
-    // The kubelet gives what nobody has: whoever had it has gone, and nobody has told yet.
+    // The kubelet allocates only what is free: the former holder has ended, but this has not been reported
+    // yet.
     std::vector<std::map<Name, Given>::node_type> former;
     for (const std::string& id : ids) {
       const Name name{resource, id};
-      if (!units_.contains(name)) continue;  // of a shared device, which has no units, others hold shares
+      if (!units_.contains(name)) continue;  // a shared device has no units: other containers hold its shares
       if (auto held = held_.extract(name)) former.push_back(std::move(held));
     }
     if (!former.empty()) recompute(now);
@@ -155,7 +156,7 @@ void Ledger::block(const Name& holder, const Given& hold, const std::string& uni
         contested_ = contested_ || (name != holder && (hold.who.empty() || other->second.who != hold.who));
         continue;
       }
-      // What else of a group its container wants it will ask for in a moment, through other resources.
+      // The same container may request the rest of a group in a moment, through other resources.
       if (is_group(unit) && being_admitted && !givers_.contains(name.resource)) continue;
       blocked_.try_emplace(name, words(holder, hold.who, unit));
     }
@@ -195,7 +196,7 @@ void Ledger::apply(const std::string& resource, std::vector<Device>& devices) co
        each != blocked_.end() && each->first.resource == resource; ++each) {
     const auto device = std::ranges::lower_bound(devices, each->first.id, {}, &Device::id);
     if (device == devices.end() || device->id != each->first.id) continue;
-    // Who holds it by an id of before has been said.
+    // A holder under a former id has already been reported.
     if (std::ranges::find(device->reasons, Reason::Who::kHolder, &Reason::who) == device->reasons.end())
       device->reasons.push_back(Reason::holder(each->second, {0}));
   }

@@ -1,5 +1,6 @@
 #pragma once
-// Which hardware containers have, through whatever resource they got it: what two entries list is given once.
+// The ledger of hardware that containers hold, across all resources: a device that two entries list is
+// allocated once.
 
 #include <chrono>
 #include <cstdint>
@@ -16,14 +17,14 @@
 
 namespace plughost {
 
-// Of one machine; what is known of hardware are the devices' units (see Hardware). Allocates of all
-// resources ask it, and the loop tells it what is listed and held. Thread-safe.
+// One per machine. Hardware is identified by the devices' units (see Hardware). Used by the Allocates of all
+// resources, and updated by the loop with lists and holders. Thread-safe.
 class Ledger final : public Overlay {
  public:
   using Clock = std::chrono::steady_clock;
-  // The kubelet admits one container at a time, and asks for its resources one right after the other.
+  // The kubelet admits one container at a time, and requests its resources one right after the other.
   static constexpr std::chrono::milliseconds kSameContainer{1000};
-  // The kubelet tells of what it was given before it tells who has it.
+  // The kubelet reports a holder somewhat after it has received the allocation.
   static constexpr std::chrono::seconds kUntold{5};
 
   struct Name {
@@ -31,44 +32,44 @@ class Ledger final : public Overlay {
     std::string id;  // of a device
     auto operator<=>(const Name&) const = default;
   };
-  using Holds = std::map<Name, std::string>;  // and who: "default/train"
+  using Holds = std::map<Name, std::string>;  // and the holder: "default/train"
 
-  // given: called after each give() that succeeds, from its thread.
+  // given: called after each successful give(), in its thread.
   explicit Ledger(std::function<void()> given = {}) : given_(std::move(given)) {}
 
-  // The resource lists these from now on, in any order. What is not among them has left the machine, unless
-  // keep() was called before: then its entry says something else from now on, and what is held is held on. So
-  // is what a held device was, if it is other hardware than in the list before.
+  // Replaces the resource's list; the order does not matter. A device that is missing has left the machine,
+  // unless keep() was called before: then the entry has changed, and holds persist. So does the former
+  // hardware of a held device whose hardware differs from the previous list's.
   void keep(const std::string& resource);
   void list(const std::string& resource, std::span<const Device> devices, Clock::time_point now);
-  // Records that the container being admitted holds these devices of the resource, or shares of them. ids: of
-  // the devices. Returns why not, as a sentence, if another container has some of their hardware; else empty.
+  // Records that the container being admitted gets these devices of the resource, or shares of them. Returns
+  // why not, as a sentence, if another container has some of their hardware; empty: recorded.
   std::string give(const std::string& resource, std::span<const std::string> ids, Clock::time_point now);
-  // Who holds what, by the answer to a question that was put then.
+  // Replaces the holders by the answer to a query that began at `asked`.
   void update_holds(const Holds& holds, Clock::time_point asked, Clock::time_point now);
 
-  // To which hardware of others leads what containers were given for the resource's devices, by the device's
-  // id: whoever holds the device has that, too.
+  // Sets, by the device's id, the other devices' hardware to which the paths given to containers now lead:
+  // the holder of the device holds that as well.
   void lead(const std::string& resource, const std::map<std::string, std::vector<std::string>>& units,
             Clock::time_point now);
 
-  // The container that was being admitted may have been by now.
+  // Updates what depends on the time: the container being admitted may have been admitted by now.
   void refresh(Clock::time_point now);
 
-  // Another number when devices are blocked that were not, or the other way round.
+  // Increases whenever the set of blocked devices changes.
   std::uint64_t version() const;
   bool held(const Name& name) const;
-  // Is a device blocked, or held by two names, or was one given that nobody has told of?
+  // Returns true while a device is blocked, held under two names, or allocated without a reported holder.
   bool open() const;
   bool touches(const std::string& resource) const override;
   void apply(const std::string& resource, std::vector<Device>& devices) const override;
 
  private:
   struct Given {
-    std::string who = {};                 // empty: nobody has told yet
+    std::string who = {};                 // empty: not reported yet
     std::vector<std::string> units = {};  // see lead()
     std::vector<std::string> kept = {};   // see keep() and list()
-    std::uint64_t container = 0;          // the number of the one that was being admitted; 0: it is not known
+    std::uint64_t container = 0;          // the number of the container being admitted; 0: unknown
     Clock::time_point when = Clock::time_point::min();
   };
 
@@ -77,13 +78,13 @@ class Ledger final : public Overlay {
 
   const std::function<void()> given_;
   mutable std::mutex mutex_;
-  std::map<Name, std::vector<std::string>> units_;  // of the devices that are listed
-  std::map<std::string, std::set<Name>> by_unit_;   // the same
+  std::map<Name, std::vector<std::string>> units_;  // of listed devices
+  std::map<std::string, std::set<Name>> by_unit_;   // the inverse of units_
   std::map<Name, Given> held_;
-  std::map<Name, std::string> blocked_;  // and why
-  bool contested_ = false;               // two that are held are one piece of hardware: has one of them gone?
+  std::map<Name, std::string> blocked_;  // with the reason
+  bool contested_ = false;  // two held devices are one piece of hardware, so a release must be noticed
   std::uint64_t version_ = 0;
-  std::set<std::string> givers_;  // the resources that the container which came last has been given of
+  std::set<std::string> givers_;  // resources that have been allocated to the last container
   std::uint64_t container_ = 0;
   Clock::time_point last_ = Clock::time_point::min();
 };

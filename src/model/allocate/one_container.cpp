@@ -15,7 +15,7 @@ bool all_among(std::span<const CardName> some, std::span<const CardName> others)
 
 constexpr unsigned kMostOthers = 4096;
 
-// How many components the paths begin with alike: each is a bridge that both are behind.
+// Returns the number of leading path components in common: each is a bridge above both devices.
 unsigned bridges_in_common(std::string_view one, std::string_view other) {
   unsigned common = 0;
   while (!one.empty() && !other.empty()) {

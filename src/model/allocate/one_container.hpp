@@ -1,6 +1,6 @@
 #pragma once
-// Several resources of one container: which card a device is, which ones it has got already, and where they
-// are; and how many shares of a device it may have.
+// Allocations of several resources to one container: which cards it already has and where they are, and how
+// many shares of a device it may have.
 
 #include <chrono>
 #include <map>
@@ -19,35 +19,34 @@
 
 namespace plughost {
 
-// What tells a card from others, whatever its ids are in a resource. What is not known is empty.
+// Identifies a card independently of its ids. Unknown members are empty.
 struct CardName {
   std::string uuid;
-  std::string pci;    // its address
-  std::string index;  // with the vendor before it
-  std::string id;     // for people: what the device is called in its resource
+  std::string pci;    // PCI address
+  std::string index;  // with the vendor in front
+  std::string id;     // the device's id in its resource, for messages
 };
 
 CardName card_of(const Device& device);
-// By the first of UUID, PCI address and index that both have.
+// Compares by the first of UUID, PCI address and index that both have.
 bool same_card(const CardName& one, const CardName& other);
-// Is each card of either among the other's?
+// Returns true if both lists have the same cards.
 bool same_cards(std::span<const CardName> some, std::span<const CardName> others);
-// "GPU-1b2c, GPU-3d4e": by their UUIDs, else by what else is known.
+// Returns "GPU-1b2c, GPU-3d4e": UUIDs, or what else is known.
 std::string names_of(std::span<const CardName> cards);
 
-// The cards of the container that is being admitted, as the resources that are joined by `sameCard` have
-// given them. Nobody tells a device plugin which container an Allocate is for: the kubelet admits one at a
-// time, and asks each resource once. So a container is another when a resource is asked once more, or after a
-// while. Thread-safe.
+// The cards that the resources joined by `sameCard` have allocated to the container being admitted. The
+// kubelet does not say for which container an Allocate is; but it admits one at a time and requests each
+// resource once. So a new container begins when a resource is requested again, or after a while. Thread-safe.
 class GivenCards {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kSameContainer{1000};
 
-  // What the other resources have given the container that asks this one now; empty: nothing.
+  // Returns what the other resources have allocated to the present container; empty: nothing.
   std::vector<CardName> before(const std::string& resource, Clock::time_point now) const;
-  // The resource gives these. Not if the others gave the container different ones: those are returned then,
-  // and the container, whose pod is rejected, is forgotten.
+  // Records the resource's cards, unless the other resources allocated different ones: those are returned
+  // then, and the container, whose pod is rejected, is forgotten.
   std::vector<CardName> give(const std::string& resource, const std::vector<CardName>& cards,
                              Clock::time_point now);
 
@@ -55,17 +54,17 @@ class GivenCards {
   bool goes_on(const std::string& resource, Clock::time_point now) const;
 
   mutable std::mutex mutex_;
-  std::set<std::string> givers_;  // to the container that came last
+  std::set<std::string> givers_;  // resources that have allocated to the last container
   std::vector<CardName> cards_;
   Clock::time_point last_ = Clock::time_point::min();
 };
 
-// The specs that are joined by `sameCard`: those of one group have the same number. By the text of
-// their names; those that are joined with none are left out.
+// Numbers the groups of specs that are joined by `sameCard`, by the text of their names. Specs that are not
+// joined are left out.
 std::map<std::string, std::size_t> same_card_groups(std::span<const AllocationSpec* const> specs);
 
-// What was last said that concerns the container which is being admitted by all appearances: the kubelet
-// admits one at a time, and asks for its resources one right after the other. Thread-safe.
+// The latest value that concerns the container being admitted, as far as timing tells: the kubelet admits one
+// at a time, and requests its resources one right after the other. Thread-safe.
 template <typename Value>
 class JustNow {
  public:
@@ -77,7 +76,7 @@ class JustNow {
     value_ = std::move(value);
     when_ = now;
   }
-  // Empty: nothing was.
+  // Returns the value, or an empty one if there is none.
   Value just_now(Clock::time_point now) const {
     const std::lock_guard lock(mutex_);
     return now <= when_ + kSameContainer ? value_ : Value();
@@ -89,34 +88,35 @@ class JustNow {
   Clock::time_point when_ = Clock::time_point::min();
 };
 
-// PCI paths of the devices that a resource has given. Such a path is what is above a device and itself, from
-// the host bridge on: "pci0000:3a/0000:3a:00.0/0000:3b:00.0".
+// The PCI paths of the devices that a resource has allocated. A path goes from the host bridge to the device:
+// "pci0000:3a/0000:3a:00.0/0000:3b:00.0".
 using LastGiven = JustNow<std::vector<std::string>>;
 
-// The devices of another resource, which those of a resource should be near.
+// The devices of the resource that another resource should be near to.
 struct Neighbours {
-  std::vector<std::string> healthy;  // PCI paths of those that are Healthy, sorted
+  std::vector<std::string> healthy;  // PCI paths of Healthy devices, sorted
   std::shared_ptr<const LastGiven> given;
 
-  // The paths to be near: of what the same container has got just now, else of all that are Healthy.
+  // Returns the paths to be near to: those just allocated to the same container, or else those of all Healthy
+  // devices.
   std::vector<std::string> paths(LastGiven::Clock::time_point now) const;
   bool operator==(const Neighbours&) const = default;
 };
 
-// How near a device is to others in the machine's tree of PCI bridges. The larger, the nearer: more bridges
-// in common with the nearest of the others come first, then more others that are as near. 0: not even a host
-// bridge in common, or it is not known.
+// Returns how near a device is to others in the tree of PCI bridges; larger is nearer. First counts the
+// bridges in common with the nearest other device, then the number of others at that distance. 0: no host
+// bridge in common, or unknown.
 unsigned nearness(std::string_view path, std::span<const std::string> others);
 
-// Are so many ids, of so many devices, what a container may have?
+// Returns true if a container may have that many ids of that many devices.
 bool fulfils(SharesOf terms, std::size_t devices, std::size_t ids);
 bool fulfils(SharesOf terms, const Inventory& inventory, std::span<const std::string> ids);
 
-// What is free of a resource of an entry, as free_shares() has it: the kubelet alone knows, and says it when
-// it asks which ids a container should get, a moment before the Allocate.
+// The free ids of an entry's resource, as free_shares() texts. Only the kubelet knows them: it sends them
+// with GetPreferredAllocation, a moment before the Allocate.
 using FreeShares = JustNow<std::map<std::string, std::string>>;
 
-// "3 on GPU-1b2c, 5 on GPU-3d4e": of the cards that have free ids, in the inventory's order. Pure.
+// Returns "3 on GPU-1b2c, 5 on GPU-3d4e": the cards that have free ids, in the inventory's order. Pure.
 std::string free_shares(const Inventory& inventory, std::span<const std::string> free);
 
 }  // namespace plughost

@@ -10,7 +10,7 @@
 namespace plughost {
 namespace {
 
-// A UUID (version 4 in form) that is the same for the same text, by FNV-1a with two starts.
+// Returns a UUID (in the form of version 4) derived from the text by two FNV-1a hashes.
 std::string uuid_of(std::string_view text) {
   const std::uint64_t high = (fnv1a(text) & ~0xf000ull) | 0x4000u;
   const std::uint64_t low = (fnv1a(text, kOtherFnvStart) & ~(3ull << 62)) | (2ull << 62);

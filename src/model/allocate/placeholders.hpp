@@ -1,5 +1,5 @@
 #pragma once
-// What the placeholders of an entry's templates stand for in one allocation. Not thread-safe.
+// Expands the placeholders of an entry's templates for one allocation. Not thread-safe.
 
 #include <cstddef>
 #include <optional>
@@ -11,52 +11,52 @@
 
 namespace plughost {
 
-// The first problem is kept, and what is expanded after it does not matter.
+// Keeps the first error. Results after an error are meaningless.
 class Placeholders {
  public:
-  using Text = std::optional<std::string>;  // valid UTF-8; nullopt: error() says why there is none
+  using Text = std::optional<std::string>;  // valid UTF-8; nullopt: see error()
 
-  // units: nullopt: ids are no units. knows_pod: templates may name what is a pod's. The resource's name, and
-  // the devices, outlive it.
+  // units: nullopt if ids are not units. knows_pod: templates may use the pod's values. The resource's name
+  // and the devices must outlive it.
   Placeholders(std::string_view resource, std::vector<const Device*> devices, std::optional<UnitCounts> units,
                bool knows_pod);
 
   std::string_view resource() const { return resource_; }
   const std::vector<const Device*>& devices() const { return devices_; }
-  // Of these of them alone from now on; {n} stays their position among all.
+  // Restricts expansion to these devices; {n} stays the position among all.
   void use(std::vector<const Device*> devices);
 
-  // Does the template name more than what is the same for all devices?
+  // Returns true if the template depends on the device.
   bool belongs_to_a_device(const Template& pattern) const;
-  // Does the template name what only an allocation has?
+  // Returns true if the template names what only an allocation has.
   bool depends_on_the_allocation(const Template& pattern) const;
 
-  // For the n-th of the devices.
+  // Expands a template for the n-th device.
   Text one(const Template& pattern, std::size_t n);
-  // Returns the text for the n-th of the devices: {n} is `at`, or the position of the device.
+  // Returns the text for the n-th device. {n} is `at`, or else the device's position.
   Text position(const PositionText& text, std::size_t n, std::optional<std::size_t> at = std::nullopt);
-  // Refuses values that cannot be in a path: see Device::path_error().
+  // Reports an error if a value cannot be in a path: see Device::path_error().
   void check_path(const Template& pattern);
-  // For all of them: what differs is joined by commas.
+  // Expands a template for all devices: values that differ are joined by commas.
   Text all(const Template& pattern);
-  // The text, if the kubelet takes it. origin: the template that it is from.
+  // Returns the text if the kubelet accepts it. origin: its template, for the error.
   Text checked(std::string text, std::string_view origin);
 
   void refuse(const std::string& why);
   const std::string& error() const { return error_; }
 
  private:
-  // Elsewhere a kind may have attributes of these names.
+  // Outside unit mode these names may be attributes of a kind.
   bool counts_units(std::string_view name) const;
   bool tells_pod(std::string_view name) const;
-  // nullopt: it is each device's.
+  // nullopt: the value depends on the device.
   Text scalar(std::string_view placeholder) const;
   Text value(std::string_view placeholder, std::size_t n);
 
   std::string_view resource_;
   std::vector<const Device*> devices_;
   std::vector<const Device*> all_;
-  std::vector<std::size_t> positions_;  // of devices_ among all_
+  std::vector<std::size_t> positions_;  // the positions of devices_ in all_
   std::optional<UnitCounts> units_;
   bool knows_pod_;
   std::string error_;

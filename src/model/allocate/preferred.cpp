@@ -15,23 +15,23 @@
 namespace plughost {
 namespace {
 
-// A device and those of its ids that may be chosen still, in the order in which they were offered.
+// A device and its ids that can still be chosen, in the order of `available`.
 struct Published {
   std::vector<const std::string*> free;
   std::size_t next = 0;
   std::size_t in_use = 0;
-  std::size_t given = 0;  // to the container, whatever comes
+  std::size_t given = 0;  // ids that the container gets in any case
   unsigned near = 0;      // see nearness()
 };
 
-// Of these devices, so many that the sum of the scores of all pairs is the largest; of sets with the same sum
-// the one that is nearest to another resource's devices.
+// Finds the set of devices with the largest sum of scores over all pairs; among equal sets the one nearest to
+// another resource's devices.
 class BondedSearch {
  public:
-  // Up to so many candidates every set is looked at: 8 of 16 are 12,870.
+  // The largest number of candidates for an exhaustive search: 8 of 16 are 12,870 sets.
   static constexpr std::size_t kMostExact = 16;
 
-  // fixed: those that are in the set anyway. All are positions in the inventory.
+  // fixed: devices that are in every set. All are positions in the inventory.
   BondedSearch(const Inventory& inventory, const std::vector<std::size_t>& fixed,
                std::vector<std::size_t> candidates, const std::vector<Published>& choices)
       : candidates_(std::move(candidates)) {
@@ -44,7 +44,7 @@ class BondedSearch {
     }
   }
 
-  // In the inventory's order. Of equal sets the one that comes first there.
+  // Returns the set in the inventory's order. Among equal sets the first wins.
   std::vector<std::size_t> best(std::size_t wanted) const {
     Set set;
     if (candidates_.size() <= kMostExact) {
@@ -61,7 +61,7 @@ class BondedSearch {
 
  private:
   using Set = std::vector<std::size_t>;  // positions in candidates_
-  // Scores in the upper half, and below them, where it counts only between equal scores, what is near.
+  // The scores are in the upper half; the lower half, the nearness, decides among equal scores.
   using Sum = std::uint64_t;
 
   static Sum score(const Device& one, const Device& other) {
@@ -93,7 +93,7 @@ class BondedSearch {
     }
   }
 
-  // From each candidate in turn the one that gains most is added; the best of these sets.
+  // Grows a set from each candidate by the one that gains most, and returns the best of these sets.
   Set grown(std::size_t wanted) const {
     Set best_set;
     std::optional<Sum> most;
@@ -122,7 +122,7 @@ class BondedSearch {
 
   std::vector<std::size_t> candidates_;
   std::vector<std::vector<Sum>> scores_;
-  std::vector<Sum> own_;  // with those that are fixed
+  std::vector<Sum> own_;  // with the fixed devices
 };
 
 class Chooser {
@@ -136,7 +136,7 @@ class Chooser {
     }
   }
 
-  // PCI paths of what the container's devices should be near.
+  // paths: PCI paths that the container's devices should be near to.
   void prefer_near(std::span<const std::string> paths) {
     if (paths.empty()) return;
     for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -145,8 +145,8 @@ class Chooser {
     }
   }
 
-  // The ids among available that have not been chosen yet, each once. Those that the terms rule out go last,
-  // and after them those that no device has.
+  // Returns the available ids that have not been chosen, each once. Ids that the terms exclude come last,
+  // followed by unknown ids.
   void snapshot(std::span<const std::string> available, const ShareTerms& terms) {
     for (std::size_t i = 0; i < choices_.size(); ++i) choices_[i].in_use = inventory_.devices()[i].replicas;
     for (const std::string& id : available) {
@@ -168,8 +168,8 @@ class Chooser {
     }
   }
 
-  // All of one device. least_used: of those that have enough the one that is least in use, else the one with
-  // the smallest rest. false: none has enough, and nothing is chosen.
+  // Chooses all ids from one device. least_used: the least used device that has enough; otherwise the one
+  // that leaves the smallest rest. Returns false, and chooses nothing, if no device has enough.
   bool choose_one_card(bool least_used) {
     std::optional<std::size_t> fixed;
     for (const std::string& id : chosen_) {
@@ -204,7 +204,7 @@ class Chooser {
     choose_packed(std::move(all));
   }
 
-  // first: a device that the container has already; nullptr if none has a NUMA node.
+  // first: a device that the container already has; nullptr: none has a NUMA node.
   void choose_aligned(const Device* first) {
     Nodes nodes;
     for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -224,10 +224,10 @@ class Chooser {
       choose_packed(node->second);
       nodes.erase(node);
     }
-    choose_packed();  // of those without a NUMA node
+    choose_packed();  // devices without a NUMA node
   }
 
-  // Are the free devices whole ones, and is it known how near they are to each other?
+  // Returns true if whole devices are allocated whose mutual distances are known.
   bool has_bonds() const {
     bool some = false;
     for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -238,7 +238,7 @@ class Chooser {
     return some;
   }
 
-  // The set of free devices that are nearest to each other and to what the container has already.
+  // Chooses the set of free devices that are nearest to each other and to what the container already has.
   void choose_bonded() {
     std::vector<std::size_t> free;
     std::vector<std::size_t> fixed;
@@ -253,10 +253,10 @@ class Chooser {
     for (const std::size_t i : search.best(wanted)) choose(*choices_[i].free.front());
   }
 
-  // One after the other of the device that is least in use. different_first: of the devices of which the
+  // Chooses ids one by one from the least used device. different_first: first from the devices of which the
   // container has the fewest.
   void choose_distributed(bool different_first) {
-    // How many the container has, how many are in use, how far away it is, and the device's position.
+    // The ids that the container has, the ids in use, the distance, and the device's position.
     using Load = std::tuple<std::size_t, std::size_t, unsigned, std::size_t>;
     std::priority_queue<Load, std::vector<Load>, std::ranges::greater> least;
     const std::size_t own = different_first ? 1 : 0;
@@ -292,13 +292,13 @@ class Chooser {
   std::size_t position(const Device* device) const {
     return static_cast<std::size_t>(device - inventory_.devices().data());
   }
-  // Of an id that a device has.
+  // id: an id of a device.
   std::size_t position_of(const std::string& id) const { return position(inventory_.find(id)); }
 
-  // The devices of each NUMA node that have free ids, by their positions.
+  // By NUMA node: positions of devices with free ids.
   using Nodes = std::map<int, std::vector<std::size_t>>;
 
-  // The node whose free ids are enough, and of those the fewest; if none has enough, the one with the most.
+  // Returns the node with the fewest free ids that suffice, or the one with the most if none suffice.
   Nodes::iterator best_node(Nodes& nodes) const {
     const std::size_t wanted = size_ - std::min(size_, chosen_.size());
     const auto rank = [&](const Nodes::value_type& node) {
@@ -314,7 +314,7 @@ class Chooser {
     return std::ranges::min_element(nodes, {}, rank);
   }
 
-  // Each free id is taken once, however often its device is named.
+  // Each free id is chosen once, even if its device occurs several times.
   void choose_packed(std::vector<std::size_t> devices) {
     std::ranges::stable_sort(devices, std::ranges::greater{}, [this](std::size_t i) {
       return std::pair(choices_[i].in_use, choices_[i].near);
@@ -338,7 +338,7 @@ class Chooser {
   std::size_t size_;
 };
 
-// nullptr: none of them has a NUMA node.
+// nullptr: no device has a NUMA node.
 const Device* first_with_node(const Inventory& inventory, std::span<const std::string> ids) {
   for (const std::string& id : ids) {
     const Device* device = inventory.find(id);

@@ -1,5 +1,5 @@
 #pragma once
-// Which of the free devices a container should get. Pure functions of values, thread-safe.
+// Chooses among the free devices for a container. Pure functions of values, thread-safe.
 
 #include <span>
 #include <string>
@@ -11,17 +11,17 @@
 
 namespace plughost {
 
-// Of which devices the ids have to be, or the container gets none.
+// The devices that the ids of a container may belong to; otherwise the allocation is refused.
 struct ShareTerms {
   SharesOf of = SharesOf::kAny;
   std::span<const CardName> same;  // of these cards; empty: of any
 };
 
-// Never fails, because an error would fail the pod's admission: the answer is a subset of available, holds
-// all of must_include, and has exactly `size` ids whenever available has that many. Ids that the inventory
-// does not know come last. A device's replicas that are not available are taken to be in use. near: PCI paths
-// (device/near.hpp); of devices that are equal to the policy, those near one of them come first. Whatever the
-// policy, what fulfils the terms comes before what does not, if there is enough of it.
+// Returns a subset of `available` that contains `must_include` and has exactly `size` ids if available has
+// that many. Never fails, because an error would reject the pod. Ids that the inventory does not have come
+// last. Replicas that are not available count as used. near: PCI paths; among devices that the policy ranks
+// equal, those near one of them come first. Choices that fulfil the terms precede all others, if there are
+// enough ids.
 std::vector<std::string> preferred(AllocationPolicy policy, const Inventory& inventory,
                                    std::span<const std::string> available,
                                    std::span<const std::string> must_include, std::size_t size,

@@ -1,5 +1,5 @@
 #pragma once
-// What one resource offers at one moment: the devices, and how to answer for them. Immutable once made.
+// One resource at one moment: its devices, and how to allocate them. Immutable once made.
 
 #include <memory>
 #include <span>
@@ -13,9 +13,9 @@
 
 namespace plughost {
 
-// Why no device can be promised now, as a sentence.
+// Why devices cannot be promised at the moment, as a sentence.
 struct Stall {
-  std::shared_ptr<const AllocationSpec> terms;  // of those that go by these; nullptr: of all
+  std::shared_ptr<const AllocationSpec> terms;  // the devices with these terms; nullptr: all devices
   std::string why;
 
   bool operator==(const Stall&) const = default;
@@ -25,22 +25,23 @@ struct ResourceSnapshot {
   std::string resource;
   Inventory inventory;
   std::shared_ptr<const AllocationSpec> spec;
-  Neighbours near = {};                        // of the entry that the spec names
-  std::shared_ptr<LastGiven> given = nullptr;  // is told what is given; nullptr: nobody wants to know
-  // Of the resources that are joined with this one by `sameCard`; nullptr: none is.
+  Neighbours near = {};                        // of the entry named by `near`
+  std::shared_ptr<LastGiven> given = nullptr;  // records what is allocated; nullptr: not needed
+  // Shared by the resources that are joined with this one by `sameCard`; nullptr: none.
   std::shared_ptr<GivenCards> joined = nullptr;
-  std::shared_ptr<Ledger> ledger = nullptr;    // of the machine; nullptr: it has none
-  std::shared_ptr<FreeShares> free = nullptr;  // is told what is free; nullptr: a container may have any
+  std::shared_ptr<Ledger> ledger = nullptr;  // the machine's; nullptr: none
+  std::shared_ptr<FreeShares> free =
+      nullptr;  // records what is free; nullptr: a container may have any devices
   std::vector<Stall> stalls = {};
 };
 using SharedSnapshot = std::shared_ptr<const ResourceSnapshot>;
 
-// Why these cannot be promised now; empty: nothing speaks against it.
+// Returns why these ids cannot be promised at the moment; empty: they can.
 std::string stall_of(const ResourceSnapshot& snapshot, std::span<const std::string> ids);
 
-// Does a container runtime read a specification of ours for some of the devices?
+// Returns true if the runtime resolves some of the devices by our CDI specification.
 bool names_by_cdi(const ResourceSnapshot& snapshot);
-// Does a program have a part in the answer for these ids?
+// Returns true if a program takes part in the answer for these ids.
 bool asks_program(const ResourceSnapshot& snapshot, std::span<const std::string> ids);
 
 }  // namespace plughost

@@ -116,7 +116,7 @@ std::variant<Allocation, std::string> answer_on_card(const ResourceSnapshot& sna
       snapshot.resource, spec, device,
       {.of_container = units, .total = snapshot.inventory.id_count(), .pod = pod_of(pod)}, more);
   if (auto* const refusal = std::get_if<Refusal>(&outcome)) {
-    const std::string who = "resource " + snapshot.resource + ": ";  // whoever tells it says it, too
+    const std::string who = "resource " + snapshot.resource + ": ";  // the caller adds this prefix as well
     return refusal->text.starts_with(who) ? refusal->text.substr(who.size()) : std::move(refusal->text);
   }
   return std::get<Allocation>(std::move(outcome));
@@ -127,7 +127,7 @@ std::variant<Allocation, std::string> answer_without_pod(const ResourceSnapshot&
                                                          bool without_isolation) {
   const AssumeTerms& terms = *snapshot.spec->assume;
   if (const Device* const card = terms.only_card ? only_card(snapshot.inventory) : nullptr)
-    // gpushare's plugin names it by its UUID then.
+    // In this case gpushare's plugin uses the UUID.
     return answer_on_card(snapshot, *snapshot.spec, *card, units, nullptr,
                           terms.dialect == Dialect::kGpushare, without_isolation);
   if (!terms.answer_without_card) return why;
@@ -141,7 +141,7 @@ std::variant<CdiEdits, std::string> late_edits(const ResourceSnapshot& snapshot,
                                                std::uint64_t units, const AskingPod& pod,
                                                bool without_isolation) {
   AllocationSpec spec = *snapshot.spec;
-  spec.cdi = CdiNames::kNone;  // all of it is the name's
+  spec.cdi = CdiNames::kNone;  // everything is in the name's specification
   auto outcome = answer_on_card(snapshot, spec, device, units, &pod, false, without_isolation);
   if (auto* const error = std::get_if<std::string>(&outcome)) return std::move(*error);
   Allocation& all = std::get<Allocation>(outcome);
@@ -158,7 +158,7 @@ bool untouched(const AskingPod& pod, const AnsweredContainers& answered) {
   });
 }
 
-// Why it is not this candidate.
+// Returns why the pod is not a candidate.
 std::string why_not(const AskingPod& pod, const AnsweredContainers& answered) {
   const AskingContainer* const next = pod.next(answered);
   if (!next) return "each of its containers has been answered";
@@ -172,7 +172,7 @@ std::string nobody(std::span<const AskingPod* const> pods, std::uint64_t units,
   std::vector<const AskingPod*> in_order(pods.begin(), pods.end());
   std::ranges::sort(in_order,
                     [](const AskingPod* one, const AskingPod* other) { return earlier(*one, *other); });
-  // Of many those that wait are told.
+  // If there are many pods, those that wait are named first.
   std::stable_partition(in_order.begin(), in_order.end(),
                         [&](const AskingPod* pod) { return why_no_candidate(*pod, terms).empty(); });
   std::size_t told = 0;
@@ -221,7 +221,7 @@ std::variant<PodMatch, std::string> match(std::span<const AskingPod* const> pods
         {.pod = pod, .next = fits ? next : nullptr, .begun = begun, .healthy = card && card->error.empty()});
   }
   if (candidates.empty()) return nobody(pods, units, answered, terms);
-  // The kubelet goes through one pod's containers before it comes to another's.
+  // The kubelet processes all containers of one pod before another pod's.
   const auto sooner = [](const Candidate& one, const Candidate& other) {
     if (one.begun != other.begun) return one.begun;
     if (one.healthy != other.healthy) return one.healthy;

@@ -13,7 +13,7 @@
 namespace plughost {
 namespace {
 
-// A file may have a quantity as a number.
+// A quantity may be a JSON number.
 std::string quantity(const Json& value) {
   return value.text().empty() && value.number() != 0 ? std::to_string(value.number()) : value.text();
 }
@@ -27,7 +27,7 @@ void add(const Json& containers, bool init, Pod& pod) {
   }
 }
 
-// No node has so many units.
+// Larger than the units of any node.
 constexpr std::uint64_t kMostUnits = 1ull << 50;
 
 std::string cut(const std::string& text) { return text.substr(0, AskingPod::kLongestText); }
@@ -41,7 +41,8 @@ std::uint64_t written_time(const AskingPod& pod) {
   return number_in<std::uint64_t>(pod.time.value_or("")).value_or(std::numeric_limits<std::uint64_t>::max());
 }
 
-// Since 1970, of a text as the API server writes it: "2026-11-23T12:00:00Z"; 0 for any other text.
+// Returns nanoseconds since 1970 for a text in the API server's form, "2026-11-23T12:00:00Z"; 0 for any other
+// text.
 std::uint64_t nanoseconds_of(std::string_view utc) {
   using namespace std::chrono;
   if (utc.size() != 20) return 0;
@@ -180,7 +181,7 @@ AssumeTerms terms_of(Dialect dialect) {
   return terms;
 }
 
-// Volcano's scheduler never writes it.
+// Volcano's scheduler never writes the annotation.
 bool waits_unsaid(Dialect dialect) { return dialect == Dialect::kVolcano; }
 
 std::map<std::string, std::string> card_env(const AssumeTerms& terms, const AssumedCard& card,
@@ -215,7 +216,7 @@ std::string card_in(const AssumeTerms& terms, const std::map<std::string, std::s
   const char* name = kVisible;
   if (by_uuid && terms.dialect == Dialect::kDoslab) name = "DOSLAB_IO_GPU_UUID";
   if (!by_uuid && terms.dialect == Dialect::kGpushare) name = kIndex;
-  // Without sets_visible this variable says how cards are mounted, and names none.
+  // Without sets_visible this variable configures how cards are mounted, and names none.
   if (name == std::string_view(kVisible) && !terms.sets_visible) return "";
   const auto found = env.find(name);
   return found == env.end() ? "" : found->second;

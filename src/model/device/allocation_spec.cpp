@@ -47,7 +47,7 @@ Json capacity_patch(const NodeResources& resources) {
 
 namespace {
 
-// Attributes that list several things, with commas: a pattern may be for one of them.
+// Attributes that hold a comma-separated list: a pattern may match a single item.
 constexpr std::string_view kLists[] = {"linkType", "netdevs", "pfName"};
 
 bool fits(const std::string& pattern, std::string_view name, const std::string& value) {
@@ -61,7 +61,8 @@ bool fits(const std::string& pattern, std::string_view name, const std::string& 
   return false;
 }
 
-// Which of the devices match one of the patterns. Each pattern is tried on all of them: does it match any?
+// Returns for each device whether a pattern matches it. Every pattern is tried on all devices, to find
+// unmatched patterns.
 std::vector<bool> matching(const std::vector<DevicePattern>& patterns, const std::vector<Device>& devices,
                            std::vector<std::string>& unmatched) {
   std::vector<bool> matched(devices.size());
@@ -100,12 +101,12 @@ std::string_view disagreement(const AllocationSpec& one, const AllocationSpec& o
   if (one.same_card != other.same_card) return "sameCard";
   if (one.shares != other.shares) return "shares";
   if (one.units != other.units) return "unit";
-  // Which cards a scheduler means is asked of the entry that has them all.
+  // The scheduler's card is looked up in the entry that has all cards.
   if (one.assume || other.assume) return "assume";
   if (one.empty_at_stop != other.empty_at_stop) return "emptyAtStop";
   if (one.required != other.required) return "required";
   if (one.forget_after != other.forget_after) return "forgetAfter";
-  // The kubelet asks the whole resource once whether it is to be told of starts.
+  // The kubelet requests PreStartContainer for a whole resource or not at all.
   if (one.pre_start.has_value() != other.pre_start.has_value()) return "preStart";
   return {};
 }
@@ -114,7 +115,7 @@ Chosen choose(const Choice& choice, std::vector<Device>& devices) {
   Chosen chosen;
   const std::vector<bool> only = matching(choice.only, devices, chosen.unmatched);
   const std::vector<bool> except = matching(choice.except, devices, chosen.unmatched);
-  // An entry that leaves out what hangs from a card means the card.
+  // An entry that excludes attached devices selects the card itself.
   const bool named = !choice.only.empty() || std::ranges::any_of(choice.except, [](const auto& pattern) {
     return pattern.attributes.contains("physfn");
   });

@@ -15,7 +15,8 @@ namespace {
 constexpr std::size_t kMostRemarks = 20;
 constexpr std::string_view kShared = ".shared";  // see renameByDefault
 
-// What is said of single devices: a directory of a hundred thousand bad names must not fill the log.
+// Collects remarks about single devices, bounded: a directory of a hundred thousand bad names must not fill
+// the log.
 class Remarks {
  public:
   void add(std::string text) {
@@ -36,7 +37,7 @@ class Remarks {
   std::size_t more_ = 0;
 };
 
-// A device by the name that its kind gave it, in characters that a log can take.
+// Returns the kind's name of the device in characters that are safe in a log.
 std::string unsettled(const Device& device) {
   return "device " + in_quotes(device.id.empty() ? device.id : stable_id(device.id));
 }
@@ -47,7 +48,7 @@ std::optional<std::string> value_of(std::string_view placeholder, const Device& 
   return attribute ? std::optional(*attribute) : std::nullopt;
 }
 
-// The full name of the resource that a device belongs to; nullopt and a remark if it can belong to none.
+// Returns the full name of the device's resource; nullopt and a remark if it cannot have one.
 std::optional<std::string> resource_of(const Template& name, const Device& device, std::size_t n,
                                        Remarks& remarks) {
   std::string missing;
@@ -85,7 +86,7 @@ std::vector<std::string> unmatched_rules(const AllocationSpec& spec, const std::
 
 using Values = std::function<std::optional<std::string>(std::string_view placeholder)>;
 
-// The device's id, as the entry makes it of the kind's; nullopt and a remark if it can have none.
+// Returns the entry's id for the device; nullopt and a remark if it cannot have one.
 std::optional<std::string> listed_id(const Device& device, std::string own, const Template& id,
                                      const Values& values, Remarks& remarks) {
   if (!id.empty()) {
@@ -110,8 +111,8 @@ std::optional<std::string> listed_id(const Device& device, std::string own, cons
   return listed;
 }
 
-// Gives the device the id under which it is listed, that by its name if it has two. false and a remark if it
-// can have none.
+// Sets the id under which the device is listed, by name if it has two. Returns false and adds a remark if it
+// cannot have one.
 bool settle_id(Device& device, const Template& id, const std::string& resource, std::size_t n,
                Remarks& remarks) {
   const auto values = [&](std::string_view placeholder) {
@@ -133,14 +134,14 @@ bool settle_id(Device& device, const Template& id, const std::string& resource, 
   return true;
 }
 
-// The name of a resource that does not depend on the devices.
+// Returns the name of the resource if it does not depend on the devices.
 std::optional<std::string> only_resource(const AllocationSpec& spec) {
   if (!spec.name.literal()) return std::nullopt;
   return spec.name.expand([](std::string_view) { return std::nullopt; });
 }
 
-// Gives the n-th device its shares and the id under which it is listed. The result is its resource; nullopt
-// and a remark if it is not listed. only: see only_resource().
+// Sets the shares and the id of the n-th device, and returns its resource; nullopt and a remark if it is not
+// listed. only: see only_resource().
 std::optional<std::string> settle(Device& device, const AllocationSpec& spec,
                                   const std::optional<std::string>& only, std::size_t n, Remarks& remarks) {
   std::optional<std::string> resource = only ? only : resource_of(spec.name, device, n, remarks);
@@ -166,7 +167,7 @@ void drop_bad_paths(Device& device) {
     device.error = "a path of it is not UTF-8 text, and the kubelet takes no other";
 }
 
-// Of the sorted devices, those that can be told apart by their ids.
+// Removes devices whose id repeats from the sorted list.
 void drop_repeated_ids(std::vector<Device>& devices, const std::string& resource, Remarks& remarks) {
   const auto remark = [&](const Device& device) {
     remarks.add("resource " + resource + ": a second device with the id " + in_quotes(device.id) +
@@ -179,7 +180,7 @@ void drop_repeated_ids(std::vector<Device>& devices, const std::string& resource
   devices.erase(std::unique(devices.begin(), devices.end(), same_id), devices.end());
 
   if (std::ranges::none_of(devices, [](const Device& device) { return device.replicas > 1; })) return;
-  // "gpu::1" may be a device of its own, and a replica of "gpu".
+  // "gpu::1" may be a device's own id, and a replica of "gpu".
   const auto names_replica = [&](const Device& device) {
     if (device.replicas != 1) return false;
     const auto replica = parse_replica_id(device.id);
@@ -198,7 +199,7 @@ void drop_repeated_ids(std::vector<Device>& devices, const std::string& resource
                 [&](const Device& device) { return std::ranges::binary_search(repeated, device.id); });
 }
 
-// Who stays when not all of the devices fit into a message, the first before the last. Both are sorted by id.
+// The order of precedence if not all devices fit into a message. Both lists are sorted by id.
 enum class Standing { kListed, kNew, kNewSick };
 
 std::vector<Standing> standings(const std::vector<Device>& devices, std::span<const Device> listed) {
@@ -229,7 +230,7 @@ void keep_what_fits(std::vector<Device>& devices, const Inventory& listed) {
   std::erase_if(devices, [&](const Device&) { return !kept[i++]; });
 }
 
-// Of the sorted devices those that can be told apart, and fit into one message.
+// Removes what cannot be listed from the sorted devices: repeated ids, and what exceeds one message.
 void keep_what_can_be_listed(std::vector<Device>& devices, const std::string& resource,
                              const Inventory& former, std::vector<std::string>& of_resource,
                              Remarks& of_devices) {
@@ -243,7 +244,7 @@ void keep_what_can_be_listed(std::vector<Device>& devices, const std::string& re
                         "use a coarser unit, or several resources");
 }
 
-// The hardware that the entries before have found, and its nodes and files.
+// The hardware, nodes and files that previous entries have found.
 class Taken {
  public:
   bool has(const Device& device) const {
@@ -264,13 +265,13 @@ class Taken {
     std::vector<std::string> paths;
     for (const DeviceNode& node : device.nodes) paths.push_back(node.host_path);
     for (const Mount& mount : device.mounts) paths.push_back(mount.host_path);
-    // A file that no container gets is known by its path, too.
+    // A file that is not passed into a container is identified by its path as well.
     const std::string* const path = paths.empty() ? device.attribute("path") : nullptr;
     if (path) paths.push_back(*path);
     return paths;
   }
 
-  // A part of it, or what it is a part of.
+  // Returns true if it is a part of the unit, or contains it.
   bool overlaps(const std::string& unit) const {
     for (std::size_t end = unit.size(); end != std::string::npos && end > 0; end = unit.rfind('/', end - 1)) {
       if (units_.contains(unit.substr(0, end))) return true;
@@ -296,7 +297,7 @@ Assembly assemble(const AllocationSpec& spec, std::vector<Device> scanned,
   Remarks remarks;
   assembly.unmatched = unmatched_rules(spec, scanned);
   const std::optional<std::string> only = only_resource(spec);
-  // Which of its two names a resource has is known with its devices.
+  // Whether the resource's name has the suffix for shared devices is known only with its devices.
   if (only && !spec.rename_shared) assembly.resources[*only].reserve(scanned.size());
 
   std::size_t without_resource = 0;

@@ -14,7 +14,7 @@ bool Device::healthy_share(unsigned n) const {
          });
 }
 
-// A card may have 80,000 shares: they are counted one by one only where two say something of them.
+// A card may have 80,000 shares: they are counted one by one only if two reasons name shares.
 unsigned Device::healthy_shares() const {
   if (!in_service()) return 0;
   if (reasons.empty()) return replicas;

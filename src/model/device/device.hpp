@@ -15,16 +15,16 @@
 
 namespace plughost {
 
-// A device node that comes with a device.
+// A device node that is passed into the container.
 struct DeviceNode {
   std::string host_path;
   PositionText container_path;
-  std::string permissions = "rw";  // of r, w and m; never empty: the runtime takes it as it is
+  std::string permissions = "rw";  // letters of "rwm", never empty: the runtime takes it literally
 
   auto operator<=>(const DeviceNode&) const = default;
 };
 
-// A file or directory that is bind-mounted into the device's container.
+// A file or directory that is bind-mounted into the container.
 struct Mount {
   std::string host_path;
   PositionText container_path;
@@ -33,7 +33,7 @@ struct Mount {
   auto operator<=>(const Mount&) const = default;
 };
 
-// An environment variable of the device's container.
+// An environment variable of the container.
 struct Variable {
   PositionText name;
   std::string value;
@@ -41,7 +41,7 @@ struct Variable {
   auto operator<=>(const Variable&) const = default;
 };
 
-// What a template can name beside the id.
+// A value that templates can use, besides the id.
 struct Attribute {
   std::string name;
   std::string value;
@@ -49,7 +49,7 @@ struct Attribute {
   auto operator<=>(const Attribute&) const = default;
 };
 
-// How near a device is to those at another PCI address: the larger, the nearer.
+// The affinity to the device at another PCI address: larger is nearer.
 struct Bond {
   std::string pci;
   unsigned score = 0;
@@ -57,16 +57,17 @@ struct Bond {
   auto operator<=>(const Bond&) const = default;
 };
 
-// A node that a container gets by CDI, where its path is not all that matters.
+// A node that a container gets by CDI, with more than its path.
 struct CdiNode {
-  std::string path;         // of the machine
-  std::string node;         // where its links lead
-  std::uint32_t group = 0;  // whose members may open it; 0: the entry does not want it, or it is root's
+  std::string path;  // on the host
+  std::string node;  // the target of its symbolic links
+  std::uint32_t group =
+      0;  // the group whose members may open it; 0: not requested by the entry, or root's group
 
   auto operator<=>(const CdiNode&) const = default;
 };
 
-// A value that few devices have: copies share it until one of them is changed.
+// A value that few devices have. Copies share it until one is modified.
 template <typename T>
 class Rare {
  public:
@@ -82,35 +83,33 @@ class Rare {
   bool operator==(const Rare& other) const { return value_ == other.value_ || **this == *other; }
 
  private:
-  std::shared_ptr<T> value_;  // nullptr: as T is made
+  std::shared_ptr<T> value_;  // nullptr: a default-constructed T
 };
 
-// Before the number of an IOMMU group in Hardware::units.
+// The prefix of an IOMMU group's number in Hardware::units.
 inline constexpr std::string_view kIommuGroup = "iommu_groups/";
 
-// Which hardware a device is, as far as its kind knows.
+// The device's hardware, as far as its kind knows it.
 struct Hardware {
-  // A device's ids where it has two.
+  // The two ids of a device that can be identified in two ways.
   struct Ids {
-    std::string
-        by_name;  // by what it says that it is: it goes along to another port, and a duplicate has the same
-    std::string by_place;  // by where it is plugged in
+    std::string by_name;   // by its own identity, which it keeps at another port; duplicates share it
+    std::string by_place;  // by the port or slot that it is plugged into
 
     bool operator==(const Ids&) const = default;
   };
 
-  // As the kind makes them; of a listed device, as the entry does. Empty: it has one.
+  // Set by the kind; for a listed device, by the entry. Empty: the device has one id.
   Ids ids;
-  // Take the place of those of the same names, where the device goes by its place.
+  // Replace the attributes of the same names if the device is listed by its place.
   std::vector<Attribute> at_place;
-  // Places in the kernel's tree of devices, "/sys/devices/…", of which what is below belongs to the device;
-  // and what else one container can use at a time, an IOMMU group. Empty: nothing is known, or containers
-  // share it, because the entry says so.
+  // Paths in the kernel's device tree, "/sys/devices/…", whose subtrees belong to the device, and other
+  // exclusive hardware such as an IOMMU group. Empty: unknown, or the entry says that containers share it.
   std::vector<std::string> units;
-  // Directories of its own whose content the kernel shows in one network namespace only:
+  // Directories of the device whose content the kernel shows in one network namespace only:
   // "/sys/devices/…/0000:03:00.0/net".
   std::vector<std::string> in_namespace;
-  std::vector<Bond> bonds;  // to the other devices of its kind; empty: nothing is known beside NUMA nodes
+  std::vector<Bond> bonds;  // to other devices of its kind; empty: only NUMA nodes are known
 
   bool operator==(const Hardware&) const = default;
 };
@@ -118,14 +117,15 @@ struct Hardware {
 struct KindSpec;
 struct AllocationSpec;
 
-// Why a device, or some of its shares, is not to be had, whatever it is by itself: who says so, and in words.
+// A reason besides the device's own error why the device, or some of its shares, cannot be allocated.
 struct Reason {
   enum class Who { kDrain, kHolder };
 
   Who who = Who::kDrain;
   std::string text;              // never empty: "drained: the fan"
   std::vector<unsigned> shares;  // those that are Unhealthy for it, by number, in order, 0 for a device
-                                 // without replicas; empty: the device is out of service, whole
+                                 // the numbers of the shares that it makes Unhealthy, ascending; 0 for a
+                                 // device without replicas; empty: the whole device
 
   static Reason drain(std::string text) {
     return {.who = Who::kDrain, .text = std::move(text), .shares = {}};
@@ -138,12 +138,12 @@ struct Reason {
 
 struct Device {
   std::string id;               // valid UTF-8, at most 63 characters, unique in its resource
-  std::string error;            // why it is Unhealthy by itself, in words; empty: it is not
-  bool lasting = false;         // its error does not end by itself: see DeviceSource::forgive()
-  bool gone = false;            // it was there, and is listed for a while yet
+  std::string error;            // why the device itself is Unhealthy; empty: it is not
+  bool lasting = false;         // the error does not end by itself, see DeviceSource::forgive()
+  bool gone = false;            // the device was there, and is still listed for a while
   bool away = false;            // it is there, and is shown in another network namespace
-  bool if_named = false;        // other devices hang from it: whoever means a vendor does not mean it
-  std::vector<int> numa_nodes;  // real nodes only: the kubelet takes -1 for a node that never fits
+  bool if_named = false;        // other devices are attached to it, so selecting a vendor does not select it
+  std::vector<int> numa_nodes;  // real nodes only: the kubelet would read -1 as a node that never fits
   std::vector<DeviceNode> nodes;
   std::vector<CdiNode> cdi_nodes;
   std::vector<Mount> mounts;
@@ -152,22 +152,21 @@ struct Device {
   Rare<Hardware> hardware;
   unsigned replicas = 1;  // how many containers may hold it at once; above 1 its ids are <id>::<n>
 
-  // What is laid over it (see Overlay), in that order.
+  // Added by overlays (see Overlay), in their order.
   std::vector<Reason> reasons;
 
-  // What its kind brings into a container beside nodes and mounts; devices of one container that share it get
-  // it together. nullptr: nothing.
+  // The kind's additions to a container besides nodes and mounts. Devices that share it contribute it once.
+  // nullptr: none.
   std::shared_ptr<const KindSpec> spec;
 
-  // What its entry says, where several entries are one resource: see terms_of(). nullptr: the resource has
-  // one.
+  // The terms of its entry if several entries form the resource, see terms_of(). nullptr: there is one entry.
   std::shared_ptr<const AllocationSpec> terms;
 
-  // How many of its shares can be had?
+  // Returns how many of its shares can be allocated.
   unsigned healthy_shares() const;
   bool healthy() const { return error.empty() && (reasons.empty() || healthy_shares() > 0); }
   bool healthy_share(unsigned n) const;
-  // Could all of its shares be had, if nobody held them?
+  // Returns true if all of its shares could be allocated if no pod held them.
   bool in_service() const {
     return error.empty() &&
            std::ranges::none_of(reasons, [](const Reason& reason) { return reason.shares.empty(); });
@@ -175,24 +174,23 @@ struct Device {
   bool drained() const {
     return std::ranges::find(reasons, Reason::Who::kDrain, &Reason::who) != reasons.end();
   }
-  // Why it is Unhealthy, or some of its shares are; empty: all is well.
+  // Returns why the device, or some of its shares, are Unhealthy; empty: they are not.
   std::string reason() const;
-  // An attribute; none if the value is empty.
+  // Adds an attribute unless the value is empty.
   void add(std::string name, std::string value);
-  // The attribute `numa`, too. nullopt: nobody knows it.
+  // Also adds the attribute `numa`. nullopt: unknown.
   void add_numa_node(std::optional<int> node);
-  // A node that has the same path in the container.
+  // Adds a node with the same path in the container.
   void add_node(const std::string& path, std::string permissions = "rw");
-  // nullptr if the device has no such attribute. "id" is one.
+  // Returns the attribute ("id" is one), or nullptr if there is none.
   const std::string* attribute(std::string_view name) const;
-  // The same, were it to go by its place; nullptr if it has one id.
+  // The same if the device were listed by its place; nullptr if it has one id.
   const std::string* attribute_at_place(std::string_view name) const;
   void go_by_place();
-  // Why the value of the placeholder cannot be in a path, as a sentence. Empty: it can be, or there is none.
-  // It has to be one name: neither "." nor "..", without '/' and unsafe characters. The values of `link`,
-  // `target`, of what ends in "path", and of what is an end of `path` (a name below a directory) are paths by
-  // definition: they may have '/'. So no serial number leads out of the directory that the configuration
-  // names.
+  // Returns why the placeholder's value cannot be part of a path, as a sentence. Empty: it can, or it has no
+  // value. The value must be a single name: not "." or "..", no '/', no unsafe characters. The values of
+  // `link`, `target`, names that end in "path", and the end of `path` below a directory are paths and may
+  // contain '/'. Thus no serial number leads out of the configured directory.
   std::string path_error(std::string_view placeholder) const;
   bool operator==(const Device&) const = default;
 };

@@ -17,7 +17,7 @@ std::string utc_of(Drain::Clock::time_point time) {
 }
 
 std::optional<Drain::Clock::time_point> time_of(const Json& text) {
-  // What the clock can hold: to the year 2262.
+  // The clock's range ends in the year 2262.
   constexpr auto kLatest = std::chrono::duration_cast<std::chrono::microseconds>(
       Drain::Clock::time_point::max().time_since_epoch());
   const std::optional<std::int64_t> microseconds = microseconds_of(text.text());
@@ -25,7 +25,7 @@ std::optional<Drain::Clock::time_point> time_of(const Json& text) {
   return Drain::Clock::time_point(std::chrono::microseconds(*microseconds));
 }
 
-// Empty, or why the item is none of a document's.
+// Returns why the item is not valid; empty: it was added.
 std::string read_item(const Json& item, DrainSet& drains) {
   const DrainSet::Name name{.resource = item["resource"].text(), .device = item["device"].text()};
   if (name.resource.empty() || name.device.empty()) return "it names no resource and device";

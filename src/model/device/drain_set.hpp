@@ -1,6 +1,6 @@
 #pragma once
-// The devices that somebody has taken out of service: why, and until when. A value, which is told the time;
-// not thread-safe.
+// The devices that an operator has taken out of service, with reasons and ends. A value: the time is passed
+// in. Not thread-safe.
 
 #include <chrono>
 #include <compare>
@@ -16,42 +16,42 @@
 namespace plughost {
 
 struct Drain {
-  // The wall's clock: it goes on while nobody runs.
+  // Wall-clock time: it continues while the daemon does not run.
   using Clock = std::chrono::system_clock;
 
   std::string reason;  // valid UTF-8 on one line, at most kLongestReason bytes; empty: none was given
   Clock::time_point since;
-  std::optional<Clock::time_point> until;  // nullopt: until somebody says so
+  std::optional<Clock::time_point> until;  // nullopt: until undrained
 
-  // Why the device is out of service: "drained until 2026-11-22T19:00:00Z: the fan".
+  // Returns the reason for the device: "drained until 2026-11-22T19:00:00Z: the fan".
   std::string text() const;
   bool operator==(const Drain&) const = default;
 };
 
 inline constexpr std::size_t kLongestReason = 200;
-// Why the text cannot be a reason, as a sentence; empty: it can.
+// Returns why the text cannot be a reason, as a sentence; empty: it can.
 std::string reason_error(std::string_view reason);
 
 class DrainSet final : public Overlay {
  public:
   using Clock = Drain::Clock;
 
-  // A device that nobody lists is drained, too: it may come back.
+  // A drained device need not be listed: it may come back.
   struct Name {
     std::string resource;
     std::string device;
     auto operator<=>(const Name&) const = default;
   };
-  // What a document of text() says, as far as it can be understood.
+  // The content of a document from text(), as far as it is valid.
   struct Parsed;
 
-  // Takes the place of a former one.
+  // Replaces a former drain of the device.
   void set(const Name& name, Drain drain) { all_[name] = std::move(drain); }
-  // False: it was not drained.
+  // Returns false if the device was not drained.
   bool remove(const Name& name) { return all_.erase(name) > 0; }
-  // Those whose time is over are drained no more.
+  // Removes the drains whose time is over, and returns their names.
   std::vector<Name> expire(Clock::time_point now);
-  // When the first one's time is over; nullopt: there is none with an end.
+  // Returns when the first drain ends; nullopt: none has an end.
   std::optional<Clock::time_point> next_end() const;
 
   const Drain* find(const Name& name) const;
@@ -60,7 +60,7 @@ class DrainSet final : public Overlay {
   std::size_t count() const { return all_.size(); }
   void apply(const std::string& resource, std::vector<Device>& devices) const override;
 
-  // As a document, JSON.
+  // Returns the set as a JSON document.
   std::string text() const;
   static Parsed parse(std::string_view text);
 
@@ -72,7 +72,7 @@ class DrainSet final : public Overlay {
 
 struct DrainSet::Parsed {
   DrainSet drains;
-  std::vector<std::string> errors;  // what is not understood, as sentences
+  std::vector<std::string> errors;  // one sentence for each part that is not valid
 };
 
 }  // namespace plughost

@@ -23,7 +23,7 @@ class DuplicateSerials {
 
   bool none() const { return open_.empty(); }
 
-  // by_place, by_name: does the device go by it?
+  // by_place, by_name: return true if the device is listed by that id.
   template <typename ByPlace, typename ByName>
   void decide(const ByPlace& by_place, const ByName& by_name) {
     std::erase_if(open_, [&](Device* device) {
@@ -36,7 +36,7 @@ class DuplicateSerials {
     });
   }
 
-  // Was it listed so, where it is now?
+  // Returns true if the device was listed by this id at its present place.
   bool was_listed(const std::string& id, const Device& device) const {
     const Device* const former = device_of_id(listed_.devices(), id);
     return former && ids_of(*former) == ids_of(device);
@@ -53,7 +53,7 @@ class DuplicateSerials {
   const Inventory& listed_;
   std::vector<Device*> open_;
   std::map<std::string, unsigned> of_name_;
-  std::set<std::string> taken_;  // names
+  std::set<std::string> taken_;  // ids by name
 };
 
 }  // namespace
@@ -72,7 +72,7 @@ void resolve_duplicate_serials(const std::string& resource, std::vector<Device>&
   }
   duplicates.decide([&](const Device& each) { return duplicates.has_duplicate(each); },
                     [](const Device&) { return true; });
-  // Its name is another's.
+  // Another device has the name.
   duplicates.decide([](const Device&) { return true; }, [](const Device&) { return false; });
 }
 

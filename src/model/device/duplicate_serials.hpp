@@ -1,6 +1,6 @@
 #pragma once
-// Devices that say the same of themselves, as cheap adapters do that all have the serial number 0001: which
-// of its two ids each goes by. Pure functions of values, thread-safe.
+// Decides which of its two ids each device is listed by, for devices with equal identities, such as cheap
+// adapters that all have the serial number 0001. Pure functions of values, thread-safe.
 
 #include <functional>
 #include <string>
@@ -11,20 +11,20 @@
 
 namespace plughost {
 
-// What says that a container was given the device under the id, the weakest first.
+// The evidence that a container was given the device under an id, weakest first.
 enum class GivenBy {
   kNothing,
-  kLink,  // a path that leads to one of its nodes now: of duplicates the newest has the link by id
-  kName,  // the node had the name in the container that one of the device's has on the machine
+  kLink,  // a path that now leads to one of its nodes; the newest duplicate owns the link by id
+  kName,  // a node in the container had the name of one of the device's nodes on the host
   kPath,  // one of its own paths, or its place
 };
-// As far as the kubelet has written down.
+// According to the kubelet's checkpoint.
 using WasGiven =
     std::function<GivenBy(const std::string& resource, const std::string& id, const Device& device)>;
 
-// Of one resource: devices with the ids that they have by name. Those that go by their place then have that
-// id. What is listed keeps its id for as long as it stays where it is; else what was given decides; of what
-// is new, only what has no duplicate goes by its name. listed: those before, with those that are gone.
+// Changes the ids of one resource's devices, which have their ids by name, to those by place where needed. A
+// listed device keeps its id while it stays at its place. Otherwise the evidence decides. A new device keeps
+// the id by name only if it has no duplicate. listed: the previous list, including devices that are gone.
 void resolve_duplicate_serials(const std::string& resource, std::vector<Device>& devices,
                                const Inventory& listed, const WasGiven& was_given);
 

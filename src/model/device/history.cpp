@@ -29,7 +29,7 @@ std::vector<Device> Remembered::merge(std::span<const Device> before, std::vecto
     const Clock::time_point since = known == gone_since_.end() ? now : known->second;
     const Clock::time_point due = forget_at(since, forget_after);
     if (due <= now && !(stays && stays(*old, due))) return;
-    // Devices that are there come first: a list that no message can hold would cost them all.
+    // Present devices come first: a list that exceeds a message would lose all of them.
     if (gone.empty()) {
       for (const Device& present : scanned) bytes += wire_size(present);
     }
@@ -69,12 +69,12 @@ void Damping::record(const std::string& id, bool was_healthy, bool is_healthy, C
 void Damping::apply(std::span<const Device> before, std::vector<Device>& devices, Clock::time_point now,
                     const Held& held) {
   for (auto& [id, track] : tracks_) {
-    if (track.over(now)) track = {.healthy = track.healthy};  // a change after that counts anew
+    if (track.over(now)) track = {.healthy = track.healthy};  // later changes are counted afresh
   }
 
   for_each_pair(before, devices, [&](const Device* old, const Device* device) {
     const bool healthy = device && device->healthy();
-    // A device that nobody has seen before has not changed.
+    // A device that was never seen before has not changed.
     record((device ? device : old)->id, old ? old->healthy() : healthy, healthy, now, held);
   });
   std::erase_if(tracks_, [](const auto& item) { return item.second.calm(); });

@@ -1,6 +1,6 @@
 #pragma once
-// What is known of a resource's devices from one list to the next: who is gone, who flaps, and since when
-// they are as they are. Values, which are told the time; not thread-safe.
+// The history of a resource's devices: which are gone, which flap, and since when they are healthy or not.
+// Values: the time is passed in. Not thread-safe.
 
 #include <array>
 #include <chrono>
@@ -16,22 +16,22 @@
 
 namespace plughost {
 
-// Since when devices that a resource had are gone.
+// Remembers since when devices are gone.
 class Remembered {
  public:
   using Clock = std::chrono::steady_clock;
-  // When a device that is gone since then is due to be forgotten; Clock::time_point::max(): never.
+  // Returns when a device that is gone since then is due to be forgotten; Clock::time_point::max(): never.
   static Clock::time_point forget_at(Clock::time_point since, std::chrono::seconds forget_after);
-  // Says of a device that has been due to be forgotten since then whether it stays nevertheless: a pod may
-  // hold it, and the kubelet would show it as Healthy there. Not set: none stays.
+  // Returns true if a device that is due to be forgotten stays, for example because a pod holds it: the
+  // kubelet would report it as Healthy there. Not set: no device stays.
   using Stays = std::function<bool(const Device& device, Clock::time_point due)>;
 
-  // scanned, and the devices of the list before that are gone: Unhealthy until forget_after has passed since
-  // they were first missed. before: what the last merge returned, or nothing; sorted by id.
+  // Returns `scanned` plus the devices of the previous list that are gone, Unhealthy until forget_after has
+  // passed since they were first missed. before: the previous result, sorted by id.
   std::vector<Device> merge(std::span<const Device> before, std::vector<Device> scanned,
                             Clock::time_point now, std::chrono::seconds forget_after,
                             const Stays& stays = {});
-  // When a device will be due to be forgotten, if nothing else happens; Clock::time_point::max(): never.
+  // Returns when the next device is due to be forgotten; Clock::time_point::max(): never.
   Clock::time_point next_forgetting() const { return next_; }
 
  private:
@@ -39,24 +39,25 @@ class Remembered {
   Clock::time_point next_ = Clock::time_point::max();
 };
 
-// Devices that flap: a loose cable must not make the kubelet believe in a device ten times a second.
-// The recent changes of one resource's devices between Healthy and not; one that is not listed is not.
+// Holds back flapping devices: a loose cable must not change the kubelet's view ten times a second. Tracks
+// the recent health changes of one resource's devices; an unlisted device counts as Unhealthy.
 class Damping {
  public:
   using Clock = std::chrono::steady_clock;
-  // More changes than this within the window, and the device flaps until it has been calm for so long.
+  // With more changes than this within the window the device flaps, until it has been calm for that long.
   static constexpr std::size_t kMostChanges = 5;
   static constexpr std::chrono::seconds kWindow{60};
   static constexpr std::chrono::seconds kCalm{30};
 
-  // Does a pod hold the device? Its changes are its holder's then, which may reset it at each start.
+  // Returns true if a pod holds the device. Changes are then caused by the holder, which may reset it at each
+  // start.
   using Held = std::function<bool(const std::string& id)>;
 
-  // Makes those of the devices that flap Unhealthy; an error of their own stays. before: what the last call
-  // left, or nothing. Both are sorted by id.
+  // Makes flapping devices Unhealthy; devices with an error of their own keep it. before: the previous
+  // result. Both lists are sorted by id.
   void apply(std::span<const Device> before, std::vector<Device>& devices, Clock::time_point now,
              const Held& held = {});
-  // When apply would let a device go that flaps, if nothing else happens; Clock::time_point::max(): never.
+  // Returns when a flapping device is released if nothing else happens; Clock::time_point::max(): never.
   Clock::time_point next_release() const { return next_; }
 
  private:
@@ -71,44 +72,43 @@ class Damping {
   void record(const std::string& id, bool was_healthy, bool is_healthy, Clock::time_point now,
               const Held& held);
 
-  std::map<std::string, Track> tracks_;  // by id; of the devices that have changed lately
+  std::map<std::string, Track> tracks_;  // by id: devices that have changed recently
   Clock::time_point next_ = Clock::time_point::max();
 };
 
-// Since when the devices of one resource are as well as they are.
+// Since when the devices of one resource have had their present health.
 class HealthTimes {
  public:
   using Clock = std::chrono::system_clock;
 
-  // The list was before and is after, since now. Both are sorted by id.
+  // Records that the list changed from `before` to `after` at `now`. Both are sorted by id.
   void record(std::span<const Device> before, std::span<const Device> after, Clock::time_point now);
   Clock::time_point since(std::string_view id) const;
 
  private:
-  // Most devices are as they were when the resource came: only the others are worth memory.
+  // Most devices have not changed since the resource appeared: only the others need memory.
   Clock::time_point first_{};
   std::map<std::string, Clock::time_point, std::less<>> changed_;
 };
 
-// Since when the devices of one resource are Unhealthy, and who has been told of it.
-// A device's bad spell begins when it is listed as Unhealthy, whatever for, and ends when it is Healthy again
-// or not listed any more. What is drained is out of service on purpose: that is none, and ends one.
-// Nor is it one that somebody holds the device.
+// Since when the devices of one resource are Unhealthy, and which of these spells were reported. A spell
+// begins when a device is listed as Unhealthy for any reason, and ends when it is Healthy or not listed. A
+// drained device is out of service on purpose: it has no spell, and being held by a pod is none either.
 class BadSpells {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr Clock::time_point kNever = Clock::time_point::max();
 
-  // These are the devices now.
+  // Records the present list.
   void record(std::span<const Device> devices, Clock::time_point now);
-  // How long a spell is to last before it is due; nullopt: nobody wants to hear of that device.
+  // Returns how long a spell must last to be due; nullopt: the device's spells are not reported.
   using Patience = std::function<std::optional<Clock::duration>(const std::string& id)>;
 
-  // The ids of those whose spell is due, each once in a spell.
+  // Returns the ids whose spell is due, each once per spell.
   std::vector<std::string> take_due(Clock::time_point now, const Patience& after);
-  // When there will be one; kNever: not before something happens.
+  // Returns when the next spell is due; kNever: none will be by itself.
   Clock::time_point next_due(const Patience& after) const;
-  // nullopt: it has none.
+  // Returns since when the device is Unhealthy; nullopt: it is not.
   std::optional<Clock::time_point> since(std::string_view id) const;
 
  private:

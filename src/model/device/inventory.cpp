@@ -15,14 +15,14 @@ std::size_t varint_size(std::uint64_t value) {
   return bytes;
 }
 
-// A length-delimited protobuf field whose number is below 16.
+// Returns the size of a length-delimited protobuf field whose number is below 16.
 std::size_t field_size(std::size_t payload) { return 1 + varint_size(payload) + payload; }
 
 }  // namespace
 
 void sort_by_id(std::vector<Device>& devices) {
   if (std::ranges::is_sorted(devices, {}, &Device::id)) return;
-  // A device is large: each is moved once.
+  // Devices are large: each is moved once.
   std::vector<std::size_t> order(devices.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) -> const std::string& { return devices[i].id; });
@@ -103,7 +103,7 @@ std::size_t wire_size(const Device& device) {
   for (const int node : device.numa_nodes) {
     nodes += field_size(1 + varint_size(static_cast<std::uint64_t>(node)));
   }
-  // The longest of its ids, and the longer word for its health: it may change.
+  // Uses the longest id, and the longer word for the health, which may change.
   const std::size_t id =
       device.id.size() + (device.replicas > 1 ? 2 + std::to_string(device.replicas - 1).size() : 0);
   const std::size_t topology = device.numa_nodes.empty() ? 0 : field_size(nodes);
@@ -115,7 +115,7 @@ namespace {
 
 using Kind = DeviceChange::Kind;
 
-// nullptr: it is not listed.
+// nullptr: not listed.
 void compare(const Device* before, const Device* after, std::vector<DeviceChange>& changes) {
   const auto is_there = [](const Device* device) { return device && !device->gone; };
   const bool was_there = is_there(before);

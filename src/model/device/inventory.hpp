@@ -1,6 +1,6 @@
 #pragma once
-// The devices of one resource at one moment. Immutable once made, and so thread-safe; copies share what is in
-// it.
+// The devices of one resource at one moment. Immutable once made, and so thread-safe; copies share their
+// content.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,38 +17,38 @@
 
 namespace plughost {
 
-// The kubelet's limit for one message, in bytes (google.golang.org/grpc's default, which it does not raise).
+// The kubelet's limit for one message in bytes (the default of google.golang.org/grpc).
 inline constexpr std::size_t kKubeletMessageLimit = 4u << 20;
-// What the devices of one list may take of it, by wire_size(): some room is left for the framing.
+// The limit for the devices of one list in wire_size() bytes, with room for the framing.
 inline constexpr std::size_t kListLimit = kKubeletMessageLimit - 1024;
 
-// By id; those with the same id stay in their order.
+// Sorts by id; devices with equal ids keep their order.
 void sort_by_id(std::vector<Device>& devices);
 
-// The device of that id, of devices that are sorted by id; nullptr if there is none. What has shares is
-// listed by others: see find_device.
+// Returns the device with that id, from devices sorted by id; nullptr if there is none. For a share's id see
+// find_device().
 const Device* device_of_id(std::span<const Device> devices, std::string_view id);
-// The device behind an id that the kubelet was told, of devices that are sorted by id; nullptr if there is
-// none.
+// Returns the device behind an id that was sent to the kubelet, from devices sorted by id; nullptr if there
+// is none.
 const Device* find_device(std::span<const Device> devices, std::string_view id);
-// Which of the device's shares the id stands for: an id of its own.
+// Returns the number of the share that the id, which must be one of the device's, stands for.
 unsigned share_of(const Device& device, std::string_view id);
 
-// The id of a device's n-th replica; the id itself if it has just one.
+// Returns the id of a device's n-th replica; the device's id if it has just one.
 std::string replica_id(const Device& device, unsigned n);
 
-// What "<id>::<n>" says. Views into the text.
+// The parts of "<id>::<n>", as views into the text.
 struct ReplicaName {
   std::string_view id;
   unsigned n;
 };
-// nullopt if the text is not of that form; n has no leading zeros.
+// Returns nullopt if the text does not have that form; n has no leading zeros.
 std::optional<ReplicaName> parse_replica_id(std::string_view text);
-// The id of the device for whose share the text stands; the text itself if it is not of that form.
+// Returns the id of the device for a replica's id, and any other text unchanged.
 std::string_view device_behind(std::string_view id);
 
-// Calls visit(before, after) for each id of two lists that are sorted by id, in that order: nullptr where one
-// of them does not have it.
+// Calls visit(before, after) for each id of two lists sorted by id, in that order, with nullptr for the list
+// that lacks the id.
 template <typename Visit>
 void for_each_pair(std::span<const Device> before, std::span<const Device> after, Visit visit) {
   const Device* const none = nullptr;
@@ -65,7 +65,7 @@ void for_each_pair(std::span<const Device> before, std::span<const Device> after
 class Inventory {
  public:
   Inventory() = default;
-  // Sorts by id. Of devices with the same id the first stays.
+  // Sorts by id. The first of several devices with the same id is kept.
   explicit Inventory(std::vector<Device> devices);
 
   std::span<const Device> devices() const {
@@ -73,8 +73,8 @@ class Inventory {
   }
   bool empty() const { return !devices_; }
 
-  // Calls visit(id, device, healthy) for every id that the kubelet is told, in order, with its health: a
-  // device with replicas has several.
+  // Calls visit(id, device, healthy) for every id that is sent to the kubelet, in order; a device with
+  // replicas has several.
   template <typename Visit>
   void for_each_share(Visit visit) const {
     for (const Device& device : devices()) {
@@ -87,29 +87,28 @@ class Inventory {
     for_each_share([&](std::string id, const Device& device, bool) { visit(std::move(id), device); });
   }
   std::size_t id_count() const;
-  // The device behind an id that the kubelet was told; nullptr if there is none.
+  // Returns the device behind an id that was sent to the kubelet; nullptr if there is none.
   const Device* find(std::string_view id) const { return find_device(devices(), id); }
 
-  // Would the kubelet be told the same: ids, health and NUMA nodes?
+  // Returns true if both lists look the same to the kubelet: ids, health and NUMA nodes.
   bool lists_same_as(const Inventory& other) const;
   bool operator==(const Inventory& other) const;
 
  private:
-  std::shared_ptr<const std::vector<Device>> devices_;  // nullptr: there are none
+  std::shared_ptr<const std::vector<Device>> devices_;  // nullptr: no devices
 };
 
-// Upper bound, in bytes, of what the device takes in a ListAndWatch message, all its replicas counted.
+// Returns an upper bound for the bytes of the device, with all replicas, in a ListAndWatch message.
 std::size_t wire_size(const Device& device);
 
-// Changes the list of the devices that are there without a scan: a driver that hangs
-// keeps nobody from taking a device out of service. Adds reasons to devices, and nothing else; the same ones
-// until whoever has it says that it is another. Not thread-safe.
+// Changes a list without a scan, so that a device can be taken out of service while its driver hangs. May
+// only add reasons, and must add the same ones until its owner reports a change. Not thread-safe.
 class Overlay {
  public:
   Overlay() = default;
   virtual ~Overlay() = default;
 
-  // Does it say anything of the resource's devices?
+  // Returns true if the overlay affects devices of the resource.
   virtual bool touches(const std::string& resource) const = 0;
   virtual void apply(const std::string& resource, std::vector<Device>& devices) const = 0;
 
@@ -122,10 +121,10 @@ class Overlay {
   Overlay& operator=(Overlay&&) = default;
 };
 
-// In the order in which they are laid, and told of. They outlive whoever has the list.
+// In the order in which they are applied. They must outlive the list's owner.
 using Overlays = std::vector<const Overlay*>;
 
-// As it is, or its first bytes and "...". Of UTF-8 no character is cut.
+// Returns the text, or its first bytes and "...". UTF-8 characters are not cut.
 inline std::string shortened(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0u) == 0x80u) --most;
@@ -135,7 +134,7 @@ inline std::string shortened(std::string_view text, std::size_t most) {
 class FirstNames {
  public:
   static constexpr std::size_t kMost = 5;
-  static constexpr std::size_t kLongest = 80;  // bytes; an id of ours is shorter
+  static constexpr std::size_t kLongest = 80;  // in bytes; our own ids are shorter
 
   void add(std::string_view name) {
     if (count_++ >= kMost) return;
@@ -143,7 +142,7 @@ class FirstNames {
     names_ += shortened(name, kLongest);
   }
   std::size_t count() const { return count_; }
-  // "a, b, c, d, e and 997 more"
+  // Returns "a, b, c, d, e and 997 more".
   std::string text() const {
     return count_ > kMost ? names_ + " and " + std::to_string(count_ - kMost) + " more" : names_;
   }
@@ -153,33 +152,33 @@ class FirstNames {
   std::string names_;
 };
 
-// What has become of a device from one list to the next. A value.
+// A change of a device between two lists. A value.
 struct DeviceChange {
   enum class Kind : std::uint8_t {
-    kAppeared,   // it was not listed, or was gone
-    kGone,       // it was there: it is listed for a while yet, or it is not
-    kUnhealthy,  // it is there: it was Healthy, or was not there
-    kHealthy,    // again: it was there, and Unhealthy
-    kForgotten,  // it is not listed any more
+    kAppeared,   // not listed or gone before
+    kGone,       // present before; still listed for a while, or not listed
+    kUnhealthy,  // present; was Healthy or absent before
+    kHealthy,    // present; was Unhealthy before
+    kForgotten,  // no longer listed
   };
   Kind kind{};
   std::string id;
-  std::string why;  // of what is listed as Unhealthy; of kForgotten nothing
+  std::string why;  // why it is Unhealthy; empty for kForgotten
 
   bool operator==(const DeviceChange&) const = default;
 };
 
-// By id, both the lists and the changes. A device may have two: it appears and is Unhealthy, or goes and is
-// forgotten.
+// Compares two lists; both, and the result, are sorted by id. A device may change twice: it appears and is
+// Unhealthy, or goes and is forgotten.
 std::vector<DeviceChange> device_changes(std::span<const Device> before, std::span<const Device> after);
-// Of a first list: its devices have not appeared.
+// For a first list: its devices do not count as appeared.
 std::vector<DeviceChange> device_changes_of_first(std::span<const Device> list);
 
-// Devices that fared alike. However many they are, its texts are short.
+// Devices with the same kind of change. Its texts are short, however many there are.
 struct ChangedGroup {
   std::size_t count = 0;
   std::string names;  // "a, b, c and 997 more"
-  std::string why;    // the first device's; "..., and others" where they differ
+  std::string why;    // the first device's reason; with ", and others" if they differ
 };
 ChangedGroup group_of(std::span<const DeviceChange> changes, DeviceChange::Kind kind);
 

@@ -15,7 +15,7 @@ constexpr std::size_t kLongestValue = 63;
 constexpr std::string_view kUsualPrefix = "feature.node.kubernetes.io";
 constexpr std::string_view kProfilePrefix = "profile.node.kubernetes.io";
 
-// The domain itself, or one below it.
+// Returns true for the domain itself and its subdomains.
 bool is_in(std::string_view domain, std::string_view above) {
   if (!domain.ends_with(above)) return false;
   domain.remove_suffix(above.size());
@@ -36,12 +36,12 @@ std::string prefix_error(std::string_view prefix) {
   return {};
 }
 
-// Of the lists, those that are there.
+// The present devices of the lists.
 using Present = std::vector<const Device*>;
 
 struct Value {
   std::string text;
-  std::string error;  // why there is none; empty: there is
+  std::string error;  // why there is no label; empty: there is one
 };
 
 Value value_for(const LabelSpec& spec, const Device& device, std::size_t count) {
@@ -54,7 +54,7 @@ Value value_for(const LabelSpec& spec, const Device& device, std::size_t count) 
       },
       &missing);
   if (!text) return {.error = '{' + missing + "} is not known of " + device.id};
-  // What the configuration says itself was checked when it was read.
+  // A literal value was checked when the configuration was read.
   if (spec.value.literal()) return {.text = *text};
   Value value{.text = label_value(*text)};
   if (value.text.empty()) value.error = "nothing of \"" + *text + "\" may stand in a label's value";
@@ -126,7 +126,7 @@ std::string label_value(std::string_view text) {
   for (const char c : text) {
     const char written = c == ' ' || c == '\t' ? '-' : c;
     if (!is_name_part(std::string{'x', written, 'x'})) continue;
-    // Several spaces are as good as one.
+    // Several spaces count as one.
     const bool again = written != c && value.ends_with('-');
     if (!again) value += written;
   }
@@ -174,7 +174,7 @@ std::string feature_file_text(const Labels::Pairs& labels, FeatureTime expiry) {
 
 bool is_fresh(const std::string& text, const Labels::Pairs& labels, FeatureTime now) {
   const auto expiry = expiry_of(text);
-  // A clock that was set back makes it last for too long.
+  // After the clock has been set back the expiry would be too far in the future.
   return expiry && *expiry >= now + kFeaturesRenewed && *expiry <= now + kFeaturesLast &&
          text == feature_file_text(labels, *expiry);
 }

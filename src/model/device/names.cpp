@@ -10,8 +10,8 @@
 namespace plughost {
 namespace {
 
-// Can the character (one UTF-8 sequence) stand in an id as it is? C0, DEL and C1 cannot, nor what the escapes
-// and the lists of ids need.
+// Returns true if the character (one UTF-8 sequence) can be in an id unescaped. C0, DEL, C1, the escape
+// character and the list separator cannot.
 bool stands_for_itself(std::string_view character) {
   if (character.size() == 1) {
     const char c = character[0];
@@ -20,7 +20,7 @@ bool stands_for_itself(std::string_view character) {
   return !(character[0] == '\xC2' && static_cast<unsigned char>(character[1]) < 0xA0);
 }
 
-// The kubelet checks the name with "requests." before it, as a quota would call it: 253 - 9.
+// The kubelet validates the name with the prefix "requests.", as in a quota: 253 - 9.
 constexpr std::size_t kLongestDomain = 244;
 constexpr std::size_t kLongestPart = 63;
 
@@ -87,7 +87,7 @@ std::string stable_id(std::string_view name, std::size_t longest) {
   if (usual) return std::string(name);
   std::string id;
   std::size_t characters = 0;
-  std::size_t kept = 0;  // the bytes that stay if the id has to be cut
+  std::size_t kept = 0;  // bytes that stay if the id is cut
   for (std::string_view rest = name; !rest.empty();) {
     const std::size_t length = first_character(rest).length;
     const std::string_view character = rest.substr(0, length == 0 ? 1 : length);
