@@ -15,7 +15,7 @@
 namespace plughost {
 namespace {
 
-// Entries of one name are one resource.
+// Entries of one name form one resource.
 void check_parts(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::unordered_map<std::string_view, const EntryDraft*> first;
   for (const EntryDraft& entry : entries) {
@@ -34,7 +34,7 @@ void check_parts(std::span<const EntryDraft> entries, Diagnostics& diagnostics) 
   }
 }
 
-// The resources that are known before anybody has looked at the machine, by the entries that serve them.
+// The resources that are known without a scan, with their entries.
 class KnownResources {
  public:
   explicit KnownResources(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
@@ -74,7 +74,7 @@ void check_neighbours(std::span<const EntryDraft> entries, Diagnostics& diagnost
   }
 }
 
-// Either may be asked first, and the other then has to follow.
+// The kubelet may request either resource first, and the other one must then follow.
 void check_joined(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   for (const EntryDraft& entry : entries) {
     const AllocationSpec& spec = *entry.config.spec;
@@ -102,7 +102,7 @@ class FixedIds {
     std::vector<Device> devices = config.source->fixed_devices();
     if (devices.empty()) return;
     const std::size_t count = devices.size();
-    // A list that cannot fit, however short its ids are, is not made: it could be a million devices.
+    // A list that cannot fit with the shortest ids is not built: it could have a million devices.
     const std::size_t least = count * config.spec->replicas * wire_size(Device{.id = "0"});
     if (config.spec->name.literal() && least > kListLimit) return report_size(entry, count, "");
     const Assembly assembly = assemble(*config.spec, std::move(devices));
@@ -129,11 +129,11 @@ class FixedIds {
     std::string resource;
   };
 
-  // Would one more device like the last one be too many for a message?
+  // Returns true if one more device like the last one would exceed a message.
   static bool is_full(const std::vector<Device>& devices) {
     if (devices.empty()) return false;
     const Device& last = devices.back();
-    // Ids are sorted: one that was left out can be longer than the last by the digits of a number.
+    // Ids are sorted: an omitted one can be longer than the last by the digits of a number.
     std::size_t bytes = wire_size(last) + 10 * last.replicas;
     for (const Device& device : devices) bytes += wire_size(device);
     return bytes > kListLimit;
@@ -148,7 +148,7 @@ class FixedIds {
                            " or several resources");
   }
 
-  // The devices of one entry are alike, and so are the remarks: one of them is enough.
+  // The devices of one entry are alike, so one remark represents all.
   void report_remarks(const EntryDraft& entry, const std::vector<std::string>& remarks, bool left_out) {
     std::string what = (left_out ? "these devices cannot all be listed: " : "") + remarks.front();
     if (remarks.size() > 1) what += " (and so on, for others)";
@@ -167,7 +167,7 @@ class FixedIds {
     if (!clash) return;
     const bool of_another = clash->second.entry != &entry;
     if (of_another && may_exclude_each_other(entry, *clash->second.entry)) return;
-    // Whose the resource is, is reported as that.
+    // A clash of resource names is reported elsewhere.
     const bool of_this_resource = clash->second.resource == resource;
     if (of_another && of_this_resource && !is_same_resource(entry, *clash->second.entry)) return;
     const std::string_view key = entry.document->find("id") ? "id" : std::string_view(entry.kind);
@@ -184,7 +184,7 @@ class FixedIds {
   std::unordered_map<std::string, Owner> owners_;
 };
 
-// NFD would take either of the values.
+// Node Feature Discovery would use either of the values.
 void check_labels(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::map<std::string, const EntryDraft*> owners;
   for (const EntryDraft& entry : entries) {
@@ -200,7 +200,7 @@ void check_labels(std::span<const EntryDraft> entries, Diagnostics& diagnostics)
   }
 }
 
-// The API server would show either of the values, or the kubelet its own.
+// The API server would show either of the values, or the kubelet's own.
 void check_node_resources(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::map<std::string_view, const EntryDraft*> resources;
   for (const EntryDraft& entry : entries) {

@@ -1,5 +1,5 @@
 #pragma once
-// `when`: on which nodes an entry applies. Values, thread-safe.
+// `when`: the nodes on which an entry applies. Values, thread-safe.
 
 #include <functional>
 #include <string>
@@ -12,11 +12,11 @@
 
 namespace plughost {
 
-// What conditions are asked about.
+// The data that conditions examine.
 struct NodeView {
   MachineFacts machine;
   NodeLabels labels;
-  // Whether the path is there, or something that the pattern matches. May block on the file system.
+  // Returns true if the path exists, or if a path matches the pattern. May block on the file system.
   std::function<bool(const std::string& pattern)> exists;
 };
 
@@ -28,17 +28,17 @@ struct Verdict {
 
 class Condition {
  public:
-  // Reports what is wrong with it; the result then means nothing.
+  // Reads a condition. After a reported error the result is meaningless.
   static Condition read(const Node& node, const std::string& path, Diagnostics& diagnostics);
 
   Verdict evaluate(const NodeView& node) const;
-  // In a few words: "hostname gpu-* or big-*, arch amd64".
+  // Returns a summary: "hostname gpu-* or big-*, arch amd64".
   std::string text() const;
-  // The patterns of `exists`, those below `not` included.
+  // Returns the patterns of `exists`, including those below `not`.
   std::vector<std::string> paths() const;
   bool names_labels() const { return has(Subject::kLabel); }
   bool names_node() const { return has(Subject::kNode); }
-  // Where it stands.
+  // The place in the file.
   const Mark& mark() const { return mark_; }
   const std::string& path() const { return path_; }
 
@@ -48,12 +48,12 @@ class Condition {
     Subject subject;
     std::string name;  // "hostname", "dmi.vendor", "label example.com/rack"
     std::string label;
-    std::vector<std::string> patterns;  // fnmatch(3); one has to match, of kExists all
+    std::vector<std::string> patterns;  // fnmatch(3); one must match, for kExists all
 
     Verdict evaluate(const NodeView& node) const;
     std::string text() const;
   };
-  // All terms, and none of the others.
+  // All terms must hold, and none of `others`.
   struct Case {
     std::vector<Term> terms;
     std::vector<Case> excluded;
@@ -66,13 +66,13 @@ class Condition {
   static std::string text_of(const std::vector<Case>& cases);
   static std::vector<Case> read_cases(const Node& node, const std::string& path, Diagnostics& diagnostics);
   static Case read_case(const Node& node, const std::string& path, Diagnostics& diagnostics);
-  // Those below `not` included.
+  // Includes terms below `not`.
   static std::vector<const Term*> terms_of(const std::vector<Case>& cases);
   bool has(Subject subject) const;
 
   Mark mark_;
   std::string path_;
-  std::vector<Case> cases_;  // one has to hold
+  std::vector<Case> cases_;  // one must hold
 };
 
 }  // namespace plughost

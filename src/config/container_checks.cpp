@@ -43,7 +43,7 @@ std::string disabling_command(const EntryDraft& entry) {
   return " (`plughost preset disable " + link.stem().string() + "`)";
 }
 
-// With {resource} filled in where it is known.
+// Replaces {resource} where it is known.
 Template bound(const EntryDraft& entry, const Template& pattern) {
   const Template& name = entry.config.spec->name;
   return pattern.bind([&](std::string_view placeholder) -> std::optional<std::string> {
@@ -53,14 +53,14 @@ Template bound(const EntryDraft& entry, const Template& pattern) {
   });
 }
 
-// Does the entry itself set the variable? Then what its kind says of it does not count.
+// Returns true if the entry sets the variable itself, which overrides its kind's.
 bool sets(const EntryDraft& entry, const Template& variable) {
   return std::ranges::any_of(entry.config.spec->env,
                              [&](const auto& pair) { return pair.first == variable; });
 }
 
-// What the kinds themselves set in a container. A container that has one card from two resources has one
-// value, of which nobody knows whose it is.
+// The variables that kinds set in a container. A container with one card from two resources gets one value,
+// from either resource.
 class KindVariables {
  public:
   KindVariables(std::span<const EntryDraft> entries, Diagnostics& diagnostics) : diagnostics_(diagnostics) {
@@ -105,7 +105,7 @@ class KindVariables {
            is_to_be_joined(*other.config.spec, *one.config.spec);
   }
 
-  // That the other does not say so is reported as that.
+  // A missing counterpart is reported elsewhere.
   static bool is_to_be_joined(const AllocationSpec& spec, const AllocationSpec& other) {
     return spec.same_card && spec.near == other.name.text();
   }
@@ -127,14 +127,14 @@ class KindVariables {
   std::map<std::string, std::vector<Setter>> setters_;
 };
 
-// What an entry sets in a container under a key that another resource might set, too.
+// A key that an entry sets in a container and that another resource might set as well.
 struct ContainerSetting {
   const EntryDraft* entry;
   std::string what;  // "environment variable"
-  std::string key;   // templates, with {resource} filled in where it is known
+  std::string key;   // templates, with {resource} replaced where it is known
   std::string value;
   bool varies;   // the value depends on the devices
-  bool of_kind;  // the kind sets it, not the entry
+  bool of_kind;  // set by the kind, not by the entry
   Mark mark;
   std::string path;
 };
@@ -194,7 +194,7 @@ class ContainerSettings {
                    const Template& value, const std::string& terms, const Mark& mark, std::string path,
                    bool of_kind = false) {
     const Template key = bound(entry, key_pattern);
-    // Ids and the names of resources are unique, and so is a key that has one in it.
+    // Ids and resource names are unique, so a key with one of them is unique as well.
     if (key.names("id") || key.names("resource") || key.names("resourceEnv")) return;
     ContainerSetting setting{.entry = &entry,
                              .what = std::string(what),
@@ -218,7 +218,7 @@ class ContainerSettings {
     }
   }
 
-  // Within a resource an Allocate that would need both is refused.
+  // Within one resource, an Allocate that needs both is refused.
   static bool differ(const ContainerSetting& a, const ContainerSetting& b) {
     const bool both_of_kinds = a.of_kind && b.of_kind;  // see KindVariables
     return !is_same_resource(*a.entry, *b.entry) && !both_of_kinds &&

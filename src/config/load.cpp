@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kDefaultInclude = "plugins.d/*.yaml";
-constexpr std::string_view kListWords[] = {"resources", "devices"};  // of the entries
+constexpr std::string_view kListWords[] = {"resources", "devices"};  // the keys of the list of entries
 
 std::string texts_of(const std::vector<Diagnostic>& diagnostics) {
   std::string all;
@@ -37,10 +37,10 @@ std::string texts_of(const std::vector<Diagnostic>& diagnostics) {
   return all;
 }
 
-// A directory that is not there has no files; one that cannot be read might have some.
+// A missing directory has no files; an unreadable one may have some.
 int stop_at_unreadable(const char*, int error) { return error != ENOENT && error != ENOTDIR; }
 
-// The pattern of paths: a wildcard in the base's own name is none.
+// Escapes wildcards in the base's own name.
 std::string pattern_below(const fs::path& base, const fs::path& pattern) {
   std::string whole;
   if (pattern.is_relative() && !base.empty()) {
@@ -52,7 +52,7 @@ std::string pattern_below(const fs::path& base, const fs::path& pattern) {
   return whole + pattern.string();
 }
 
-// The paths that match, sorted. Throws std::system_error if a directory cannot be read.
+// Returns the matching paths, sorted. Throws std::system_error if a directory cannot be read.
 std::vector<fs::path> expand(const std::string& pattern) {
   glob_t found{};
   errno = 0;
@@ -66,8 +66,7 @@ std::vector<fs::path> expand(const std::string& pattern) {
   return paths;
 }
 
-// Whether the list of entries is there, if only to say that there are none. A file without one may have been
-// cut off.
+// Returns true if the list of entries is present but empty. A file without the list may have been truncated.
 bool is_empty_on_purpose(const Node& root) {
   return std::ranges::any_of(kListWords, [&](std::string_view word) {
     const Node* const list = root.find(word);
@@ -98,7 +97,7 @@ class Loader {
       const bool is_error = diagnostic.severity == Diagnostic::Severity::kError;
       (is_error ? errors : config_.warnings).push_back(diagnostic);
     }
-    // As somebody who goes through the files would find them.
+    // In the order of the files.
     const auto position = [this](const Diagnostic& diagnostic) {
       const auto in = std::ranges::find(config_.files.paths, fs::path(diagnostic.mark.file.text()));
       return std::tuple(in - config_.files.paths.begin(), diagnostic.mark.line, diagnostic.mark.column);
@@ -115,7 +114,7 @@ class Loader {
   }
 
   std::vector<Diagnostic> check(const std::string& text, const std::string& name) {
-    // What lies beside a file is not beside a text.
+    // A text has no directory for default includes.
     if (const Node* const root = parse_document(text + "include: []\n", name, true))
       read_main(*root, name, {});
     settings_.check(entries_);
@@ -128,15 +127,15 @@ class Loader {
   }
 
  private:
-  // A place that a message about a file points at.
+  // The place of a message about a file.
   struct Place {
     Mark mark;
     std::string path;
   };
 
-  using When = std::shared_ptr<const Condition>;  // of an `include`; nullptr: on every node
+  using When = std::shared_ptr<const Condition>;  // of an `include`; nullptr: every node
 
-  // nullopt: reported, at the place if the file cannot be read.
+  // nullopt: reported; at the place if the file cannot be read.
   std::optional<std::string> read_text(const fs::path& file, const Place* included_at) {
     config_.files.paths.push_back(file);
     follow(file);
@@ -153,7 +152,7 @@ class Loader {
     return std::get<std::string>(std::move(text));
   }
 
-  // nullptr: reported likewise.
+  // nullptr: reported in the same way.
   const Node* read_document(const fs::path& file, const Place* included_at) {
     const auto text = read_text(file, included_at);
     return text ? parse_document(*text, file.string(), !included_at) : nullptr;
@@ -178,11 +177,11 @@ class Loader {
     return nullptr;
   }
 
-  // Before the main file, whose words win.
+  // Read before the main file, which overrides it.
   void read_node_file(const fs::path& file, const std::optional<std::string>& supposed) {
     std::error_code failed;
     if (supposed ? supposed->empty() : !fs::exists(file, failed)) return follow(file);
-    is_new(file);  // it is none of those with entries, whatever `include` says
+    is_new(file);  // it has no entries, even if an `include` matches it
     const auto text = supposed ? supposed : read_text(file, nullptr);
     auto root = text ? parse_yaml(*text, file.string(), diagnostics_) : std::nullopt;
     if (!root || root->kind == Node::Kind::kNull) return;
@@ -206,7 +205,7 @@ class Loader {
     const std::string error = resource_name_error(domain + "/x");
     if (error.empty()) return domain;
     top.error("domain", quote(domain) + " is no valid domain. " + error);
-    // With a valid one in its place, the names that need it are not reported as well.
+    // With a valid domain in its place, dependent names are not reported as well.
     return "vendor.example";
   }
 
@@ -225,7 +224,7 @@ class Loader {
     }
   }
 
-  // A pattern, or a map of one and the nodes where it counts.
+  // A pattern, or a map of a pattern and the nodes on which it counts.
   void read_includes(Fields& top, const fs::path& file) {
     const Node* const node = top.node("include");
     if (!node) {
@@ -268,7 +267,7 @@ class Loader {
     }
   }
 
-  // The paths that would match the pattern if the supposed ones were as it is supposed, sorted.
+  // Returns the paths that match the pattern under the assumptions (see Overrides), sorted.
   std::vector<fs::path> suppose(const std::string& pattern, std::vector<fs::path> paths) const {
     for (const auto& [path, file] : supposed_) {
       if (::fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME | FNM_PERIOD) != 0) continue;
@@ -293,7 +292,7 @@ class Loader {
     settings_.refuse_main_only(*root, top);
   }
 
-  // The directories that lead to the files, links included.
+  // Watches the directories that lead to the files, links included.
   void follow(const fs::path& pattern) {
     std::error_code failed;
     for (WatchedDirectory& each : HostRoot().glob(fs::absolute(pattern, failed).lexically_normal()).watch) {
@@ -308,7 +307,7 @@ class Loader {
     return seen_.insert(failed ? file : path).second;
   }
 
-  // What is wrong with another plugin's configuration is not worth saying, unless its words are plughost's.
+  // Errors in another plugin's configuration are not useful, unless its keys are plughost's.
   std::vector<Diagnostic> with_hint(std::vector<Diagnostic> errors, const fs::path& file) const {
     if (is_manifest_) {
       return {{.mark = {.file = file.string()},
@@ -330,12 +329,12 @@ class Loader {
   Config config_;
   SettingsReader settings_{config_, diagnostics_};
   std::list<Node> documents_;        // of all files
-  std::vector<EntryDraft> entries_;  // refer to them
-  fs::path base_;                    // of the main file
-  std::string domain_;               // likewise
+  std::vector<EntryDraft> entries_;  // refer to documents_
+  fs::path base_;                    // the main file's directory
+  std::string domain_;               // of the main file
   std::set<fs::path> seen_;
   std::optional<OtherPlugin> other_plugin_;  // what the main file looks like
-  bool is_manifest_ = false;                 // the main file is an object of Kubernetes'
+  bool is_manifest_ = false;                 // the main file is a Kubernetes object
 };
 
 }  // namespace

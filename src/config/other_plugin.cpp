@@ -30,7 +30,7 @@ bool has(const Node& root, std::string_view key, Node::Kind kind) {
   return value && value->kind == kind;
 }
 
-// As Go's libraries find keys: whatever their case.
+// Go's libraries ignore the case of keys.
 const Node* find_any_case(const Node& root, std::string_view key) {
   const auto found = std::ranges::find_if(root.members, [&](const Node::Member& member) {
     return to_lower(member.first.scalar) == to_lower(key);
@@ -43,7 +43,7 @@ bool has_any_of(const Node& root, std::string_view map, std::initializer_list<st
   return found && std::ranges::any_of(keys, [&](std::string_view key) { return find_any_case(*found, key); });
 }
 
-// Other things have a list `devices`, too.
+// Other programs have a list `devices` as well.
 bool may_be_devices(const Node& list) {
   return list.items.empty() || std::ranges::any_of(list.items, [](const Node& item) {
            return item.kind != Node::Kind::kMap || find_any_case(item, "groups") ||
@@ -62,7 +62,7 @@ bool is_generic(const Node& root) {
   return false;
 }
 
-// `version` may be missing. Charts have a version and resources, too.
+// `version` may be missing. Helm charts have a version and resources as well.
 bool is_nvidia(const Node& root) {
   const Node* const version = find_any_case(root, "version");
   const bool versioned = version && version->scalar == "v1";
@@ -94,7 +94,7 @@ std::optional<OtherPlugin> other_plugin(const Node& root) {
   if (has(root, "genericDevicePlugin", Node::Kind::kMap)) return kMicroShift;
   if (has(root, "permittedHostDevices", Node::Kind::kMap)) return kKubeVirt;
   if (is_object(root, "akri.sh/", "Configuration")) return kAkri;
-  // Of which the SR-IOV network operator makes such a list.
+  // The SR-IOV network operator creates such a list from it.
   if (is_object(root, "sriovnetwork.openshift.io/", "SriovNetworkNodePolicy")) return kSriov;
   if (is_volcano(root)) return kVolcano;
   if (is_nvidia(root)) return kNvidia;

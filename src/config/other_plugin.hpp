@@ -1,5 +1,5 @@
 #pragma once
-// Another device plugin, told by the keys of its configuration. Thread-safe.
+// Recognises other device plugins by the keys of their configuration. Thread-safe.
 
 #include <optional>
 #include <string_view>
@@ -24,11 +24,11 @@ enum class OtherPlugin {
   kVolcano,
 };
 
-// Whose configuration the document looks like. A generic-device-plugin's may be one of plughost's as well:
-// its words are ours.
+// Returns the plugin whose configuration the document looks like. A generic-device-plugin's may be plughost's
+// own as well, because the keys are the same.
 std::optional<OtherPlugin> other_plugin(const Node& root);
 
-// As its authors call it: "generic-device-plugin".
+// Returns the project's name: "generic-device-plugin".
 std::string_view name_of(OtherPlugin plugin);
 
 }  // namespace plughost

@@ -1,5 +1,5 @@
 #pragma once
-// Where things are if nobody says otherwise.
+// Default paths.
 
 namespace plughost {
 

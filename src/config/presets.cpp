@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first sentence of the comment that the file begins with.
+// Returns the first sentence of the comment at the beginning of the file.
 std::string purpose(const fs::path& file) {
   std::ifstream text(file);
   std::string words;
@@ -28,7 +28,7 @@ std::string purpose(const fs::path& file) {
   return words;
 }
 
-// The names of the directory's *.yaml, without that.
+// Returns the names of the directory's *.yaml files without the suffix.
 std::set<std::string> names_in(const fs::path& directory) {
   std::set<std::string> names;
   const std::error_code failed = HostRoot().list(directory, [&](std::string_view name, FileType) {
@@ -53,7 +53,7 @@ bool same_file(const fs::path& a, const fs::path& b) {
 
 }  // namespace
 
-// All, or none: what was changed before the one that fails is changed back.
+// Makes all changes or none: changes before a failing one are undone.
 void Presets::change_all(const std::vector<Preset>& presets, Change change, Change back,
                          const char* what) const {
   std::error_code failed;
@@ -144,7 +144,7 @@ std::vector<Preset> Presets::enable(std::span<const std::string> names) const {
                         "; nothing was changed: add plugins.d/*.yaml to its `include`");
   }
   std::error_code failed;
-  fs::create_directory(links_, failed);  // if it cannot be, no link can
+  fs::create_directory(links_, failed);  // without the directory, no link can be made
   change_all(missing, make_link, remove_link, "made");
   return missing;
 }

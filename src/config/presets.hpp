@@ -1,6 +1,6 @@
 #pragma once
-// Ready-made entries, a file each in a directory of theirs, and the links to them among a configuration's own
-// files. Blocks; not thread-safe.
+// Ready-made entries, one file each in their own directory, and the links to them in a configuration's
+// plugins.d. Blocks; not thread-safe.
 
 #include <filesystem>
 #include <span>
@@ -13,32 +13,32 @@ namespace plughost {
 struct Preset {
   enum class Link {
     kNone,
-    kOurs,   // to the preset, whether or not that is still there
-    kOther,  // something else stands where the link would be
+    kOurs,   // to the preset, even if that is missing
+    kOther,  // another file has the link's name
   };
-  std::string name;            // its file's, without ".yaml"
+  std::string name;            // the file name without ".yaml"
   std::filesystem::path file;  // of the preset
-  std::string what;            // what it is for: its comment's first sentence
+  std::string what;            // its purpose: the first sentence of its comment
   bool there = true;           // false: only a link to it is left
   Link link = Link::kNone;
 };
 
-// What cannot be done, in a sentence; nothing was changed.
+// Why it cannot be done, as a sentence. Nothing has changed.
 struct PresetError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 class Presets {
  public:
-  // directory: where the presets are. config: the main file, beside whose plugins.d the links are.
+  // directory: of the presets. config: the main file, next to plugins.d.
   Presets(const std::filesystem::path& directory, std::filesystem::path config);
 
-  // By name, with the links to presets that are gone. Throws PresetError.
+  // Sorted by name, including links to missing presets. Throws PresetError.
   std::vector<Preset> list() const;
-  // Throws PresetError if there is none of that name.
+  // Throws PresetError if there is no preset of that name.
   Preset get(const std::string& name) const;
-  // Link these, or take their links away, and return those for which there was something to do: all, or none
-  // if one cannot be, or if the configuration would have errors then. Throw PresetError, ConfigError.
+  // Create or remove links, and return the presets that were changed: all, or none if one cannot be, or if
+  // the configuration would have errors. Throw PresetError, ConfigError.
   std::vector<Preset> enable(std::span<const std::string> names) const;
   std::vector<Preset> disable(std::span<const std::string> names) const;
 

@@ -14,10 +14,10 @@ namespace {
 using AttributeNames = std::span<const std::string_view>;
 
 constexpr unsigned kMostReplicas = 10'000;
-// What a device is called in a map of `replicas`.
+// The attributes that can name a device in a map of `replicas`.
 constexpr std::string_view kDeviceNames[] = {"id", "uuid", "pci", "index", "name"};
 
-// Attributes, each with a pattern or a list of them.
+// Reads attributes with a pattern or a list of patterns each.
 DevicePattern read_pattern(const Node& node, const std::string& path, AttributeNames attributes,
                            Diagnostics& diagnostics) {
   DevicePattern pattern;
@@ -38,7 +38,7 @@ DevicePattern read_pattern(const Node& node, const std::string& path, AttributeN
   return pattern;
 }
 
-// A list of such maps; one alone is a list of one.
+// Reads a list of such maps; a single map counts as a list of one.
 std::vector<DevicePattern> read_patterns(Fields& fields, const std::string& key, AttributeNames attributes) {
   std::vector<DevicePattern> patterns;
   const auto read = [&](const Node& node, const std::string& where) {
@@ -57,7 +57,7 @@ std::vector<DevicePattern> read_patterns(Fields& fields, const std::string& key,
   return patterns;
 }
 
-// Devices by what they are called, or by patterns of it.
+// Reads replicas by device names or patterns of names.
 void read_replicas_by_name(Fields& fields, const Node& node, AllocationSpec& spec) {
   spec.replicas = fields.number("default", 1, 1, kMostReplicas);
   for (const auto& [device, replicas] : node.members) {
@@ -68,14 +68,14 @@ void read_replicas_by_name(Fields& fields, const Node& node, AllocationSpec& spe
     rule.replicas = fields.number(device.scalar, 1, 1, kMostReplicas);
     rule.where = "replicas." + device.scalar;
   }
-  // The order of a map says nothing: whole names come before patterns, and of several the smallest number.
+  // A map has no order: whole names precede patterns, and among several the smallest number counts.
   std::ranges::sort(spec.replicas_of, {}, [](const ReplicaRule& rule) {
     const bool pattern = rule.where.find_first_of("*?[") != std::string::npos;
     return std::tuple(pattern, rule.replicas, std::string_view(rule.where));
   });
 }
 
-// Rules, of which the first that matches counts; one without `only` is for the others.
+// Reads rules, of which the first match counts; a rule without `only` matches all others.
 void read_replica_rules(Fields& entry, AttributeNames attributes, AllocationSpec& spec) {
   const std::vector<Node>& items = entry.items("replicas");
   if (items.empty()) entry.error("replicas", "the list is empty; leave the key out for one each");

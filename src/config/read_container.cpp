@@ -15,16 +15,16 @@ constexpr std::chrono::milliseconds kShortestInterval = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::days(1);
 constexpr std::chrono::milliseconds kShortestTimeout{100};
 constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::minutes(10);
-// The kubelet waits for 30 s, and some of them are the way's.
+// The kubelet waits 30 s, part of which is spent on the way.
 constexpr std::chrono::milliseconds kPreStart = std::chrono::seconds(20);
 constexpr std::chrono::milliseconds kLongestPreStart = std::chrono::seconds(25);
-// The usual time, and the longest: the kubelet admits no other pod until it has its answer.
+// The default and the maximum: the kubelet admits no other pod until it has its answer.
 constexpr std::chrono::milliseconds kAllocate = std::chrono::seconds(2);
 constexpr std::chrono::milliseconds kOnRemove = std::chrono::seconds(5);
 constexpr std::chrono::milliseconds kWhenUnhealthy = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kLongestAfter = std::chrono::days(1);
 
-// A map from text to text. Always as many pairs as the document has, in its order.
+// Reads a map from text to text, with all pairs of the document in its order.
 AllocationSpec::Pairs read_pairs(Fields& entry, std::string_view key, const Words& known) {
   AllocationSpec::Pairs pairs;
   for (const auto& [name, value] : entry.members(key, "values")) {
@@ -48,7 +48,7 @@ AllocationSpec::Pairs read_env(Fields& entry, const Words& known) {
   return env;
 }
 
-// A template of an absolute path. Absent: *fallback; without one that is an error.
+// Reads a template of an absolute path. Absent: *fallback; without one, an error.
 Template read_path(Fields& fields, std::string_view key, const Template* fallback, const Words& known) {
   if (!fields.has(key)) {
     if (fallback) return *fallback;
@@ -56,7 +56,7 @@ Template read_path(Fields& fields, std::string_view key, const Template* fallbac
     return {};
   }
   Template path = fields.pattern(key, "", known);
-  // An attribute in front, as in {path}, may bring the '/' itself.
+  // An attribute in front, as in {path}, may contain the '/'.
   const std::string& text = path.text();
   const bool attribute_first =
       text.starts_with('{') && !text.starts_with("{{") &&
@@ -66,7 +66,7 @@ Template read_path(Fields& fields, std::string_view key, const Template* fallbac
   return path;
 }
 
-// The maps of a list, each read by read(fields, item).
+// Reads the maps of a list by read(fields, item).
 template <class Item, class Read>
 std::vector<Item> read_each(Fields& entry, const std::string& key, Read read) {
   std::vector<Item> read_items;
@@ -93,10 +93,10 @@ std::vector<NodeSpec> read_nodes(Fields& entry, const Words& known) {
   });
 }
 
-// `exec` and `user`: the words that are to run. The program itself is the same for every device.
+// Reads `exec` and `user`: the command to run. The program is the same for every device.
 std::vector<Template> read_command(Fields& fields, const Words& known) {
   if (!fields.has("exec")) {
-    fields.has("user");  // it is known, too
+    fields.has("user");  // marks the key as known
     fields.error("exec", "the key 'exec' is missing, as in exec: [/usr/lib/superdisk/check]");
     return {};
   }
@@ -129,7 +129,7 @@ std::optional<HealthCheckSpec> read_health(Fields& entry, const Words& known) {
   return health;
 }
 
-// `preStart`, `allocate` or `onRemove`.
+// Reads `preStart`, `allocate` or `onRemove`.
 std::optional<ProgramSpec> read_program(Fields& entry, std::string_view key, const Words& known,
                                         std::chrono::milliseconds usual, std::chrono::milliseconds longest) {
   if (!entry.has(key)) return std::nullopt;

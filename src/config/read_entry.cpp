@@ -35,10 +35,10 @@ constexpr Word<bool> kAccess[] = {{"group", true}};
 constexpr Word<CardCount> kCounts[] = {{"{cards}", CardCount::kCards}, {"{cores}", CardCount::kCores}};
 constexpr std::chrono::seconds kShortestForgetAfter{0};
 constexpr std::chrono::seconds kLongestForgetAfter = std::chrono::days(30);
-// With `assume`, too.
+// Available with `assume`.
 constexpr std::string_view kPodNames[] = {"podUnits", "pod", "namespace"};
 
-// Each of them once.
+// Returns the union without repetitions.
 Words both(Words names, std::span<const std::string_view> more) {
   for (const std::string_view name : more) {
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
@@ -52,7 +52,7 @@ std::string kind_names() {
   return joined(keys, ", ");
 }
 
-// The kinds whose keys the entry has: one, or it is reported.
+// Returns the kinds whose keys the entry has. Anything but one is reported.
 std::vector<const Kind*> find_kinds(Fields& entry, const std::string& path) {
   std::vector<const Kind*> found;
   for (const Kind& kind : kinds()) {
@@ -95,7 +95,7 @@ Template read_id(Fields& entry, std::string_view fallback, const Words& known) {
   return id;
 }
 
-// The name of another entry, as that one would be written; whether there is one is known later.
+// Reads the name of another entry, in full form. Whether it exists is checked later.
 std::string read_near(Fields& entry, std::string_view domain) {
   const std::string near = entry.text("near", "");
   if (near.empty() || domain.empty() || near.find('/') != std::string::npos) return near;
@@ -107,7 +107,7 @@ bool has_shares(const AllocationSpec& spec) {
          std::ranges::any_of(spec.replicas_of, [](const ReplicaRule& rule) { return rule.replicas > 1; });
 }
 
-// Of ids that are parts of cards their kind says it.
+// For ids that are parts of cards the kind decides.
 SharesOf read_shares(Fields& entry, const AllocationSpec& spec) {
   if (!entry.has("shares")) return spec.shares;
   const SharesOf shares = entry.choice("shares", kShares, SharesOf::kAny);
@@ -137,7 +137,7 @@ AllocationPolicy read_policy(Fields& entry, const AllocationSpec& spec) {
   return policy;
 }
 
-// Whether there is such a neighbour, and what it says itself, is known later.
+// The neighbour and its settings are checked later.
 bool read_same_card(Fields& entry, const std::string& near, std::string_view kind) {
   const bool same_card = entry.flag("sameCard", false);
   if (same_card && near.empty())
@@ -147,7 +147,7 @@ bool read_same_card(Fields& entry, const std::string& near, std::string_view kin
   return same_card;
 }
 
-// Devices that only their number tells of have nothing to be chosen by.
+// Devices that differ by number only cannot be chosen.
 void refuse_choice_of_alike(Fields& entry, const Kind& kind) {
   if (!kind.attributes.empty() || kind.declared) return;
   for (const std::string_view key : {"only", "except"}) {
@@ -170,11 +170,11 @@ bool names_position(const std::string& text) {
   try {
     return Template(text).names("n");
   } catch (const TemplateError&) {
-    return false;  // reported where it is read
+    return false;  // reported elsewhere
   }
 }
 
-// CDI's names are the devices': whatever changes with the position in a container cannot be theirs.
+// CDI names belong to devices, so what depends on the position in a container cannot be in them.
 void refuse_positions(const Node& node, const std::string& path, Diagnostics& diagnostics) {
   for (const auto& [key, value] : node.members) {
     const std::string below = path + '.' + key.scalar;
@@ -209,7 +209,7 @@ bool read_access(Fields& entry, CdiNames cdi) {
   return group;
 }
 
-// What the kind has read of it, if it has, beside what the entry says.
+// Combines what the kind has read with the entry's settings.
 std::optional<AssumeTerms> assume_of(Fields& entry, const DeviceSource* source, const AllocationSpec& spec) {
   std::optional<AssumeTerms> terms = source ? source->assume() : std::nullopt;
   if (!terms) return terms;
@@ -240,7 +240,7 @@ std::optional<AssumeTerms> assume_of(Fields& entry, const DeviceSource* source, 
   return terms;
 }
 
-// As many as the document has, in its order.
+// Returns all items of the document in its order.
 std::vector<LabelSpec> read_labels(Fields& entry, const Words& known) {
   const std::vector<Node::Member>& members = entry.members("labels", "values");
   if (members.size() > kMostLabels)
@@ -262,7 +262,7 @@ std::vector<LabelSpec> read_labels(Fields& entry, const Words& known) {
   return labels;
 }
 
-// As many as the document has, in its order.
+// Returns all items of the document in its order.
 std::vector<NodeResourceSpec> read_node_resources(Fields& entry) {
   const std::vector<Node::Member>& members = entry.members("nodeResources", "counts");
   const bool is_map = or_nothing(entry.node("nodeResources")).kind == Node::Kind::kMap;
@@ -304,7 +304,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     Fields entry(node, path, diagnostics);
     if (diagnostics.error_count() > errors) return draft;  // not a map
 
-    // An entry without a kind may use every kind's attributes: one error is enough.
+    // An entry without a kind may use every kind's attributes, so that one error suffices.
     const std::vector<const Kind*> found = find_kinds(entry, path);
     Words attributes;
     Words of_allocation;

@@ -1,5 +1,5 @@
 #pragma once
-// One entry of `resources`, and each part of it, read and checked by itself. Thread-safe.
+// Reads and checks one entry of `resources`, independently of the others. Thread-safe.
 
 #include <span>
 #include <string>
@@ -14,18 +14,18 @@
 namespace plughost {
 
 struct EntryDraft {
-  ResourceConfig config;           // never without a spec; its name is empty if it could not be read
-  const Node* document = nullptr;  // what was written; it outlives the draft
+  ResourceConfig config;           // always has a spec; the name is empty if it could not be read
+  const Node* document = nullptr;  // the text of the entry; must outlive the draft
   std::string kind;                // the registry's key
   std::string path;                // "resources[2]"
-  bool sound = false;              // nothing was wrong with it: only then the rest of config means something
+  bool sound = false;              // no error was found; otherwise the rest of config is meaningless
 };
 
-// domain: the prefix of a name without '/'; empty if there is none.
+// domain: the prefix of names without '/'; empty: none.
 EntryDraft read_entry(const Node& node, const std::string& path, std::string_view domain,
                       Diagnostics& diagnostics);
 
-// Reads `only` and `except`. attributes: what the entry's devices have, "id" among them.
+// Reads `only` and `except`. attributes: those of the entry's devices, including "id".
 Choice read_choice(Fields& entry, std::span<const std::string_view> attributes);
 
 // Reads `replicas`: sets the spec's replicas and replicas_of.
@@ -33,18 +33,19 @@ void read_replicas(Fields& entry, std::span<const std::string_view> attributes, 
 
 using Words = std::vector<std::string_view>;
 
-// The placeholders of every kind in the templates of an allocation.
+// The placeholders of all kinds in the templates of an allocation.
 inline constexpr std::string_view kCommonNames[] = {"resource", "resourceEnv", "count", "id", "n"};
 
-// The template with x for every placeholder: what can be checked before the values are known.
+// Returns the template with x for every placeholder, for checks before the values are known.
 std::string sample(const Template& pattern);
 
 void refuse_what_is_no_text(const Node& value, const std::string& path, Diagnostics& diagnostics);
 
-// `health`, `preStart`, `allocate`, `onRemove` and `whenUnhealthy`. of_device: what their words may name.
+// Reads `health`, `preStart`, `allocate`, `onRemove` and `whenUnhealthy`. of_device: the placeholders of
+// their arguments.
 void read_programs(Fields& entry, const Words& of_device, AllocationSpec& spec);
 
-// `env`, `annotations`, `mounts` and `nodes`. known: what their templates may name.
+// Reads `env`, `annotations`, `mounts` and `nodes`. known: the placeholders of their templates.
 void read_container(Fields& entry, const Words& known, AllocationSpec& spec);
 
 }  // namespace plughost

@@ -182,7 +182,7 @@ void SettingsReader::read_telemetry(Fields& top, const Overrides& overrides) {
   read_metrics(top);
 }
 
-// The main file's word wins. Of others, which may be ready-made ones, all say the same.
+// The main file's setting counts. Included files, which may be ready-made, must agree with each other.
 void SettingsReader::read_included(Fields& top) {
   std::optional<ApiServerConfig> server = api_server_of(top);
   if (!server || main_has_api_server_) return;
@@ -192,11 +192,11 @@ void SettingsReader::read_included(Fields& top) {
   if (!config_.api_server) config_.api_server = std::move(server);
 }
 
-// When all entries are known.
+// Called when all entries are known.
 
 void SettingsReader::check_conditions(std::span<const EntryDraft> entries) {
   if (!config_.node_labels.empty() || config_.api_server) return;
-  std::set<const Condition*> reported;  // one of an `include` is that of many entries
+  std::set<const Condition*> reported;  // the condition of an `include` belongs to many entries
   for (const EntryDraft& entry : entries) {
     for (const auto& condition : entry.config.when) {
       if (!condition->names_labels() || !reported.insert(condition.get()).second) continue;
@@ -207,7 +207,7 @@ void SettingsReader::check_conditions(std::span<const EntryDraft> entries) {
   }
 }
 
-// What asks the API server, where nobody says how it is reached.
+// Reports settings that need the API server if it is not configured.
 void SettingsReader::check_api_server(std::span<const EntryDraft> entries) {
   if (config_.api_server) return;
   if (config_.events)

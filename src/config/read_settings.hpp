@@ -1,6 +1,6 @@
 #pragma once
-// What a configuration says beside its entries: of the kubelet, the log, CDI, labels, telemetry, watches and
-// the API server. Not thread-safe.
+// Reads the settings of a configuration: kubelet, log, CDI, labels, telemetry, watches and the API server.
+// Not thread-safe.
 
 #include <optional>
 #include <span>
@@ -14,19 +14,20 @@ namespace plughost {
 
 class SettingsReader {
  public:
-  // Both outlive it.
+  // Both must outlive it.
   SettingsReader(Config& config, Diagnostics& diagnostics) : config_(config), diagnostics_(diagnostics) {}
   SettingsReader& operator=(SettingsReader&&) = delete;
 
-  // What node.yaml says of this node, before the main file, whose words win. root outlives the reader.
+  // Reads node.yaml, before the main file, which overrides it. root must outlive the reader.
   void read_node_file(const Node& root);
   void read_main(Fields& top, const Overrides& overrides);
-  // What an included file may say of these.
+  // Reads the settings that an included file may have.
   void read_included(Fields& top);
-  // Reports what it may not. top: the fields of root, of which all else has been asked for.
+  // Reports settings that an included file must not have. top: the fields of root, all others of which have
+  // been read.
   void refuse_main_only(const Node& root, Fields& top);
-  // When all files have been read: what the entries need of the settings, and what the settings take from the
-  // entries.
+  // Called when all files have been read: checks what entries need of the settings, and completes settings
+  // from the entries.
   void check(std::span<const EntryDraft> entries);
 
  private:
@@ -44,7 +45,7 @@ class SettingsReader {
 
   Config& config_;
   Diagnostics& diagnostics_;
-  const Node* node_file_ = nullptr;  // nullptr: it says nothing
+  const Node* node_file_ = nullptr;  // nullptr: none
   bool main_has_api_server_ = false;
   Mark events_mark_;    // of `events`
   Mark registry_mark_;  // of the kubelet's pluginsRegistry

@@ -10,10 +10,10 @@
 namespace plughost {
 namespace {
 
-// /proc and /sys tell nobody of what comes and goes in them.
+// /proc and /sys send no events.
 bool is_silent(const std::string& path) { return path.starts_with("/sys/") || path.starts_with("/proc/"); }
 
-// Answers conditions, and looks at each thing once.
+// Evaluates conditions, and examines each thing once.
 class Evaluator {
  public:
   Evaluator(const Config& config, const HostRoot& host, Selection& selection,
@@ -28,7 +28,7 @@ class Evaluator {
     if (condition.names_labels() || condition.names_node()) follow_labels();
     return condition.evaluate(view());
   }
-  // What cannot be told now will be.
+  // Returns true if unknown labels will become known.
   bool awaits_labels() const { return view_ && view_->labels.awaited; }
 
  private:
@@ -40,7 +40,7 @@ class Evaluator {
     return *view_;
   }
 
-  // Every pattern is looked at, whatever the others say: each of them is followed.
+  // All patterns are examined, regardless of the other terms, because all are watched.
   void look_at(const std::string& pattern) {
     if (found_.contains(pattern)) return;
     HostRoot::Match match = host_.glob(pattern);
@@ -54,7 +54,7 @@ class Evaluator {
     view();
     view_->labels = of_server_ ? *of_server_ : read_node_labels(host_, labels_file_);
     if (view_->labels.node.empty()) view_->labels.node = host_.node_name();
-    // A volume of Kubernetes' switches a link beside the file.
+    // A Kubernetes volume is updated by a link next to the file.
     if (!labels_file_.empty())
       selection_.watch.push_back({labels_file_.parent_path(), "*", WatchFor::kContents});
   }
@@ -118,7 +118,7 @@ Selection select(const Config& config, const HostRoot& host, const std::vector<b
 }
 
 Selection not_asked_yet(const Config& config, const std::vector<ResourceConfig>& running) {
-  // How many there are of one name and content.
+  // By name and content: the number of entries.
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> former;
   for (const ResourceConfig& entry : running) ++former[{entry.spec->name.text(), entry.content}];
   Selection selection;

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPem = "-----BEGIN ";
 
-// It cannot be used.
+// The credentials cannot be used.
 struct Unusable {
   std::string why;
 };
@@ -35,7 +35,7 @@ bool is_there(const Node* node) {
          !(node->kind == Node::Kind::kScalar && node->scalar.empty());
 }
 
-// nullptr: it is not there, or says nothing.
+// Returns nullptr if the key is absent or has no value.
 const Node* text_node(const Node& map, std::string_view key) {
   const Node* const node = map.find(key);
   if (!is_there(node)) return nullptr;
@@ -65,7 +65,7 @@ const std::vector<Node>& items_of(const Node& map, std::string_view key) {
   return node->items;
 }
 
-// `clusters: [{name: NAME, cluster: {…}}]`
+// Finds an item of `clusters: [{name: NAME, cluster: {…}}]`, or of a similar list.
 const Node& named(const Node& document, std::string_view list, std::string_view kind, const Node& name) {
   for (const Node& item : items_of(document, list)) {
     if (text_of(item, "name") != name.scalar) continue;
@@ -146,7 +146,8 @@ class Reader {
   }
 
   void read_exec(const Node& exec) {
-    if (!access_.token.empty() || !access_.certificate.empty()) return;  // those win, as for kubectl
+    if (!access_.token.empty() || !access_.certificate.empty())
+      return;  // these take precedence, as in kubectl
     ExecPlugin plugin{.api_version = text_of(exec, "apiVersion"),
                       .wants_cluster = flag_of(exec, "provideClusterInfo"),
                       .install_hint = text_of(exec, "installHint"),
@@ -171,7 +172,7 @@ class Reader {
     access_.exec = std::move(plugin);
   }
 
-  // Of KEY-data in base64, which wins, or of the file KEY; empty: neither is there.
+  // Returns KEY-data, in base64, or else the content of the file KEY; empty: neither is present.
   std::string pem_of(const Node& map, const std::string& key) {
     std::string pem;
     std::string named = key + "-data";
@@ -210,11 +211,11 @@ class Reader {
 
 using Found = std::variant<ApiAccess, std::string>;
 
-// The directories of a program's PATH, as our programs have it.
+// The directories in the PATH of programs that plughost starts.
 constexpr const char* kProgramDirectories[] = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
                                                "/usr/bin",        "/sbin",          "/bin"};
 
-// Where systems keep the authorities that they trust, in one file: Debian, RHEL, SUSE, Alpine.
+// The files with the system's trusted authorities: Debian, RHEL, SUSE, Alpine.
 constexpr const char* kSystemAuthorities[] = {
     "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
     "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
@@ -223,7 +224,7 @@ ReadFile reader_of(const HostRoot& host) {
   return [&host](const fs::path& file) { return read_text_file(host.at(file)); };
 }
 
-// libcurl would read them in the loop, at each handshake. Empty: it goes well.
+// Read here, because libcurl would read them in the loop at each handshake. Empty: success.
 std::string take_system_authorities(const HostRoot& host, ApiAccess& access) {
   for (const char* const file : kSystemAuthorities) {
     if (!host.exists(file)) continue;
@@ -284,7 +285,7 @@ Found in_cluster(const HostRoot& host, const WhereAccess& where) {
   return access;
 }
 
-// Of the one that runs here, where several were here once.
+// Returns the credentials of the running distribution if there are remains of several.
 std::string kubelets_own(const HostRoot& host) {
   std::vector<std::string> there;
   const auto look = [&](const Distribution& each) {
@@ -326,7 +327,7 @@ std::variant<ApiAccess, std::string> read_kubeconfig(const std::string& text, co
 std::string node_in_certificate(std::string_view pem) {
   static constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----";
   static constexpr std::string_view kEnd = "-----END";
-  // The attribute commonName, OID 2.5.4.3; then the text's type and its length in one byte.
+  // The attribute commonName, OID 2.5.4.3, followed by the text's type and its length in one byte.
   static constexpr std::string_view kCommonName = "\x06\x03\x55\x04\x03";
   static constexpr std::string_view kNode = "system:node:";
   const std::size_t begin = pem.find(kBegin);

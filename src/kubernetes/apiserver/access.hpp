@@ -1,5 +1,5 @@
 #pragma once
-// Who we are for the API server, and where it is: what a kubeconfig says, or a pod's account, or whatever is
+// Where the API server is, and the credentials for it: from a kubeconfig, a pod's account, or whatever is
 // found. Thread-safe; find_access() may block on the file system.
 
 #include <filesystem>
@@ -16,12 +16,12 @@
 
 namespace plughost {
 
-// A program that gives credentials: client.authentication.k8s.io.
+// A program that returns credentials: client.authentication.k8s.io.
 struct ExecPlugin {
   std::string api_version;
   std::vector<std::string> command;                              // the path first
-  std::vector<std::pair<std::string, std::string>> environment;  // beside ours
-  bool wants_cluster = false;                                    // it is told of the cluster
+  std::vector<std::pair<std::string, std::string>> environment;  // in addition to our own
+  bool wants_cluster = false;                                    // it gets the cluster's data
   std::string install_hint;
   std::string where;  // "file:line:col"
 
@@ -30,9 +30,9 @@ struct ExecPlugin {
 
 struct ApiAccess {
   std::string source;           // "/etc/kubernetes/kubelet.conf"
-  std::string server;           // "https://10.0.0.1:6443", without a '/' at its end
-  std::string tls_server_name;  // that its certificate is for; empty: the server's own
-  bool insecure = false;        // its certificate is not verified
+  std::string server;           // "https://10.0.0.1:6443", without a trailing '/'
+  std::string tls_server_name;  // the name in the server's certificate; empty: the server's own
+  bool insecure = false;        // the server's certificate is not verified
   std::string ca;               // PEM; empty: http, or insecure
   std::string proxy;            // a URL; empty: none
   std::string certificate;      // PEM, with key; empty: none
@@ -40,25 +40,25 @@ struct ApiAccess {
   std::string token;
   std::string user;  // with password
   std::string password;
-  std::optional<ExecPlugin> exec;  // gives certificate and key, or the token
-  std::string node;                // whose they are; empty: of none, or they do not say
+  std::optional<ExecPlugin> exec;  // returns certificate and key, or the token
+  std::string node;                // the node that they belong to; empty: none, or unknown
   std::vector<std::string> warnings;
 
   bool operator==(const ApiAccess&) const = default;
 };
 
-// Returns "10.0.0.1:6443" of "https://10.0.0.1:6443/k8s/clusters/one".
+// Returns "10.0.0.1:6443" for "https://10.0.0.1:6443/k8s/clusters/one".
 std::string_view authority_of(std::string_view url);
 
 using ReadFile = std::function<std::variant<std::string, FileError>(const std::filesystem::path& file)>;
 
-// What its current context says, with the files that it names, which read gives; those that are relative are
-// beside it. Or why it cannot be used: "file:line:col: …". exec is not run.
+// Returns the credentials of the current context. read returns the content of files that it names; relative
+// paths are relative to the kubeconfig. On failure returns why: "file:line:col: …". exec is not run.
 std::variant<ApiAccess, std::string> read_kubeconfig(const std::string& text,
                                                      const std::filesystem::path& file, const ReadFile& read);
 
-// Of an identity of a node, "worker-1": its name in a client certificate, which Kubernetes has as
-// "system:node:worker-1". Empty: it is no node's.
+// Returns a node's name, "worker-1", from a client certificate for "system:node:worker-1". Empty: it is not a
+// node's.
 std::string node_in_certificate(std::string_view pem);
 
 struct WhereAccess {
@@ -69,7 +69,7 @@ struct WhereAccess {
 
 inline constexpr const char* kServiceAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-// What is there now, all files read. Or why there is nothing that can be used, as a sentence.
+// Returns the present credentials, with all files read, or why there are none, as a sentence.
 std::variant<ApiAccess, std::string> find_access(const HostRoot& host, const WhereAccess& where);
 
 }  // namespace plughost

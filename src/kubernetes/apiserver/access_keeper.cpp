@@ -14,7 +14,7 @@
 namespace plughost {
 namespace {
 
-// Credentials that end so soon are as good as ended.
+// Credentials that expire this soon count as expired.
 constexpr std::chrono::seconds kBeforeEnd{10};
 constexpr std::size_t kPluginsAtOnce = 1;
 
@@ -62,7 +62,8 @@ std::variant<ExecCredential, std::string> read_exec_credential(std::string_view 
 }
 
 std::optional<std::chrono::system_clock::time_point> time_in(std::string_view rfc3339) {
-  // A system_clock counts nanoseconds: its time ends in 2262. "Never" is the year 9999 to some, and 1 to Go.
+  // A system_clock counts nanoseconds and ends in 2262. Some programs write the year 9999 for "never", Go
+  // writes 1.
   static const absl::Time kFirst = absl::UnixEpoch();
   static const absl::Time kLast = absl::FromUnixSeconds(7'258'118'400);  // 2200-01-01
   // abseil also accepts a zone without its colon.
@@ -83,7 +84,7 @@ bool AccessKeeper::fresh() const {
 }
 
 void AccessKeeper::want(bool anew, Wanted wanted) {
-  // No other thread is given to a file system that does not answer.
+  // A hanging file system must not block another thread.
   if (hangs_ || (!anew && !reading_ && fresh())) return wanted(credentials_, credentials_ ? "" : error_);
   wanted_.push_back(std::move(wanted));
   refused_ = refused_ || anew;
@@ -157,7 +158,7 @@ void AccessKeeper::finish(std::string error) {
   reading_ = false;
   refused_ = false;
   error_ = std::move(error);
-  // What could not be read is read again when somebody asks the next time.
+  // After a failure, the next request reads again.
   if (error_.empty()) read_at_ = Clock::now();
   const auto wanted = std::exchange(wanted_, {});
   const Credentials credentials = credentials_;

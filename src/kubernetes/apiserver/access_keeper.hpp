@@ -1,6 +1,6 @@
 #pragma once
-// Our credentials, which change while we run, and what an exec plugin is told and answers:
-// client.authentication.k8s.io. Loop thread only, but for the functions, which are pure.
+// The credentials, which change at run time, and the protocol of exec plugins (client.authentication.k8s.io).
+// Loop thread only, except the functions, which are pure.
 
 #include <chrono>
 #include <functional>
@@ -20,7 +20,7 @@
 
 namespace plughost {
 
-// KUBERNETES_EXEC_INFO for the plugin of access.
+// Returns KUBERNETES_EXEC_INFO for the plugin of access.
 std::string exec_info(const ApiAccess& access);
 
 struct ExecCredential {
@@ -30,12 +30,11 @@ struct ExecCredential {
   std::optional<std::chrono::system_clock::time_point> expires;
 };
 
-// Or why the output is none, as a sentence.
+// Returns why the output is malformed otherwise, as a sentence.
 std::variant<ExecCredential, std::string> read_exec_credential(std::string_view output,
                                                                const ExecPlugin& plugin);
 
-// "2026-11-21T18:00:00Z", with fractions and other zones; at least 1970, at most 2200. nullopt: it is no such
-// text.
+// Parses "2026-11-21T18:00:00Z", also with fractions and other zones, from 1970 to 2200. nullopt: malformed.
 std::optional<std::chrono::system_clock::time_point> time_in(std::string_view rfc3339);
 
 class AccessKeeper {
@@ -43,25 +42,25 @@ class AccessKeeper {
   struct Options {
     HostRoot host;
     WhereAccess where;
-    std::chrono::milliseconds age;              // then the files are read again
-    std::chrono::milliseconds file_deadline;    // to read them
-    std::chrono::milliseconds plugin_deadline;  // of an exec plugin
+    std::chrono::milliseconds age;              // the files are read again after this time
+    std::chrono::milliseconds file_deadline;    // for reading the files
+    std::chrono::milliseconds plugin_deadline;  // for an exec plugin
   };
-  // With a token or a certificate; nullptr: there are none, and error says why.
+  // With a token or a certificate; nullptr: none, and error says why.
   using Credentials = std::shared_ptr<const ApiAccess>;
   using Wanted = std::function<void(const Credentials& credentials, const std::string& error)>;
 
-  // All outlive it.
+  // All must outlive it.
   AccessKeeper(Workers& workers, Programs& programs, Options options);
   AccessKeeper& operator=(AccessKeeper&&) = delete;
 
-  // Calls once, at once if nothing has to be read. anew: what is known has been refused. What is known is
-  // given, too, if it cannot be read anew.
+  // Calls wanted once; at once if nothing has to be read. anew: the present credentials have been refused. If
+  // reading fails, the present credentials are passed on.
   void want(bool anew, Wanted wanted);
 
-  // The same object for as long as nothing has changed. nullptr: not known yet.
+  // The same object until the credentials change. nullptr: not known yet.
   const Credentials& credentials() const { return credentials_; }
-  // Why they could not be read when that was last tried; empty: they could.
+  // Why the last reading failed; empty: it did not.
   const std::string& error() const { return error_; }
 
  private:
@@ -79,12 +78,12 @@ class AccessKeeper {
   ProgramQueue queue_;
   std::vector<Wanted> wanted_;
   bool reading_ = false;
-  bool hangs_ = false;    // a reading was given up, and has not ended
-  bool refused_ = false;  // what is known
+  bool hangs_ = false;    // a reading has exceeded its deadline and has not ended
+  bool refused_ = false;  // the present credentials were refused
   std::optional<Clock::time_point> read_at_;
-  std::optional<ApiAccess> found_;  // as the files have it, before the plugin
+  std::optional<ApiAccess> found_;  // from the files, before the plugin
   Credentials credentials_;
-  std::optional<std::chrono::system_clock::time_point> expires_;  // what the plugin gave
+  std::optional<std::chrono::system_clock::time_point> expires_;  // of the plugin's credentials
   std::string error_;
   std::optional<Subprocess> plugin_;
   Lifetime lifetime_;

@@ -31,7 +31,7 @@ std::string_view name_of(int code) {
   return word_of(kNames, code);
 }
 
-// On one line; of what is no UTF-8 as much as is.
+// Returns a single line; keeps the valid part of invalid UTF-8.
 std::string cut(std::string_view text, std::size_t most) {
   const std::string_view begin = whole_characters(text, most);
   return printable(begin) + (begin.size() < text.size() ? "…" : "");
@@ -76,7 +76,7 @@ JsonPart parse_api_part(std::string_view text, std::span<const std::string> kept
 std::string refusal_text(int code, std::string_view body) {
   std::string text = std::to_string(code);
   if (const std::string_view name = name_of(code); !name.empty()) text += ' ' + std::string(name);
-  // What is no Status is some proxy's page, of which the first line says most.
+  // A body that is not a Status comes from a proxy, and its first line is the most informative.
   std::string message(body.substr(0, body.find_first_of("\r\n")));
   const auto parsed = parse_api_json(body);
   if (const auto* const json = std::get_if<Json>(&parsed)) message = (*json)["message"].text();

@@ -15,7 +15,7 @@
 namespace plughost {
 namespace {
 
-// A slow request must not hold back the others; one connection is kept.
+// A slow request must not block others. One connection is kept open.
 constexpr long kMostConnections = 4;
 
 std::string variable(const char* name) {
@@ -29,7 +29,7 @@ std::string host_name() {
   return to_lower(name.data());
 }
 
-// It becomes part of paths and of JSON.
+// The name becomes part of paths and of JSON.
 bool is_node_name(std::string_view name) {
   return !name.empty() &&
          std::ranges::all_of(name, [](char c) { return is_lower(c) || is_digit(c) || c == '-' || c == '.'; });
@@ -169,7 +169,7 @@ ApiClientState ApiClient::state() const {
   return state;
 }
 
-// A request, or a stream.
+// A request or a stream.
 class ApiClient::Call final : public ApiCall {
  public:
   Call(ApiClient& client, ApiRequest request, StreamHooks hooks, bool streams)
@@ -198,7 +198,7 @@ class ApiClient::Call final : public ApiCall {
   }
 
  private:
-  // On a connection of its own, for as long as it takes.
+  // A watch has its own connection, because it has no end.
   bool alone() const { return request_.verb == ApiVerb::kWatch; }
 
   void prepare(bool anew) {
@@ -260,7 +260,7 @@ class ApiClient::Call final : public ApiCall {
       return prepare(true);
     }
     if (!answer.error.empty()) {
-      answer.code = 0;  // half of an answer is none
+      answer.code = 0;  // a partial answer counts as none
     } else {
       answer.body = std::exchange(body_, {});
       if (!answer.ok()) answer.error = refusal_text(answer.code, answer.body);
@@ -268,7 +268,7 @@ class ApiClient::Call final : public ApiCall {
     end(std::move(answer));
   }
 
-  // Of everything: what is told is told by the loop.
+  // Callbacks are called from the loop only.
   void end(ApiAnswer answer) {
     transfer_.reset();
     lifetime_.renew();
@@ -298,8 +298,8 @@ class ApiClient::Call final : public ApiCall {
   StreamHooks hooks_;
   const bool streams_;
   std::string path_;
-  int code_ = 0;        // of HTTP
-  bool began_ = false;  // the stream
+  int code_ = 0;        // HTTP status
+  bool began_ = false;  // of the stream
   bool again_ = false;  // after a 401
   std::string body_;
   ApiAnswer answer_;
@@ -328,7 +328,7 @@ ApiServer::ApiServer(EventLoop& loop, Workers& workers, Programs& programs, Log&
 
 void ApiServer::use(std::optional<ApiServerConfig> config) {
   if (config == config_) {
-    config_ = std::move(config);  // it may stand elsewhere
+    config_ = std::move(config);  // its place in the file may have changed
     return;
   }
   config_ = std::move(config);

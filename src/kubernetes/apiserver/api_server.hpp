@@ -1,6 +1,6 @@
 #pragma once
-// The API server, as the configuration in force says that it is reached, and the one client of it: who we
-// are, our connections, our requests. Loop thread only.
+// The API server according to the configuration in force, and its single client, with credentials,
+// connections and requests. Loop thread only.
 
 #include <chrono>
 #include <functional>
@@ -29,11 +29,11 @@ namespace plughost {
 struct CurlLibrary;
 class CurlTransport;
 
-// A request that is under way; who drops it does not want to know any more. Its client outlives it.
+// A running request. Dropping it cancels the callbacks. Its client must outlive it.
 class ApiCall {
  public:
   virtual ~ApiCall() = default;
-  // Stops and continues an answer that comes in parts: its sender waits. The deadline goes on.
+  // Pause and continue an answer that comes in parts: the server waits meanwhile. The deadline continues.
   virtual void pause() = 0;
   virtual void resume() = 0;
 };
@@ -41,54 +41,56 @@ class ApiCall {
 // For the status and the doctor.
 struct ApiClientState {
   std::string server;    // "https://10.0.0.1:6443"; empty: not known yet
-  std::string identity;  // where the credentials are from: "/etc/kubernetes/kubelet.conf"
+  std::string identity;  // the source of the credentials: "/etc/kubernetes/kubelet.conf"
   std::string node;
-  std::optional<EventLoop::Clock::time_point> heard;  // its last answer
-  std::string error;                  // why it cannot be asked now; empty: it can, or nobody has
+  std::optional<EventLoop::Clock::time_point> heard;  // the time of its last answer
+  std::string error;                  // why requests cannot be sent; empty: they can, or none has been tried
   std::vector<std::string> warnings;  // of the credentials: "insecure-skip-tls-verify"
   std::vector<ApiTally::Watched> watches;
 };
 
-// One for a daemon, made when something first needs it: it opens libcurl and reads the credentials then. The
-// credentials are read again when they are a minute old and somebody asks, and at once after a 401.
+// One per daemon, created on first use; it loads libcurl and reads the credentials then. Credentials are read
+// again on use when they are a minute old, and at once after a 401.
 class ApiClient {
  public:
-  // What stream() tells. None of it comes from within stream(), and any of it may drop the call.
+  // The callbacks of stream(). None is called from within stream(), and each may drop the call.
   struct StreamHooks {
-    std::function<void()> began;  // a 200: what follows is the stream
+    std::function<void()> began;  // a 200: the stream follows
     std::function<void(std::string_view bytes)> bytes;
-    std::function<void(ApiAnswer)> ended;  // code 200: the server has ended it
+    std::function<void(ApiAnswer)> ended;  // code 200: the server has ended the stream
   };
   struct Options {
     ApiServerConfig config;
     HostRoot host = HostRoot();
-    // How the in-cluster account is told of; as our environment has it.
+    // The in-cluster account's environment variables.
     std::string service_host;
     std::string service_port;
     std::string library = "libcurl.so.4";
-    std::chrono::milliseconds access_age = std::chrono::minutes(1);  // then it is read again
+    std::chrono::milliseconds access_age =
+        std::chrono::minutes(1);  // credentials are read again after this time
     std::chrono::milliseconds file_deadline = std::chrono::seconds(5);
-    std::chrono::milliseconds plugin_deadline = std::chrono::seconds(20);  // of an exec plugin
+    std::chrono::milliseconds plugin_deadline = std::chrono::seconds(20);  // for an exec plugin
     HostLookup::Options lookup = {};
-    std::chrono::milliseconds idle = std::chrono::seconds(30);    // then the connection is closed
-    std::chrono::milliseconds silence = std::chrono::minutes(7);  // then a watch is dead, and made anew
-    static Options of(ApiServerConfig config);                    // with our environment
+    std::chrono::milliseconds idle = std::chrono::seconds(30);  // a connection is closed after this time
+    std::chrono::milliseconds silence =
+        std::chrono::minutes(7);                // a watch counts as dead after this time, and is restarted
+    static Options of(ApiServerConfig config);  // with this process's environment
   };
 
-  // All outlive it, and it outlives its calls.
+  // All must outlive it, and it must outlive its calls.
   ApiClient(EventLoop& loop, Workers& workers, Programs& programs, Log& log, std::shared_ptr<ApiTally> tally,
             Options options);
   ApiClient& operator=(ApiClient&&) = delete;
 
-  // done comes later, once, unless the call is dropped before; it may drop it. A 401 has been tried once more
-  // with credentials that were read anew; every other answer is handed out.
+  // done is called once, later, unless the call is dropped before; it may drop the call. A 401 has been
+  // retried with new credentials; every other answer is passed on.
   std::unique_ptr<ApiCall> send(ApiRequest request, std::function<void(ApiAnswer)> done);
-  // An answer that comes in parts, of any length. A watch has no end: it has a connection of its own, and
-  // request.deadline is for its beginning.
+  // Sends a request whose answer comes in parts and may have any length. A watch has no end: it has its own
+  // connection, and request.deadline applies to its beginning.
   std::unique_ptr<ApiCall> stream(ApiRequest request, StreamHooks hooks);
 
-  // Our node's name; empty until the credentials have been read. $NODE_NAME wins over the kubelet's
-  // certificate, and what is configured over both.
+  // The node's name; empty until the credentials have been read. The configured name precedes $NODE_NAME,
+  // which precedes the kubelet's certificate.
   const std::string& node() const { return node_; }
   ApiClientState state() const;
 
@@ -101,14 +103,14 @@ class ApiClient {
   class Call;
   using Ready = std::function<void(const std::string& error)>;
 
-  // When the library is open, the credentials are known and the server's host is resolved; error says why
-  // not.
+  // Calls ready when the library is loaded, the credentials are known and the server's host is resolved;
+  // error: why not.
   void prepare(bool anew, Ready ready);
   void open_curl(Ready ready);
   void on_credentials(const AccessKeeper::Credentials& credentials, const std::string& error,
                       const Ready& ready);
   void name_node();
-  // Of a request, or of a stream alone. prepare() has called. Throws std::runtime_error.
+  // For requests, or for one stream alone. Call it after prepare(). Throws std::runtime_error.
   std::shared_ptr<CurlTransport> transport(bool alone);
   void record_request_end();
   void record_answer(const ApiAnswer& answer);
@@ -124,12 +126,12 @@ class ApiClient {
   std::shared_ptr<const CurlLibrary> library_;
   HostLookup lookup_;
   std::string node_;
-  std::shared_ptr<CurlTransport> transport_;  // of requests
-  std::size_t requests_ = 0;                  // that are under way
+  std::shared_ptr<CurlTransport> transport_;  // for requests
+  std::size_t requests_ = 0;                  // running ones
   Timer idle_;
   std::optional<EventLoop::Clock::time_point> heard_;
   std::string error_;
-  bool told_ = false;  // how it is, to the log
+  bool told_ = false;  // the state has been logged
   std::set<std::string> told_warnings_;
   Lifetime lifetime_;
 };
@@ -137,21 +139,21 @@ class ApiClient {
 // The client of the configuration in force.
 class ApiServer {
  public:
-  // All outlive it.
+  // All must outlive it.
   ApiServer(EventLoop& loop, Workers& workers, Programs& programs, Log& log);
   ApiServer& operator=(ApiServer&&) = delete;
 
-  // Another one, or none: those who use it are told, and then the former client ends.
+  // Replaces or removes the configuration: notifies the users, and then destroys the former client.
   void use(std::optional<ApiServerConfig> config);
-  // Made when it is first asked for; nullptr: the configuration names none. Until the next change.
+  // Creates the client on first use; nullptr: none is configured. Valid until the next change.
   ApiClient* client();
   const std::optional<ApiServerConfig>& config() const { return config_; }
   Log& log() const { return log_; }
-  // nullopt: the configuration names none.
+  // nullopt: none is configured.
   std::optional<ApiClientState> state() const;
-  // Of all that were in force.
+  // Across all configurations so far.
   const ApiTally& tally() const { return *tally_; }
-  // Who has calls or watches of client(): told when there is another one, and drops them then.
+  // Users that have calls or watches of client(): notified of a new client, they must drop those.
   Subscribers& users() { return users_; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// What is counted of the talk with the API server. Thread-safe.
+// Counters of requests to the API server, and the state of watches. Thread-safe.
 
 #include <chrono>
 #include <cstdint>
@@ -22,13 +22,13 @@ class ApiTally {
     int code = 0;      // 0: there was no answer
     std::uint64_t count = 0;
   };
-  // What is known of one watch.
+  // The state of one watch.
   struct Watched {
     std::string collection;                  // "/api/v1/pods"
-    bool listed = false;                     // its objects are known
-    std::uint64_t objects = 0;               // that match, as far as it is known
-    std::optional<Clock::time_point> heard;  // the last word of the server about it; nullopt: none yet
-    std::string error;                       // empty: it goes well
+    bool listed = false;                     // the objects are known
+    std::uint64_t objects = 0;               // number of matching objects, as far as known
+    std::optional<Clock::time_point> heard;  // the server's last message about it; nullopt: none yet
+    std::string error;                       // empty: healthy
   };
   struct Reading {
     std::vector<Requests> requests;
@@ -39,7 +39,7 @@ class ApiTally {
     const std::lock_guard lock(mutex_);
     ++requests_[{std::string(verb), code}];
   }
-  // Watches are told apart by their number; 0: a new one. Returns its number.
+  // Stores the state of a watch. number: 0 for a new one. Returns its number.
   std::uint64_t watch(std::uint64_t number, Watched now) {
     const std::lock_guard lock(mutex_);
     if (number == 0) number = ++last_watch_;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kNodePlace = "{node}";
 
-// Known once the node's name is.
+// Depends on the node's name.
 ApiRequest::Text path_of(const ApiCollection& collection, const std::string& query) {
   return [path = collection.path, selector = collection.selector, query](const std::string& node) {
     if (selector.empty()) return path + '?' + query;
@@ -41,7 +41,7 @@ struct ObjectStream::Reader {
   JsonSplitter splitter;
   std::vector<std::string> kept;
   std::size_t most_kept;
-  std::vector<JsonPart> objects;  // that have been read, and not delivered yet
+  std::vector<JsonPart> objects;  // parsed and not delivered yet
 
   void read(std::string_view bytes) {
     splitter.feed(bytes, [this](const JsonSplitter::Piece& piece) {
@@ -75,7 +75,7 @@ ObjectStream::ObjectStream(ApiClient& client, const ApiCollection& collection, A
 
 ObjectStream::~ObjectStream() = default;
 
-// The server waits while a worker reads: otherwise what it sends would pile up here.
+// Pauses the server while a worker parses, so that data does not accumulate here.
 void ObjectStream::on_bytes(std::string_view bytes) {
   if (reader_->splitter.held() + bytes.size() <= kMostInLoop) {
     reader_->read(bytes);
@@ -241,7 +241,7 @@ void ApiWatch::follow(const Reflector::Watch& watch) {
 }
 
 void ApiWatch::on_lines(std::vector<JsonPart> lines) {
-  // An event may be the last one of the stream, or the last one that is wanted.
+  // An event may end the stream or the interest in it.
   const auto take = in_stream_.bound([this](JsonPart line) { on_line(std::move(line)); });
   const auto finish = in_stream_.bound([this] {
     listen();
@@ -266,7 +266,7 @@ void ApiWatch::on_line(JsonPart line) {
   reflector_.event(event.resource_version, EventLoop::Clock::now());
   if (event.type == Type::kAdded) ++count_;
   if (event.type == Type::kDeleted && count_ > 0) --count_;
-  // An object that has become too large counts as gone: its former fields are outdated.
+  // An object that has become too large counts as gone, because its former fields are outdated.
   const bool is_left_out = !event.error.empty() && event.type != Type::kDeleted;
   if (is_left_out) leave_out(event.object, event.error);
   const auto hook = is_left_out || event.type == Type::kDeleted ? hooks_.gone : hooks_.changed;
@@ -295,7 +295,7 @@ void ApiWatch::listen() {
 }
 
 void ApiWatch::fail(const ApiAnswer& fault) {
-  reflector_.failed(fault, EventLoop::Clock::now());  // before the call goes, whose words these may be
+  reflector_.failed(fault, EventLoop::Clock::now());  // before the call is destroyed, which may own `fault`
   in_stream_.renew();
   go_on_anew();
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The objects of a collection, as they are and as they change. Loop thread only.
+// The objects of a collection and their changes. Loop thread only.
 
 #include <chrono>
 #include <cstddef>
@@ -20,38 +20,38 @@
 
 namespace plughost {
 
-// Selects the objects that are read, and their fields.
+// Selects objects and fields.
 struct ApiCollection {
   std::string path;      // "/api/v1/pods"
-  std::string selector;  // "spec.nodeName={node}"; {node} stands for the node's name. Empty: all objects
-  // "metadata.labels", "status.phase": see JsonTerms::kept. The others are dropped while parsing.
+  std::string selector;  // "spec.nodeName={node}", where {node} is the node's name. Empty: all objects
+  // "metadata.labels", "status.phase": see JsonTerms::kept. Other fields are dropped while parsing.
   std::vector<std::string> fields;
-  std::size_t most_kept = std::size_t{64} << 10u;  // bytes of memory of one object's fields
+  std::size_t most_kept = std::size_t{64} << 10u;  // in bytes of memory, of one object's fields
 };
 
-// The objects of a collection, read while the API server's answer comes: of a list or of a watch. At any time
-// one object's text is stored, whatever the size of the answer. Loop thread only; workers parse.
+// Reads the objects of a list or a watch while the answer arrives. Stores the text of one object at a time,
+// regardless of the answer's size. Loop thread only; workers parse.
 class ObjectStream {
  public:
-  // Bytes of one object's text, without strings that are too long to be of interest (JsonSplitter).
+  // Bytes of one object's text, without overlong strings (see JsonSplitter).
   static constexpr std::size_t kMostText = std::size_t{4} << 20u;
-  // Events of no more bytes are parsed in the loop, which takes less than a millisecond.
+  // Smaller events are parsed in the loop, which takes less than a millisecond.
   static constexpr std::size_t kMostInLoop = std::size_t{16} << 10u;
   static constexpr std::chrono::seconds kReadDeadline{30};
 
-  // None is called from within the constructor, and any may end the stream.
+  // None is called from within the constructor, and each may destroy the stream.
   struct Hooks {
     std::function<void()> began;
-    // In their order: a list's objects, or a watch's events. Each has `metadata.name`, `metadata.namespace`,
-    // `metadata.resourceVersion` and the collection's fields, unless JsonPart::error says why it is not
-    // whole.
+    // In their order: the objects of a list, or the events of a watch. Each has `metadata.name`,
+    // `metadata.namespace`, `metadata.resourceVersion` and the collection's fields, unless JsonPart::error
+    // says why it is incomplete.
     std::function<void(std::vector<JsonPart> objects)> objects;
-    // list: what else a list has; null for a watch and a failure.
+    // list: the other members of a list; null for a watch and on failure.
     std::function<void(const ApiAnswer& answer, const Json& list)> ended;
   };
 
-  // verb: kList or kWatch. query: "limit=500". deadline: of a list; of a watch, until it begins. client must
-  // outlive the stream.
+  // verb: kList or kWatch. query: "limit=500". deadline: for a list; for a watch, until it begins. client
+  // must outlive the stream.
   ObjectStream(ApiClient& client, const ApiCollection& collection, ApiVerb verb, const std::string& query,
                std::chrono::milliseconds deadline, Hooks hooks);
   ~ObjectStream();
@@ -67,7 +67,7 @@ class ObjectStream {
   ApiClient& client_;
   ApiVerb verb_;
   Hooks hooks_;
-  std::shared_ptr<Reader> reader_;  // a worker's, while the call is paused
+  std::shared_ptr<Reader> reader_;  // used by a worker while the call is paused
   std::unique_ptr<ApiCall> call_;
   Lifetime lifetime_;
 };
@@ -78,33 +78,34 @@ struct WatchEvent {
   Type type = Type::kAdded;
   Json object;
   std::string resource_version;  // of the object
-  int code = 0;                  // of kError: as HTTP's
-  std::string message;           // likewise
-  std::string error;             // why the object is not whole; it has a name
+  int code = 0;                  // for kError: HTTP status
+  std::string message;           // for kError
+  std::string error;             // why the object is incomplete; it has a name
 };
 
-// Returns the event in a line of a watch, or a sentence that says why the line has none.
+// Returns the event in a line of a watch, or why there is none, as a sentence.
 std::variant<WatchEvent, std::string> watch_event_of(JsonPart line);
 
-// Lists, then watches, for as long as it lives; after what was missed it lists again. Once a list is complete
-// it keeps no object. An object that is too large is left out, with a warning that names it.
+// Lists and then watches a collection, and lists again after missed events. Keeps no object once a list is
+// complete. An object that is too large is left out, with a warning that names it.
 class ApiWatch {
  public:
-  // Bytes of memory of a list's objects; those that come after are left out.
+  // The limit for the memory of a list's objects; the rest is left out.
   static constexpr std::size_t kMostKept = std::size_t{16} << 20u;
-  // Each of 500 objects: a server that always has one more page has no list.
+  // Pages of 500 objects: the limit for a server that always has a next page.
   static constexpr unsigned kMostPages = 1000;
-  // So many objects are named in the log.
+  // The limit for objects that are named in the log.
   static constexpr std::size_t kMostNamed = 100;
 
-  // None is called from within the constructor, and any may end the watch. Objects have the collection's
-  // fields, and those that ObjectStream adds; a number that is no integer of 64 bits is a text.
+  // None is called from within the constructor, and each may destroy the watch. Objects have the collection's
+  // fields and those that ObjectStream adds. Numbers other than 64-bit integers are texts.
   struct Hooks {
     std::function<void(std::vector<Json> objects)>
-        listed;                                // all that there are: what was known before is void
-    std::function<void(Json object)> changed;  // it is new, or another
-    std::function<void(Json object)> gone;     // as it was last
-    std::function<void(const std::string& sentence)> error;  // what is known grows old; empty: that is over
+        listed;                                // all present objects, replacing everything known before
+    std::function<void(Json object)> changed;  // new or modified
+    std::function<void(Json object)> gone;     // in its last state
+    std::function<void(const std::string& sentence)>
+        error;  // the known objects are outdated; empty: no longer
   };
 
   // client must outlive the watch.
@@ -124,9 +125,9 @@ class ApiWatch {
   void leave_out(const Json& object, const std::string& why);
   void listen();
   void fail(const ApiAnswer& fault);
-  // Ends what is under way; the next step follows from the loop.
+  // Ends the present request; the next step follows from the loop.
   void go_on_anew();
-  // What others see of it. The hook may end the watch.
+  // Publishes the state. The hook may destroy the watch.
   void publish_state();
 
   ApiClient& client_;
@@ -134,10 +135,10 @@ class ApiWatch {
   Hooks hooks_;
   Reflector reflector_;
   std::uint64_t number_ = 0;
-  std::vector<Json> objects_;  // of the pages that have come
-  std::size_t bytes_ = 0;      // of memory: theirs
+  std::vector<Json> objects_;  // of the pages so far
+  std::size_t bytes_ = 0;      // the memory of objects_
   unsigned pages_ = 0;
-  std::set<std::string> left_out_;  // the objects that the log names
+  std::set<std::string> left_out_;  // objects that have been logged
   bool told_list_ = false;
   std::uint64_t count_ = 0;
   std::string told_error_;

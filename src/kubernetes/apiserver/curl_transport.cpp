@@ -20,7 +20,7 @@
 namespace plughost {
 namespace {
 
-// false: the library has none of these.
+// Returns false if the library does not have the function.
 template <typename Function>
 bool find(void* library, Function& function, const char* name) {
   function = reinterpret_cast<Function>(::dlsym(library, name));
@@ -59,7 +59,7 @@ std::variant<std::shared_ptr<const CurlLibrary>, std::string> CurlLibrary::open(
                    find(handle, library->slist_append, "curl_slist_append") &&
                    find(handle, library->slist_free_all, "curl_slist_free_all");
   if (!all) return name + " is no libcurl: it lacks one of its functions";
-  // Before 7.84 two threads must not do this at once.
+  // Before 7.84 this is not thread-safe.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   if (const CURLcode code = global_init(CURL_GLOBAL_DEFAULT); code != CURLE_OK)
@@ -86,7 +86,7 @@ CurlTransport::CurlTransport(EventLoop& loop, std::shared_ptr<const CurlLibrary>
 
 CurlTransport::~CurlTransport() { library_->multi_cleanup(multi_); }
 
-// libcurl is C: nothing may be thrown through it.
+// libcurl is written in C: exceptions must not pass through it.
 int CurlTransport::on_socket(CURL* /*easy*/, curl_socket_t socket, int what, void* transport,
                              void* /*ignored*/) {
   try {
@@ -107,7 +107,7 @@ int CurlTransport::on_timer(CURLM* /*multi*/, long milliseconds, void* transport
 }
 
 void CurlTransport::watch(int socket, int what) {
-  sockets_.erase(socket);  // before the next: the kernel takes a descriptor once
+  sockets_.erase(socket);  // before the next watch, because a descriptor can be registered only once
   if (what == CURL_POLL_REMOVE) return;
   const std::uint32_t in = what == CURL_POLL_IN || what == CURL_POLL_INOUT ? EPOLLIN : 0u;
   const std::uint32_t out = what == CURL_POLL_OUT || what == CURL_POLL_INOUT ? EPOLLOUT : 0u;
@@ -189,10 +189,10 @@ CurlTransfer::CurlTransfer(std::shared_ptr<CurlTransport> transport, CurlRequest
     set(CURLOPT_TCP_KEEPIDLE, kKeepAliveIdle);
     set(CURLOPT_TCP_KEEPINTVL, kKeepAliveInterval);
 #if LIBCURL_VERSION_NUM >= 0x075700
-    // HostLookup resolves for libcurl, but for a server behind a socks5 or socks4 proxy.
+    // HostLookup resolves for libcurl, except for a server behind a socks5 or socks4 proxy.
     set(CURLOPT_QUICK_EXIT, 1L);
 #endif
-    // What the kubeconfig says, and not what our environment does.
+    // The kubeconfig decides, not this process's environment.
     set(CURLOPT_PROXY, access.proxy.c_str());
     set(CURLOPT_NOPROXY, "");
     if (request_.method != "GET") {
@@ -232,7 +232,7 @@ bool CurlTransfer::set(CURLoption option, Value value) {
 void CurlTransfer::set_access(const ApiAccess& access) {
   std::string url = access.server + request_.path;
   if (!access.tls_server_name.empty()) {
-    // libcurl has one name for what the certificate says and for where to connect, but can be sent elsewhere.
+    // libcurl uses one name for the certificate and the connection, but can connect elsewhere.
     const std::string_view of_server = authority_of(access.server);
     const std::string authority(of_server);
     const auto own_port = host_and_port(authority).port;
@@ -245,7 +245,7 @@ void CurlTransfer::set_access(const ApiAccess& access) {
   }
   set(CURLOPT_URL, url.c_str());
   if (const std::string& entry = request_.addresses; !entry.empty()) {
-    // libcurl keeps an entry for as long as the transport lives: the first line removes the former one.
+    // libcurl keeps an entry for the transport's lifetime: the first line removes the former one.
     add(addresses_, '-' + entry.substr(0, entry.find(':', entry.find(':') + 1)));
     add(addresses_, entry);
     set(CURLOPT_RESOLVE, addresses_);
@@ -273,7 +273,8 @@ void CurlTransfer::set_access(const ApiAccess& access) {
 void CurlTransfer::set_pem(CURLoption blob_option, CURLoption file_option, const std::string& pem) {
   curl_blob blob{.data = const_cast<char*>(pem.data()), .len = pem.size(), .flags = CURL_BLOB_COPY};
   if (set(blob_option, &blob)) return;
-  // libcurl before 7.77 takes the authority's from a file only: one that nobody else can open.
+  // libcurl before 7.77 reads the authority's certificate from files only: this one cannot be opened by
+  // others.
   UniqueFd file{check(::memfd_create("pem", MFD_CLOEXEC), "memfd_create")};
   std::string_view left = pem;
   while (!left.empty()) {
@@ -311,7 +312,7 @@ void CurlTransfer::on_header_line(std::string_view line) {
     line.remove_prefix(kRetryAfter.size());
     const std::size_t from = line.find_first_not_of(" \t");
     if (from == std::string_view::npos) return;
-    // A date is not understood.
+    // Dates are not supported.
     const std::string_view text = line.substr(from, line.find_last_not_of(" \t\r\n") + 1 - from);
     if (const auto seconds = number_in<std::uint32_t>(text))
       retry_after_ =
@@ -356,7 +357,7 @@ void CurlTransfer::resume() {
 void CurlTransfer::receive_more() {
   if (!std::exchange(full_, false)) return;
   curl_.easy_pause(easy_, CURLPAUSE_CONT);
-  // libcurl before 7.69 goes on at its next call only.
+  // libcurl before 7.69 continues only at its next call.
   transport_->act(CURL_SOCKET_TIMEOUT, 0);
 }
 

@@ -1,6 +1,5 @@
 #pragma once
-// libcurl, opened when it is first needed, and its transfers in our loop. Loop thread only, but for what
-// opens it.
+// libcurl, loaded on first use, and its transfers in the event loop. Loop thread only, except loading.
 
 #include <curl/curl.h>
 
@@ -22,8 +21,8 @@
 
 namespace plughost {
 
-// libcurl.so.4 and no other: libcurl-gnutls.so.4 takes certificates from files only. What was opened stays
-// open, because OpenSSL cannot be unloaded.
+// libcurl.so.4 only: libcurl-gnutls.so.4 reads certificates from files only. The library stays loaded,
+// because OpenSSL cannot be unloaded.
 struct CurlLibrary {
   decltype(&::curl_easy_init) easy_init;
   decltype(&::curl_easy_setopt) easy_setopt;
@@ -42,13 +41,13 @@ struct CurlLibrary {
   decltype(&::curl_slist_append) slist_append;
   decltype(&::curl_slist_free_all) slist_free_all;
 
-  // Or why there is none, as a sentence. May block on the file system.
+  // Returns why it cannot be used otherwise, as a sentence. May block on the file system.
   static std::variant<std::shared_ptr<const CurlLibrary>, std::string> open(const std::string& name);
 };
 
 struct CurlRequest {
   std::string method;  // "GET", "POST", "PATCH"
-  std::string path;    // after the server's URL, with its query
+  std::string path;    // after the server's URL, with the query
   std::string content_type;
   std::string body;
   std::string addresses;  // see HostLookup::entry()
@@ -56,17 +55,17 @@ struct CurlRequest {
 
 class CurlTransfer;
 
-// Connections with one identity. Kept by its transfers.
+// Connections with one identity. Kept alive by its transfers.
 class CurlTransport : public std::enable_shared_from_this<CurlTransport> {
  public:
-  // An answer's head is never larger.
+  // The limit for an answer's head.
   static constexpr std::size_t kMostHead = 256u << 10;
-  // Bytes of a transfer that wait for its hook: libcurl would read whatever a fast server sends at one go.
+  // The limit for bytes that wait for a hook: libcurl would read at once whatever a fast server sends.
   static constexpr std::size_t kMostWaiting = 256u << 10;
   static constexpr std::chrono::seconds kConnectDeadline{10};
 
-  // So many connections at once, of which one is kept open for what comes next. loop outlives it. Throws
-  // std::runtime_error if libcurl does not have what is needed.
+  // Allows that many connections at once, one of which is kept open for later requests. loop must outlive it.
+  // Throws std::runtime_error if libcurl lacks a function.
   CurlTransport(EventLoop& loop, std::shared_ptr<const CurlLibrary> library,
                 std::shared_ptr<const ApiAccess> access, long most_connections);
   ~CurlTransport();
@@ -95,22 +94,22 @@ class CurlTransport : public std::enable_shared_from_this<CurlTransport> {
   std::map<std::uint64_t, CurlTransfer*> transfers_;
 };
 
-// One request and its answer. Who drops it does not want to know any more.
+// One request with its answer. Dropping it cancels the callbacks.
 class CurlTransfer {
  public:
   struct Hooks {
-    std::function<void(int code)> began;  // the head of the answer is there
+    std::function<void(int code)> began;  // the head of the answer has arrived
     std::function<void(std::string_view bytes)> bytes;
-    // Without its body. error: why the answer is missing or is not whole.
+    // Without a body. error: why the answer is missing or incomplete.
     std::function<void(ApiAnswer answer)> ended;
   };
 
-  // None of the hooks comes from within, and each may drop the transfer.
+  // No hook is called from within, and each may drop the transfer.
   CurlTransfer(std::shared_ptr<CurlTransport> transport, CurlRequest request, Hooks hooks);
   ~CurlTransfer();
   CurlTransfer& operator=(CurlTransfer&&) = delete;
 
-  // Between these two no hook is called, and once kMostWaiting bytes wait, the sender does.
+  // Between these calls no hook is called. The sender is paused once kMostWaiting bytes wait.
   void pause() { paused_ = true; }
   void resume();
 
@@ -140,17 +139,17 @@ class CurlTransfer {
   curl_slist* headers_ = nullptr;
   curl_slist* connect_to_ = nullptr;
   curl_slist* addresses_ = nullptr;
-  std::vector<UniqueFd> files_;  // of certificates, where libcurl takes no text
-  std::string error_;            // libcurl writes it
+  std::vector<UniqueFd> files_;  // of certificates, for a libcurl that reads files only
+  std::string error_;            // written by libcurl
   bool added_ = false;
   bool paused_ = false;
   bool full_ = false;  // libcurl has more bytes than may wait
 
-  std::size_t head_ = 0;  // bytes of it
+  std::size_t head_ = 0;  // size so far
   std::optional<std::chrono::seconds> retry_after_;
-  std::optional<int> began_;      // and not told yet
-  std::string bytes_;             // likewise
-  std::optional<ApiAnswer> end_;  // likewise
+  std::optional<int> began_;      // not reported yet
+  std::string bytes_;             // not reported yet
+  std::optional<ApiAnswer> end_;  // not reported yet
 };
 
 }  // namespace plughost

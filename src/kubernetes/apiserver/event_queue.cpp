@@ -25,7 +25,7 @@ std::string time_text(WallClock::time_point time) {
   return utc_text(std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count());
 }
 
-// Another try to write it has the same one: what was written meanwhile is not written twice.
+// A retry uses the same name, so that an event is not written twice.
 std::string event_name(const EventDraft& draft, const std::string& object) {
   const std::uint64_t hash = fnv1a(std::string(word_of(draft.reason)) + ' ' + draft.subject.pod_namespace +
                                    ' ' + time_text(draft.first));
@@ -48,7 +48,7 @@ Json event_json(const EventDraft& draft, const std::string& uid, const std::stri
           {"kind", "Event"},
           {"metadata",
            {{"name", event_name(draft, object)},
-            // Where those of objects without a namespace are.
+            // The namespace of events about objects without one.
             {"namespace", is_pod ? draft.subject.pod_namespace : "default"}}},
           {"involvedObject", std::move(involved)},
           {"reason", word_of(draft.reason)},

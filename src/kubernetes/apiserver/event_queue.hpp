@@ -16,10 +16,10 @@
 namespace plughost {
 
 enum class EventReason { kDeviceUnhealthy, kDeviceHealthy, kReloadRefused };
-// "DeviceUnhealthy": what `kubectl describe` has in the column Reason.
+// "DeviceUnhealthy": the column Reason of `kubectl describe`.
 std::string_view word_of(EventReason reason);
 
-// What an Event is about: a pod, or with both empty our Node.
+// The object of an Event: a pod, or the Node if both are empty.
 struct EventSubject {
   std::string pod_namespace;
   std::string pod;
@@ -28,23 +28,24 @@ struct EventSubject {
 };
 
 struct EventDraft {
-  static constexpr std::size_t kLongestMessage = 1024;  // bytes, as events.k8s.io has it
+  static constexpr std::size_t kLongestMessage = 1024;  // in bytes, as in events.k8s.io
 
   EventSubject subject;
   EventReason reason = EventReason::kDeviceUnhealthy;
   std::string message;
-  std::uint64_t count = 0;                      // how often it happened
-  std::chrono::system_clock::time_point first;  // when it did
+  std::uint64_t count = 0;                      // number of occurrences
+  std::chrono::system_clock::time_point first;  // of the first and the last occurrence
   std::chrono::system_clock::time_point last;
 
   bool operator==(const EventDraft&) const = default;
 };
 
-// A v1 Event. uid: the pod's; of our Node the name serves, as the kubelet does it and kubectl looks for it.
+// Returns a v1 Event. uid: the pod's; for the Node its name is used, like the kubelet does and kubectl
+// expects.
 Json event_json(const EventDraft& draft, const std::string& uid, const std::string& node);
 
-// Of what happens to a subject for one reason there is an Event at once, and then at most one a minute that
-// says how often it was. However many there are, what waits is bounded: the oldest is left out.
+// An occurrence for a subject and a reason becomes an Event at once; further ones are combined into at most
+// one Event a minute with a count. The queue is bounded: the oldest events are dropped.
 class EventQueue {
  public:
   using Clock = LoopClock;
@@ -54,18 +55,18 @@ class EventQueue {
 
   void record(const EventSubject& subject, EventReason reason, std::string_view text,
               std::chrono::system_clock::time_point at);
-  // The oldest that may be written now.
+  // Removes and returns the oldest event that may be written now.
   std::optional<EventDraft> take(Clock::time_point now);
-  // When take() has something.
+  // Returns when take() will have an event.
   Clock::time_point next_due() const;
-  // How many occurrences were left out since this was asked last.
+  // Returns how many occurrences were dropped since the last call.
   std::uint64_t take_dropped() { return std::exchange(dropped_, 0); }
 
  private:
   using Key = std::pair<EventSubject, EventReason>;
   struct Waiting {
     EventDraft draft;
-    std::uint64_t unsaid = 0;  // texts that the message has no room for
+    std::uint64_t unsaid = 0;  // texts for which the message has no room
   };
 
   Clock::time_point due(const Key& key) const;

@@ -1,7 +1,7 @@
 #pragma once
-// The IP addresses of the API server's host, or of its proxy, resolved off the loop. libcurl before 7.87
-// (Ubuntu 22.04, RHEL 9) resolves on a thread that it joins when a transfer is dropped: 10 to 30 s if no name
-// server answers. It is given the addresses in every version, so that there is one path. Loop thread only.
+// Resolves the API server's host, or its proxy's, on a worker. libcurl before 7.87 (Ubuntu 22.04, RHEL 9)
+// resolves in a thread that it joins when a transfer is dropped: 10 to 30 s without a responding name server.
+// All versions get the addresses, so that there is one code path. Loop thread only.
 
 #include <chrono>
 #include <functional>
@@ -26,7 +26,7 @@ class HostLookup {
   using Ready = SharedJob<Addresses>::Ready;
   struct Options {
     std::function<std::variant<Addresses, std::string>(const std::string& host)> resolve = resolve_host;
-    std::chrono::milliseconds age = std::chrono::minutes(1);  // then the name is resolved again
+    std::chrono::milliseconds age = std::chrono::minutes(1);  // the name is resolved again after this time
     std::chrono::milliseconds deadline = std::chrono::seconds(5);
   };
 

@@ -81,7 +81,7 @@ void NodeWatch::update(std::optional<NodeObject> node) {
   notify();
 }
 
-// Whoever has followed may have gone meanwhile.
+// Subscribers may have ended their subscription meanwhile.
 void NodeWatch::notify() {
   if (followers_.empty()) return forget();
   followers_.notify();

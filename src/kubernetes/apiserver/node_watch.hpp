@@ -1,5 +1,5 @@
 #pragma once
-// Our Node in the API server: one watch of it, for all that want to know it. Loop thread only.
+// This node's Node object: one watch, shared by all users. Loop thread only.
 
 #include <functional>
 #include <map>
@@ -18,27 +18,27 @@ struct NodeObject {
   std::string name;
   std::string uid;
   std::map<std::string, std::string> labels;
-  std::map<std::string, std::string> capacity;  // of its status: "2" of "example.com/gpu"
+  std::map<std::string, std::string> capacity;  // of its status: "2" for "example.com/gpu"
 
   bool operator==(const NodeObject&) const = default;
 };
 
-// Of a v1 Node. What is not there, or is no text, is left out.
+// Reads a v1 Node. Missing members, and members that are not texts, are left out.
 NodeObject node_object_of(const Json& node);
 
 class NodeWatch {
  public:
-  // server outlives it.
+  // server must outlive it.
   explicit NodeWatch(ApiServer& server);
   NodeWatch& operator=(NodeWatch&&) = delete;
 
-  // It is watched while somebody follows: changed comes when node() or error() may say something else,
-  // never from within.
+  // Watches while there are subscriptions. changed is called when node() or error() may have changed, never
+  // from within.
   std::unique_ptr<Subscription> follow(std::function<void()> changed);
 
-  // As it was last; nullptr: it is not known, or is not there.
+  // The last known state; nullptr: unknown, or it does not exist.
   const NodeObject* node() const { return node_ ? &*node_ : nullptr; }
-  // Why node() is not known, or grows old; empty: all is well, or the first answer is not there yet.
+  // Why node() is unknown or outdated; empty: it is current, or the first answer has not arrived.
   std::string error() const;
 
  private:
@@ -49,7 +49,7 @@ class NodeWatch {
 
   ApiServer& server_;
   std::optional<NodeObject> node_;
-  bool missing_ = false;  // there is none
+  bool missing_ = false;  // the Node does not exist
   std::string watch_error_;
   Subscribers followers_;
   Subscription user_;

@@ -6,12 +6,12 @@
 namespace plughost {
 namespace {
 
-// What was watched from may be the reason, and a list is not.
+// Returns true if the watch's start may be the reason. A list has none.
 bool may_be_the_version(int code) {
   if (code == ApiAnswer::kUnauthorized || code == ApiAnswer::kForbidden ||
       code == ApiAnswer::kRequestTimeout || code == ApiAnswer::kTooManyRequests)
     return false;
-  // 504: "Too large resource version", of an etcd that was restored.
+  // 504: "Too large resource version", after a restored etcd.
   return (code >= 400 && code < 500) || code == ApiAnswer::kGatewayTimeout;
 }
 
@@ -86,7 +86,7 @@ void Reflector::failed(const ApiAnswer& fault, Time now) {
   const Under was = under_;
   const bool lived = end(now);
   if (fault.code == ApiAnswer::kGone) {
-    // Once at once: that is how a list or a watch grows old. Again: something is wrong.
+    // Once, the list or watch was too old, and is repeated at once. A repetition is an error.
     relist();
     if (std::exchange(expired_, true)) {
       record_fault(fault, now);
@@ -94,7 +94,7 @@ void Reflector::failed(const ApiAnswer& fault, Time now) {
     }
     return;
   }
-  // A connection that breaks after a while is what connections do.
+  // A connection that breaks after a while is normal.
   if (!lived) record_fault(fault, now);
   if (was == Under::kList)
     continue_token_.clear();

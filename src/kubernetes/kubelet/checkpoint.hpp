@@ -1,5 +1,5 @@
 #pragma once
-// The kubelet's checkpoint: which pod holds which device. Read, never written. Thread-safe.
+// The kubelet's checkpoint: which pod holds which device. Never written. Thread-safe.
 
 #include <chrono>
 #include <filesystem>
@@ -29,10 +29,10 @@ struct Checkpoint {
     std::string container;
     std::string resource;
     std::map<int, std::vector<std::string>> ids;  // by NUMA node; -1: none (all, before Kubernetes 1.20)
-    std::optional<Allocation> allocation;         // nullopt: what is stored is no answer of a plugin
+    std::optional<Allocation> allocation;         // nullopt: the stored bytes are not a plugin's answer
     IdSet set = {};                               // of all ids
 
-    // The pod's name is not known.
+    // The checkpoint does not have the pod's name.
     std::shared_ptr<const Holder> holder() const {
       return std::make_shared<const Holder>(Holder{{}, pod_uid, container});
     }
@@ -42,38 +42,39 @@ struct Checkpoint {
   std::vector<PodDevices> pod_devices;
   std::map<std::string, std::vector<std::string>> registered;  // healthy ids by resource
 
-  // Both formats: DeviceIDs as a map by NUMA node (since 1.20) and as a list.
-  // Throws std::runtime_error with a sentence that says what is not as it should be.
+  // Parses both formats: DeviceIDs as a map by NUMA node (since 1.20), and as a list. Throws
+  // std::runtime_error that says what is malformed, as a sentence.
   static Checkpoint parse(std::string_view text);
-  // The same of a file. May block. Throws std::system_error as well.
+  // The same for a file. May block. Also throws std::system_error.
   static Checkpoint read(const std::filesystem::path& file);
 };
 
-// The kubelet's checkpoint, read off the loop and once for many who ask. Loop thread only.
+// Reads the kubelet's checkpoint on a worker, once for all concurrent callers. Loop thread only.
 
 class CheckpointReader {
  public:
   using Clock = EventLoop::Clock;
-  // Nobody waits for it for longer.
+  // The longest time that a caller waits.
   static constexpr std::chrono::milliseconds kDeadline{1000};
 
   struct Reading {
     std::shared_ptr<const Checkpoint> checkpoint;  // nullptr: it cannot be read, or not in time
-    std::string why;                               // there is none; or the file is not there
-    // The UIDs of the pods for which the kubelet keeps a directory: until a pod's volumes are unmounted.
-    // nullptr: these directories cannot be read.
+    std::string why;                               // why there is none, or that the file is missing
+    // The UIDs of the pods that have a directory, which the kubelet keeps until a pod's volumes are
+    // unmounted. nullptr: these directories cannot be read.
     std::shared_ptr<const std::set<std::string>> pods = {};
     Clock::time_point began = Clock::time_point::min();
   };
   using Done = std::function<void(const Reading& reading)>;
 
-  // pods: the kubelet's directory of pods, read together with the file. workers and log outlive it.
+  // pods: the kubelet's directory of pods, which is read together with the file. workers and log must outlive
+  // it.
   CheckpointReader(Workers& workers, Log& log, std::filesystem::path file, std::filesystem::path pods,
                    std::chrono::milliseconds deadline = kDeadline);
   CheckpointReader& operator=(CheckpointReader&&) = delete;
 
-  // A reading that began at that time or later. done runs in the loop, maybe at once; never, if this is gone
-  // by then. A file that is not there is an empty checkpoint.
+  // Gets a reading that began at `since` or later. done runs in the loop, possibly at once; never after this
+  // is destroyed. A missing file is an empty checkpoint.
   void read(Clock::time_point since, Done done);
   const std::filesystem::path& file() const { return file_; }
 
@@ -89,14 +90,14 @@ class CheckpointReader {
   const std::filesystem::path file_;
   const std::filesystem::path pods_;
   const std::chrono::milliseconds deadline_;
-  std::vector<Done> waiting_;  // for the reading that is under way
-  std::vector<Done> next_;     // for the one after it
+  std::vector<Done> waiting_;  // waiters for the present reading
+  std::vector<Done> next_;     // waiters for the next reading
   Reading last_;
-  Clock::time_point began_ = Clock::time_point::min();  // the reading that is under way
+  Clock::time_point began_ = Clock::time_point::min();  // when the present reading began
   bool reading_ = false;
-  bool hung_ = false;          // it is under way for longer than the deadline
-  std::string told_why_;       // why it could not be read the last time; empty: it could
-  bool told_no_pods_ = false;  // the log has said that the pods' directory cannot be read
+  bool hung_ = false;          // the present reading has exceeded the deadline
+  std::string told_why_;       // why the last reading failed; empty: it did not
+  bool told_no_pods_ = false;  // an unreadable directory of pods has been logged
   Lifetime lifetime_;
 };
 

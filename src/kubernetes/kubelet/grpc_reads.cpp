@@ -1,8 +1,8 @@
-// gRPC 1.51 keeps a buffer of 8 KiB for the next read of each connection, from the last one on
-// (maybe_make_read_slices in src/core/lib/iomgr/tcp_posix.cc; no channel argument makes it smaller, and TCP's
-// hint that nothing is there is not to be had of a unix socket). A kubelet asks with some hundred bytes, and
-// has a connection for each resource. The linker's --wrap gives such a buffer a smaller one: what is longer
-// is read in several steps, as it is behind a full buffer.
+// After each read gRPC 1.51 allocates a buffer of 8 KiB for the connection's next read
+// (maybe_make_read_slices in src/core/lib/iomgr/tcp_posix.cc; no channel argument reduces it, and TCP's hint
+// that no data follows is not available for unix sockets). The kubelet sends some hundred bytes, and has a
+// connection per resource. The linker's --wrap replaces the buffer by a smaller one. Longer messages are read
+// in several steps, as they are with a full buffer.
 
 #include <grpc/event_engine/memory_allocator.h>
 
@@ -18,8 +18,7 @@ using grpc_event_engine::experimental::MemoryRequest;
 
 extern "C" {
 
-// MemoryAllocator::MakeSlice, as the linker knows it: a member function gets its object as its first
-// argument.
+// MemoryAllocator::MakeSlice under its linker name: a member function gets its object as the first argument.
 grpc_slice __real__ZN17grpc_event_engine12experimental15MemoryAllocator9MakeSliceENS0_13MemoryRequestE(
     MemoryAllocator* allocator, MemoryRequest request);
 grpc_slice __wrap__ZN17grpc_event_engine12experimental15MemoryAllocator9MakeSliceENS0_13MemoryRequestE(

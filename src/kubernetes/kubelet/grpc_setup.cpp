@@ -11,10 +11,11 @@ namespace plughost {
 std::unique_ptr<grpc::Server> start_grpc_server(std::initializer_list<grpc::Service*> services) {
   grpc::ServerBuilder builder;
   for (grpc::Service* const service : services) builder.RegisterService(service);
-  // The peer is on this machine: no ping tells more than the socket's end. Both would keep timers running.
+  // The peer is on this machine: pings add nothing to the socket's end. Both settings would keep timers
+  // running.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  // Room that each connection has for sends without a copy, which unix sockets have not.
+  // Memory of each connection for zero-copy sends, which unix sockets do not have.
   builder.AddChannelArgument(GRPC_ARG_TCP_TX_ZEROCOPY_MAX_SIMULT_SENDS, 1);
   builder.AddChannelArgument(GRPC_ARG_MINIMAL_STACK, 1);
   builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
@@ -25,11 +26,11 @@ std::unique_ptr<grpc::Server> start_grpc_server(std::initializer_list<grpc::Serv
 
 namespace {
 
-// gRPC's hook is a bare function: the one place where a global cannot be avoided.
+// gRPC's hook is a plain function, so this global cannot be avoided.
 Log* target = nullptr;
 
 void write(gpr_log_func_args* args) {
-  // What gRPC calls an error (a peer that went away in mid-call) is seldom one for the reader of our log.
+  // gRPC logs errors, such as a peer that disconnects during a call, that are not errors for an operator.
   if (args->severity == GPR_LOG_SEVERITY_ERROR)
     target->warn("grpc", {{"text", args->message}});
   else

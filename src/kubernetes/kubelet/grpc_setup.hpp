@@ -1,5 +1,5 @@
 #pragma once
-// gRPC as it serves here: a server without a port, its log in ours, and no locks of its own.
+// gRPC for this process: servers without ports, logging into our log, and cheaper locks.
 
 #include <grpcpp/grpcpp.h>
 
@@ -10,19 +10,18 @@
 
 namespace plughost {
 
-// For peers that are trusted: without compression, tracing, and limits on a message's size, which cost memory
-// with each connection. The services outlive it. Throws std::runtime_error.
+// Starts a server for trusted peers: without compression, tracing and limits on message sizes, which cost
+// memory per connection. The services must outlive it. Throws std::runtime_error.
 std::unique_ptr<grpc::Server> start_grpc_server(std::initializer_list<grpc::Service*> services);
 
-// gRPC writes to standard error by itself: its words become lines of our log.
+// gRPC writes to standard error by default. This turns its messages into lines of our log.
 
-// Before any other use of gRPC. log outlives every use of gRPC in this process.
+// Call it before any other use of gRPC. log must outlive all uses of gRPC in this process.
 void route_grpc_log(Log& log);
 
-// What gRPC's locks keep of each other. Thread-safe.
-
-// Debian builds abseil's mutexes with their search for deadlocks: each one that was ever locked leaves an
-// entry in a graph that only grows, and costs time at each lock. Best before the first use of gRPC.
+// Debian builds abseil's mutexes with deadlock detection: each mutex that was ever locked leaves an entry in
+// a graph that only grows, and costs time at each lock. This turns it off; best before the first use of gRPC.
+// Thread-safe.
 void lock_without_graph();
 
 }  // namespace plughost

@@ -1,8 +1,7 @@
-// gRPC 1.51's threads behind the callback API ask for work with a deadline of one second, and sleep for 100
-// ms after each that passes (CallbackAlternativeCQ in src/cpp/common/completion_queue_cc.cc). So a process
-// that has nothing to do wakes up a few times a second, and a call that comes while all of them sleep waits
-// for up to 100 ms. The linker's --wrap gives them a call without a deadline; their queue's shutdown wakes
-// them as before.
+// The threads of gRPC 1.51's callback API wait for work with a deadline of one second, and sleep for 100 ms
+// whenever it passes (CallbackAlternativeCQ in src/cpp/common/completion_queue_cc.cc). So an idle process
+// wakes up several times a second, and a call that arrives while all of them sleep waits for up to 100 ms.
+// The linker's --wrap removes the deadline; the queue's shutdown still wakes the threads.
 
 #include <grpc/grpc.h>
 #include <grpc/support/time.h>
@@ -19,7 +18,7 @@ grpc_event __wrap_grpc_completion_queue_next(grpc_completion_queue* queue, gpr_t
 
 grpc_event __wrap_grpc_completion_queue_next(grpc_completion_queue* queue, gpr_timespec deadline,
                                              void* reserved) {
-  // Others, Server::Shutdown among them, mean the deadline that they give.
+  // Other callers, such as Server::Shutdown, need the deadline that they pass.
   thread_local const bool nexting = [] {
     char name[16] = {};
     return ::pthread_getname_np(::pthread_self(), name, sizeof name) == 0 &&

@@ -24,7 +24,7 @@ bool of_one_pod(const HoldersOfIds::Held& one, const HoldersOfIds::Held& other) 
 
 struct HoldersOfIds::Content {
   std::string texts;
-  std::vector<Held> held;  // its ids are in texts
+  std::vector<Held> held;  // the ids refer to texts
 };
 
 HoldersOfIds::HoldersOfIds(std::vector<Held> held) {

@@ -2,7 +2,7 @@
 // Which containers hold which devices. Plain values.
 //
 // A pod can hold 48,000 units of a card's memory. A resource's holders are therefore one shared value with
-// all ids in one piece of memory: a multimap of strings takes milliseconds to copy, and to destroy, and the
+// all ids in one block of memory: a multimap of strings takes milliseconds to copy and to destroy, and the
 // loop does both (plughost_bench --holders).
 
 #include <compare>
@@ -28,7 +28,7 @@ struct Holder {
 };
 
 // The ids of one resource that containers hold, as the kubelet knows them (those of replicas), sorted by id.
-// Two pods hold one id only if the kubelet has given it twice. Copies share the ids, and are cheap.
+// Two pods hold one id only if the kubelet has allocated it twice. Copies share the ids, and are cheap.
 class HoldersOfIds {
  public:
   struct Held {
@@ -39,8 +39,8 @@ class HoldersOfIds {
   };
 
   HoldersOfIds() = default;
-  // Sorts and copies the ids. Where containers of one pod hold an id, as an init container and the one after
-  // it, the last of them counts.
+  // Sorts and copies the ids. If several containers of one pod hold an id, such as an init container and a
+  // later one, the last counts.
   explicit HoldersOfIds(std::vector<Held> held);
   HoldersOfIds(std::initializer_list<std::pair<std::string, Holder>> held);
 
@@ -48,22 +48,22 @@ class HoldersOfIds {
   auto begin() const { return all().begin(); }
   auto end() const { return all().end(); }
   bool contains(std::string_view id) const { return !of(id).empty(); }
-  // Returns what holds the id: one element for each pod.
+  // Returns the holders of the id: one element per pod.
   std::span<const Held> of(std::string_view id) const;
-  // Returns what holds ids that begin so.
+  // Returns the holders of ids with that prefix.
   std::span<const Held> beginning_with(std::string_view beginning) const;
 
   bool operator==(const HoldersOfIds& other) const;
 
  private:
   struct Content;
-  std::shared_ptr<const Content> content_;  // nullptr: there are none
+  std::shared_ptr<const Content> content_;  // nullptr: none
 };
 
 // By resource.
 using Holdings = std::map<std::string, HoldersOfIds, std::less<>>;
 
-// Returns the ids of the device that containers hold, sorted; without resource in `holdings` none.
+// Returns the device's ids that containers hold, sorted; empty if `holdings` does not have the resource.
 std::vector<const HoldersOfIds::Held*> held_ids(const Holdings& holdings, std::string_view resource,
                                                 const Device& device);
 

@@ -1,6 +1,6 @@
 #pragma once
-// One call to the kubelet, as PodResources, Allocatable and PodsApi make them. Loop thread only, but for what
-// gRPC calls. Internal to kubelet.
+// One call to the kubelet, for PodResources, Allocatable and PodsApi. Loop thread only, except what gRPC
+// calls. Internal to kubelet.
 
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
@@ -15,13 +15,13 @@
 
 namespace plughost {
 
-// It must end in the loop: gRPC 1.51 cannot take down its last channel in a thread of its own.
+// Must be destroyed in the loop: gRPC 1.51 cannot destroy its last channel in one of its own threads.
 template <typename Service, typename Request, typename Response>
 struct KubeletCall {
-  // As the kubelet's own client: a node's pods can hold more than the usual 4 MiB of ids.
+  // As in the kubelet's own client: a node's pods can hold more than the default of 4 MiB of ids.
   static constexpr int kMostBytes = 16 << 20;
 
-  // Throws std::system_error if nobody listens.
+  // Throws std::system_error if no process listens.
   KubeletCall(const std::filesystem::path& socket, std::chrono::milliseconds deadline,
               int most_bytes = kMostBytes) {
     UniqueFd connection = connect_unix(socket);
@@ -31,7 +31,7 @@ struct KubeletCall {
         grpc::CreateCustomInsecureChannelFromFd("localhost", connection.release(), arguments));
     context.set_deadline(std::chrono::system_clock::now() + deadline);
   }
-  // What is under way is cancelled.
+  // Cancels a running call.
   ~KubeletCall() {
     context.TryCancel();
     wait();
@@ -41,8 +41,8 @@ struct KubeletCall {
   using Method = void (Service::StubInterface::async_interface::*)(grpc::ClientContext*, const Request*,
                                                                    Response*,
                                                                    std::function<void(grpc::Status)>);
-  // Once. read makes an answer of the status and the response, in a thread of gRPC's; end runs in the loop
-  // with it, and with whether the kubelet is asked too much.
+  // Call it once. read converts the status and the response in a thread of gRPC's. end runs in the loop with
+  // the result, and with whether the kubelet's rate limit was exceeded.
   template <typename Read, typename End>
   void put(Method method, EventLoop::Poster post, Read read, End end) {
     const auto over = std::make_shared<std::promise<void>>();
@@ -50,7 +50,7 @@ struct KubeletCall {
     const auto on_status = [this, over, post = std::move(post), read, end](const grpc::Status& status) {
       const bool exhausted = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
       auto answer = read(status, response);
-      // Freed here: a response can have 48,000 ids, and the loop destroys the call.
+      // Freed here instead of in the loop, which destroys the call: a response can have 48,000 ids.
       Response().Swap(&response);
       post([end, exhausted, answer = std::move(answer)] { end(answer, exhausted); });
       over->set_value();
@@ -66,7 +66,7 @@ struct KubeletCall {
   grpc::ClientContext context;
   Request request;
   Response response;
-  std::future<void> ended;  // gRPC does not need it any more
+  std::future<void> ended;  // ready when gRPC no longer uses this
 };
 
 }  // namespace plughost

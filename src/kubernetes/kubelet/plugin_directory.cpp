@@ -10,15 +10,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Removes a dead socket, and returns true if there was one. One that cannot be removed, or is something else,
-// harms nobody.
+// Removes a dead socket, and returns true if there was one. Failures are ignored: the file does no harm.
 bool remove_if_dead(const fs::path& socket) {
   try {
     if (!dead_socket(socket)) return false;
     std::error_code ignored;
     fs::remove(socket, ignored);
     return true;
-  } catch (const std::runtime_error&) {  // std::system_error among them
+  } catch (const std::runtime_error&) {  // includes std::system_error
     return false;
   }
 }
@@ -34,7 +33,7 @@ void PluginDirectory::hold() {
   if (lock_ && lock_->still_at(path_)) return;
   lock_.reset();
   lock_.emplace(path_);
-  // The lock is ours: what has our prefix now has no owner, and gets none.
+  // While we hold the lock, other sockets with our prefix have no owner.
   std::error_code error;
   for (fs::directory_iterator entry(path_, error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path().filename().string().starts_with(kSocketPrefix) && remove_if_dead(entry->path()))
@@ -46,7 +45,7 @@ KubeletWatcher::KubeletWatcher(DirWatcher& watcher, std::filesystem::path sign, 
                                const std::filesystem::path& own_sockets, OnChange on_own_sockets)
     : sign_(std::move(sign)),
       on_change_(std::move(on_change)),
-      // By name: every checkpoint the kubelet writes is two events in the same directory.
+      // By name, because each checkpoint that the kubelet writes causes two events in the same directory.
       sign_watch_(
           watcher.watch(sign_.parent_path(), sign_.filename(), [this](std::string_view) { check(); })),
       own_watch_(watcher.watch(own_sockets, std::string(kSocketPrefix) + "*",

@@ -1,5 +1,5 @@
 #pragma once
-// The kubelet's directory: whether a kubelet is there, and our hold on it. Loop thread only.
+// The kubelet's directory: detection of a kubelet, and the lock on the directory. Loop thread only.
 
 #include <filesystem>
 #include <functional>
@@ -13,18 +13,18 @@
 
 namespace plughost {
 
-// Our hold on the directory of our sockets: one host per directory. Loop thread only.
+// The lock on the directory of our sockets: one daemon per directory. Loop thread only.
 class PluginDirectory {
  public:
-  // Locks the directory if it is there, and removes the sockets that an earlier, killed host left.
-  // Throws DirectoryHeld, or std::system_error if it is there but cannot be opened.
+  // Locks the directory if it exists, and removes the sockets of an earlier, killed daemon. Throws
+  // DirectoryHeld, or std::system_error if the directory exists but cannot be opened.
   explicit PluginDirectory(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
-  // After the directory was removed and made again: locks the one that is there now, if it has to.
-  // Throws as the constructor does; std::system_error as well if there is none.
+  // Locks the present directory if it has been removed and created again. Throws like the constructor; also
+  // std::system_error if it is missing.
   void hold();
-  // The last time at which hold() found sockets that a killed host left; nullopt: there were none.
+  // Returns when hold() last found sockets of a killed daemon; nullopt: never.
   std::optional<EventLoop::Clock::time_point> dead_found() const { return dead_found_; }
 
  private:
@@ -33,19 +33,20 @@ class PluginDirectory {
   std::optional<EventLoop::Clock::time_point> dead_found_;
 };
 
-// Which kubelet is there now, or none. Loop thread only.
+// Detects which kubelet is present. Loop thread only.
 class KubeletWatcher {
  public:
   using OnChange = std::function<void()>;
 
-  // sign: kubelet.sock where we register; the plugins_registry directory where the kubelet looks for us.
-  // own_sockets: the directory of our own sockets; on_own_sockets is called when one of them may be gone.
-  // The watcher outlives it. Nothing is called from within the constructor.
+  // sign: kubelet.sock if we register; the plugins_registry directory if the kubelet finds us. own_sockets:
+  // the directory of our sockets; on_own_sockets is called when one of them may be missing. The DirWatcher
+  // must outlive it. Nothing is called from within the constructor.
   KubeletWatcher(DirWatcher& watcher, std::filesystem::path sign, OnChange on_change,
                  const std::filesystem::path& own_sockets, OnChange on_own_sockets);
 
   const std::optional<FileIdentity>& current() const { return current_; }
-  // Looks now; calls on_change if it is another than before, or none. A late event finds no difference.
+  // Examines the socket now, and calls on_change if the kubelet has changed or disappeared. A late event
+  // finds no difference.
   void check();
 
  private:
@@ -53,7 +54,7 @@ class KubeletWatcher {
   OnChange on_change_;
   std::unique_ptr<DirWatch> sign_watch_;
   std::unique_ptr<DirWatch> own_watch_;
-  std::optional<FileIdentity> current_;  // looked at after the watch is placed
+  std::optional<FileIdentity> current_;  // examined after the watch is placed
 };
 
 }  // namespace plughost

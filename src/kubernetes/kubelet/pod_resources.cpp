@@ -88,7 +88,7 @@ void PodResources::on_answer(Answer answer) {
 
 namespace {
 
-// A device of several NUMA nodes is told once for each.
+// A device with several NUMA nodes occurs once for each.
 Allocatable::Ids ids_of(v1::AllocatableResourcesResponse& response) {
   Allocatable::Ids ids;
   for (auto& devices : *response.mutable_devices()) {

@@ -1,5 +1,5 @@
 #pragma once
-// What the kubelet tells of devices: which pods hold them, and which it would give.
+// The kubelet's pod resources API: which pods hold devices, and which devices it would allocate.
 
 #include <chrono>
 #include <filesystem>
@@ -18,28 +18,29 @@ namespace plughost {
 class PodResources {
  public:
   static constexpr std::chrono::seconds kDeadline{2};
-  // Between two questions: the kubelet answers 100 a second, and 10 at once, for all that ask it.
+  // The shortest interval of queries: the kubelet answers 100 a second, and bursts of 10, for all clients
+  // together.
   static constexpr std::chrono::milliseconds kPause{100};
-  // A kubelet that is asked too much is asked again after this, so often.
+  // After the rate limit was exceeded, the query is repeated after this pause, up to kMostTries times.
   static constexpr std::chrono::seconds kPauseIfRefused{1};
   static constexpr unsigned kMostTries = 5;
 
   struct Answer {
-    std::shared_ptr<const Holdings> holdings;  // nullptr: not known
-    std::string why;                           // if not known
-    // True: a device that is not in `holdings` is held by no container. Of HoldingsReader alone.
+    std::shared_ptr<const Holdings> holdings;  // nullptr: unknown
+    std::string why;                           // why they are unknown
+    // True: a device that is not in `holdings` is held by no container. Set by HoldingsReader only.
     bool complete = false;
-    // Why `List` could not be read; empty: it was. Of HoldingsReader alone.
+    // Why `List` could not be read; empty: it was. Set by HoldingsReader only.
     std::string list_error = {};
-    EventLoop::Clock::time_point asked = EventLoop::Clock::time_point::min();  // when the question was put
+    EventLoop::Clock::time_point asked = EventLoop::Clock::time_point::min();  // when the query was sent
   };
   using Done = std::function<void(const Answer& answer)>;
 
   PodResources(EventLoop& loop, std::filesystem::path socket);
   ~PodResources();
 
-  // The answer to a question that is put at that time or later: the last one, or the next, whoever asked for
-  // it. done runs in the loop, maybe at once; never, if this is gone by then.
+  // Gets the answer to a query sent at `since` or later: the last one or the next one, shared by all callers.
+  // done runs in the loop, possibly at once; never after this is destroyed.
   void query(EventLoop::Clock::time_point since, Done done);
 
  private:
@@ -52,34 +53,36 @@ class PodResources {
 
   EventLoop& loop_;
   std::filesystem::path socket_;
-  std::vector<Done> waiting_;   // for the next question
-  std::vector<Done> asking_;    // for the answer to this one
-  std::unique_ptr<Call> call_;  // under way
+  std::vector<Done> waiting_;   // waiters for the next query
+  std::vector<Done> asking_;    // waiters for the present query
+  std::unique_ptr<Call> call_;  // the present query
   unsigned tries_ = 0;
-  std::chrono::milliseconds pause_ = kPause;                                  // after the latest question
-  EventLoop::Clock::time_point asked_ = EventLoop::Clock::time_point::min();  // the latest question
+  std::chrono::milliseconds pause_ = kPause;  // after the latest query
+  EventLoop::Clock::time_point asked_ =
+      EventLoop::Clock::time_point::min();  // when the latest query was sent
   Answer last_;
   Timer next_;
   Lifetime lifetime_;
 };
 
-// Which devices the kubelet would give: its own count, and not what it was sent. Loop thread only.
+// Which devices the kubelet would allocate by its own count, as opposed to what it was sent. Loop thread
+// only.
 class Allocatable {
  public:
   static constexpr std::chrono::seconds kDeadline{2};
 
-  // Ids of its Healthy devices by resource, sorted, each once.
+  // The ids of Healthy devices by resource, sorted, each once.
   using Ids = std::map<std::string, std::vector<std::string>, std::less<>>;
   struct Count {
-    std::shared_ptr<const Ids> ids;  // nullptr: not known
-    std::string why;                 // if not known
+    std::shared_ptr<const Ids> ids;  // nullptr: unknown
+    std::string why;                 // why they are unknown
   };
 
   // socket: of the pod resources.
   Allocatable(EventLoop& loop, std::filesystem::path socket);
   ~Allocatable();
 
-  // done runs in the loop, maybe at once; never, if this is gone by then. One question at a time.
+  // done runs in the loop, possibly at once; never after this is destroyed. One query at a time.
   void query(std::function<void(const Count& count)> done);
   bool asking() const { return call_ != nullptr; }
 
@@ -88,7 +91,7 @@ class Allocatable {
 
   EventLoop& loop_;
   std::filesystem::path socket_;
-  std::unique_ptr<Call> call_;  // under way
+  std::unique_ptr<Call> call_;  // the present query
   Lifetime lifetime_;
 };
 

@@ -14,7 +14,7 @@
 namespace plughost {
 namespace {
 
-// The limit for a response, which is stored whole while it is read: a node may run a thousand pods.
+// The limit for a response, which is stored as a whole while it is parsed: a node may run a thousand pods.
 constexpr int kMostBytes = 64 << 20;
 
 void add(const google::protobuf::RepeatedPtrField<v1alpha1::Container>& containers, bool init, Pod& pod) {
@@ -26,7 +26,7 @@ void add(const google::protobuf::RepeatedPtrField<v1alpha1::Container>& containe
   }
 }
 
-// Empty if the bytes are no pod.
+// Returns an empty list if the bytes are not a pod.
 std::vector<Pod> read_pod(const std::string& bytes) {
   v1alpha1::Pod from;
   if (!from.ParseFromString(bytes)) return {};
@@ -46,9 +46,9 @@ std::vector<Pod> read_pod(const std::string& bytes) {
   return {std::move(pod)};
 }
 
-// Bytes of memory, roughly.
+// Returns the approximate memory in bytes.
 std::size_t size_of(const Pod& pod) {
-  constexpr std::size_t kNode = 100;  // of a map, without what its texts take beyond their objects
+  constexpr std::size_t kNode = 100;  // of a map node, without the heap memory of its texts
   std::size_t size = sizeof(Pod);
   for (const auto& [key, text] : pod.annotations) size += kNode + key.size() + text.size();
   for (const Pod::Container& container : pod.containers) {
@@ -60,7 +60,7 @@ std::size_t size_of(const Pod& pod) {
 
 bool has_ended(const Pod& pod) { return pod.phase == "Succeeded" || pod.phase == "Failed"; }
 
-// Returns false if the bytes are no ListPodsResponse. Beside them it stores one pod's bytes at a time.
+// Returns false if the bytes are not a ListPodsResponse. Stores one pod's bytes at a time besides them.
 bool read_pods(grpc::ByteBuffer& response, PodsApi::Answer& answer) {
   using google::protobuf::internal::WireFormatLite;
   constexpr std::uint32_t kPods = WireFormatLite::MakeTag(v1alpha1::ListPodsResponse::kPodsFieldNumber,
@@ -108,7 +108,7 @@ PodsApi::Outcome outcome_of(const grpc::Status& status) {
   }
 }
 
-// ListPods, whose response stays as it came: v1alpha1::ListPodsResponse would be a second copy of all pods.
+// ListPods with an unparsed response: v1alpha1::ListPodsResponse would be a second copy of all pods.
 struct PodLists {
   class Stub {
    public:
@@ -142,7 +142,7 @@ struct PodsApi::Question {
   Done done;
   unsigned tries = 0;
   std::unique_ptr<Timer> next;
-  // One of them, while it is under way.
+  // One of these, during the call.
   std::unique_ptr<ListCall> list;
   std::unique_ptr<GetCall> get;
 };
@@ -162,7 +162,7 @@ template <typename Call>
 void PodsApi::put(Questions::iterator question, Call& call, typename Call::Method method) {
   const auto read = [](const grpc::Status& status, auto& response) {
     Answer answer{.outcome = outcome_of(status), .pods = {}, .left_out = {}, .why = status.error_message()};
-    std::decay_t<decltype(response)> taken;  // which this thread frees: 64 MiB would hold the loop
+    std::decay_t<decltype(response)> taken;  // freed by this thread: freeing 64 MiB would block the loop
     taken.Swap(&response);
     if (status.ok() && !read_pods(taken, answer))
       answer = {.outcome = Outcome::kFailed, .pods = {}, .left_out = {}, .why = "its pods cannot be read"};
@@ -178,7 +178,7 @@ void PodsApi::put(Questions::iterator question) {
   try {
     if (question->uid.empty()) {
       question->list = std::make_unique<ListCall>(socket_, deadline_, kMostBytes);
-      question->list->request = grpc::ByteBuffer(nullptr, 0);  // a ListPodsRequest
+      question->list->request = grpc::ByteBuffer(nullptr, 0);  // an empty ListPodsRequest
       put(question, *question->list, &PodLists::Stub::list);
     } else {
       question->get = std::make_unique<GetCall>(socket_, deadline_, kMostBytes);
@@ -194,7 +194,7 @@ void PodsApi::put(Questions::iterator question) {
 void PodsApi::on_end(Questions::iterator question, const Answer& answer, bool exhausted) {
   question->list.reset();
   question->get.reset();
-  // gRPC says the same of a response above kMostBytes, which the next one is, too.
+  // gRPC's message for a response above kMostBytes, which a repetition would exceed as well.
   const bool too_large = answer.why.find("larger than max") != std::string::npos;
   if (exhausted && !too_large && ++question->tries < kMostTries) return question->next->arm(kPauseIfRefused);
   const Done done = std::move(question->done);

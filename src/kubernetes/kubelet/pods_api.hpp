@@ -18,27 +18,26 @@ namespace plughost {
 class PodsApi {
  public:
   static constexpr std::chrono::milliseconds kDeadline{1000};
-  // A kubelet that is asked too much (100 a second, 10 at once, for all that ask it) is asked again after
-  // this, so often.
+  // The pause after the rate limit (100 a second, bursts of 10, for all clients together) was exceeded.
   static constexpr std::chrono::milliseconds kPauseIfRefused{50};
   static constexpr unsigned kMostTries = 10;
-  // A longer text of an annotation is read as the empty one.
+  // Longer texts of annotations are read as "".
   static constexpr std::size_t kLongestText = 1024;
-  // Bytes of memory of a pod, and of a list: what is larger, or comes after, is left out.
+  // The limits for the memory of a pod and of a list. What exceeds them is left out.
   static constexpr std::size_t kMostOfPod = std::size_t{64} << 10u;
   static constexpr std::size_t kMostOfList = std::size_t{16} << 20u;
 
   enum class Outcome {
     kTold,
-    kNotYet,     // the kubelet has just started, and has not heard of its pods
-    kNotServed,  // nobody listens: an older kubelet, or none
+    kNotYet,     // the kubelet has just started and does not know its pods yet
+    kNotServed,  // no process listens: an older kubelet, or none
     kFailed,
   };
   struct Answer {
     Outcome outcome = Outcome::kFailed;
     std::vector<Pod> pods;
     std::vector<std::string> left_out;  // "namespace/name" of pods that are too large
-    std::string why;                    // it is not told
+    std::string why;                    // why there is no answer
   };
   using Done = std::function<void(const Answer& answer)>;
 
@@ -48,9 +47,9 @@ class PodsApi {
 
   const std::filesystem::path& socket() const { return socket_; }
 
-  // All pods that have not ended, and done later in the loop; never, if this is gone by then.
+  // Requests all pods that have not ended. done runs in the loop, later; never after this is destroyed.
   void list(Done done) { request("", std::move(done)); }
-  // The one with that UID; none, if the kubelet has none.
+  // Requests the pod with that UID; the answer has none if the kubelet does not have it.
   void get(const std::string& uid, Done done) { request(uid, std::move(done)); }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Between our values and the bytes of the device-plugin API. Thread-safe.
+// Converts between our values and the messages of the device plugin API. Thread-safe.
 
 #include <optional>
 #include <string_view>
@@ -18,7 +18,7 @@ void write_list(const Inventory& inventory, v1beta1::ListAndWatchResponse& out);
 
 Allocation read_allocation(const v1beta1::ContainerAllocateResponse& message);
 
-// Of a ContainerAllocateResponse as the kubelet stores it in its checkpoint. nullopt: the bytes are none.
+// Parses a ContainerAllocateResponse from the kubelet's checkpoint. nullopt: the bytes are malformed.
 std::optional<Allocation> parse_allocation(std::string_view bytes);
 
 }  // namespace plughost

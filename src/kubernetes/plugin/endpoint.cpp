@@ -11,13 +11,13 @@
 namespace plughost {
 namespace {
 
-// Streams have ended by then, as a rule: what is left is a peer that does not read.
+// Streams have normally ended by then: what remains is a peer that does not read.
 constexpr std::chrono::milliseconds kShutdownDeadline{200};
 constexpr std::chrono::seconds kShutdownIsWedged{5};
 
 }  // namespace
 
-// What gRPC's threads use, and what a worker takes down when the endpoint goes.
+// What gRPC's threads use, and a worker destroys after the endpoint.
 struct Endpoint::Server {
   Server(const ServedResource& resource, const OwnerInLoop& owner) : plugin(resource, owner, callers) {
     if (resource.announcement == Announcement::kPluginsRegistry)
@@ -39,14 +39,14 @@ Endpoint::Endpoint(EventLoop& loop, Workers& workers, EndpointOwner& owner, Serv
       owner_(owner),
       resource_(std::move(resource)),
       server_(std::make_shared<Server>(resource_, OwnerInLoop(loop.poster(), owner, lifetime_))),
-      // A name that an earlier process used here must not come again.
+      // The names of an earlier process in this directory must not be reused.
       incarnation_(std::random_device()()) {}
 
 Endpoint::~Endpoint() {
   listener_.reset();
   lifetime_.renew();
   resource_.feed->readers().close();
-  // From now, not from when its turn comes: many endpoints that go together take no longer than one.
+  // From now on, so that many endpoints that end together take no longer than one.
   server_->deadline = std::chrono::system_clock::now() + kShutdownDeadline;
   workers_.run([server = std::move(server_)]() mutable { server.reset(); }, [] {}, kShutdownIsWedged, [] {});
 }

@@ -1,6 +1,6 @@
 #pragma once
-// A resource's gRPC server, which lives as long as the resource, and its listener, which is bound anew for
-// each kubelet. Loop thread only, but for OwnerInLoop.
+// A resource's gRPC server, which lives as long as the resource, and its listener, which is replaced for each
+// kubelet. Loop thread only, except OwnerInLoop.
 
 #include <sys/types.h>
 
@@ -27,10 +27,10 @@
 
 namespace plughost {
 
-// Who is at the other end of an endpoint's connections. Thread-safe.
+// The peer of an endpoint's connection. Thread-safe.
 struct Caller {
   std::uint32_t incarnation = 0;  // of the listener that accepted the connection
-  pid_t process = 0;              // 0: not to be seen from here
+  pid_t process = 0;              // 0: in another pid namespace
 
   bool operator==(const Caller&) const = default;
 };
@@ -41,7 +41,7 @@ class Callers {
     const std::lock_guard lock(mutex_);
     by_peer_["fd:" + std::to_string(connection)] = caller;
   }
-  // peer: grpc::ServerContextBase::peer(), which names a connection that gRPC was handed by its descriptor.
+  // peer: grpc::ServerContextBase::peer(), which identifies a connection by its file descriptor.
   Caller of(const std::string& peer) const {
     const std::lock_guard lock(mutex_);
     const auto found = by_peer_.find(peer);
@@ -50,49 +50,47 @@ class Callers {
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::string, Caller> by_peer_;  // never forgotten: descriptors are few and reused
+  std::map<std::string, Caller> by_peer_;  // never cleared: descriptors are few and reused
 };
 
-// What an endpoint tells its owner, and asks of it. Loop thread only, but for OwnerInLoop.
-
-// How a call of Allocate went. What the other side has said is short by now, whatever it was.
+// The result of an Allocate call. Texts from the peer are shortened.
 struct AnsweredAllocate {
   std::size_t containers = 0;
   std::size_t count = 0;  // of ids, in all containers
   std::string ids;        // the first of them
-  std::string refusal;    // why nothing was given; empty: all of them were
+  std::string refusal;    // why it was refused; empty: it was not
 };
 
-// What an endpoint tells its owner, and asks of it.
+// The endpoint's callbacks and requests to its owner.
 class EndpointOwner {
  public:
-  // Called once, from any thread: why a container cannot start; empty: it can. Where it is dropped, the start
-  // fails, too.
+  // Called once, from any thread, with why a container cannot start; empty: it can. Dropping it fails the
+  // start.
   using StartDone = std::function<void(std::string error)>;
-  // Called once, from any thread: what a program adds to an allocation, or a whole one, or why there is none.
-  // Where it is dropped, the allocation fails, too.
+  // Called once, from any thread, with a program's addition to an allocation, or a whole one, or why there is
+  // none. Dropping it fails the allocation.
   using AllocationDone = std::function<void(std::variant<Allocation, std::string> outcome)>;
 
-  // Who opens a stream does this first, and one that opens none may: with kRegister it asks for the options,
-  // and with kPluginsRegistry it is the kubelet's plugin registry.
+  // A peer has connected. Precedes a stream, but need not lead to one: with kRegister the peer requests the
+  // options, and with kPluginsRegistry it is the kubelet's plugin registry.
   virtual void on_dialed(Caller by) = 0;
   virtual void on_stream_opened(Caller by) = 0;
   virtual void on_stream_closed(Caller by) = 0;
-  // plugins_registry only: the kubelet does not take the resource.
+  // plugins_registry only: the kubelet refuses the resource.
   virtual void on_registry_refused(Caller by, const std::string& why) = 0;
-  // A connection that was turned away or cannot be accepted, as a sentence.
+  // A connection was refused or could not be accepted; what: a sentence.
   virtual void on_connection_error(const std::string& what) = 0;
-  // An Allocate has its answer.
+  // An Allocate has been answered.
   virtual void on_allocated(const AnsweredAllocate& call) = 0;
-  // A container is to get these devices, and the snapshot's spec has an assume: the whole answer is the
-  // owner's.
+  // A container is about to get these devices, and the snapshot's spec has an assume: the owner provides the
+  // whole answer.
   virtual void request_card(SharedSnapshot snapshot, const IdSet& ids, AllocationDone done) = 0;
   // A container with these devices is about to start, and the snapshot's spec has an assume.
   virtual void prepare_card(SharedSnapshot snapshot, const IdSet& ids, StartDone done) = 0;
   // A container with these devices is about to start, and the snapshot's spec has a program to run before.
   virtual void prepare_start(SharedSnapshot snapshot, const std::vector<std::string>& ids,
                              StartDone done) = 0;
-  // A container is to get these devices, and a program of the snapshot's spec has a part in the answer.
+  // A container is about to get these devices, and a program of the snapshot's spec takes part in the answer.
   virtual void run_allocation_program(SharedSnapshot snapshot, const std::vector<std::string>& ids,
                                       AllocationDone done) = 0;
 
@@ -100,16 +98,16 @@ class EndpointOwner {
   ~EndpointOwner() = default;
 };
 
-// The way to the owner from gRPC's threads. Thread-safe.
+// Calls the owner in the loop on behalf of gRPC's threads. Thread-safe.
 class OwnerInLoop {
  public:
   using Call = std::function<void(EndpointOwner& owner)>;
 
-  // lifetime: of whoever wants to hear of it.
+  // lifetime: the owner's.
   OwnerInLoop(EventLoop::Poster post, EndpointOwner& owner, const Lifetime& lifetime)
       : post_(std::move(post)), reach_(lifetime.bound([&owner](const Call& call) { call(owner); })) {}
 
-  // Calls in the loop, later; never, if nobody wants to hear of it by then.
+  // Calls in the loop, later; never after the lifetime has ended.
   void post(Call call) const {
     post_([reach = reach_, call = std::move(call)] { reach(call); });
   }
@@ -121,21 +119,21 @@ class OwnerInLoop {
 
 class Endpoint {
  public:
-  // Serves at once, but listens nowhere yet. Throws std::runtime_error if gRPC cannot start a server.
-  // loop, workers and owner outlive it.
+  // Serves at once, but does not listen yet. Throws std::runtime_error if gRPC cannot start a server. loop,
+  // workers and owner must outlive it.
   Endpoint(EventLoop& loop, Workers& workers, EndpointOwner& owner, ServedResource resource);
-  // The listener's file is removed and the streams end; the server's last breath is a worker's affair.
+  // Removes the listener's file and ends the streams. A worker destroys the server.
   ~Endpoint();
   Endpoint& operator=(Endpoint&&) = delete;
 
-  // Listens in directory, under a name that no kubelet has seen; the former listener is gone, its connections
-  // stay. Throws std::system_error, and listens nowhere then.
+  // Listens in directory under a name that no kubelet has seen. The former listener ends, its connections
+  // stay. Throws std::system_error, and does not listen then.
   void listen_anew(const std::filesystem::path& directory);
-  // The same name again, for when the file was removed under a kubelet that still knows it.
+  // Listens under the same name again, because the file was removed while the kubelet still knows it.
   void listen_again();
-  // Can the listener be reached by its name?
+  // Returns true if the listener can be reached by its name.
   bool reachable() const { return listener_ && listener_->reachable(); }
-  // The listener's file name; empty if there never was one.
+  // The file name of the listener; empty if there never was one.
   std::string socket_name() const { return socket_.filename().string(); }
   std::uint32_t incarnation() const { return incarnation_; }
 

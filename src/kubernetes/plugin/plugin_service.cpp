@@ -15,15 +15,15 @@
 namespace plughost {
 namespace {
 
-// Ends the call. The kubelet makes a pod's event of the status's text, so that is printable().
+// Finishes the call. The status becomes an event of the pod, so its text is printable().
 void finish_call(grpc::ServerUnaryReactor& reactor, const grpc::Status& status) {
   reactor.Finish(status.ok() ? status : grpc::Status(status.error_code(), printable(status.error_message())));
 }
 
-// gRPC's server ends when all of its calls have: one that nobody answers any more must not keep it.
+// gRPC's server ends only after all of its calls, so a call whose answer was dropped must be finished.
 class PendingCall {
  public:
-  // reactor is gRPC's, and lives until it is finished.
+  // reactor: gRPC's, valid until it is finished.
   PendingCall(grpc::ServerUnaryReactor* reactor, grpc::Status if_dropped)
       : reactor_(reactor), if_dropped_(std::move(if_dropped)) {}
   ~PendingCall() {
@@ -31,14 +31,14 @@ class PendingCall {
   }
   PendingCall& operator=(PendingCall&&) = delete;
 
-  // The first answer counts.
+  // Only the first answer counts.
   void answer(const grpc::Status& status) {
     if (grpc::ServerUnaryReactor* const reactor = std::exchange(reactor_, nullptr))
       finish_call(*reactor, status);
   }
 
  private:
-  grpc::ServerUnaryReactor* reactor_;  // nullptr: it is answered
+  grpc::ServerUnaryReactor* reactor_;  // nullptr: answered
   grpc::Status if_dropped_;
 };
 
@@ -70,10 +70,10 @@ AnsweredAllocate answered(const v1beta1::AllocateRequest& request, const grpc::S
 
 }  // namespace
 
-// An Allocate call that somebody else has a part in: one container after the other.
+// An Allocate call that needs the loop or a program: one container after the other.
 struct PluginService::AllocateCall {
   SharedSnapshot snapshot;
-  const v1beta1::AllocateRequest* request;  // gRPC's, as the response, until it is answered
+  const v1beta1::AllocateRequest* request;  // gRPC's, like the response; valid until the call is answered
   v1beta1::AllocateResponse* response;
   PendingCall pending;
   std::chrono::steady_clock::time_point asked;
@@ -121,7 +121,7 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
     const auto size = static_cast<std::size_t>(std::max(container.allocation_size(), 0));
     std::vector<std::string> chosen =
         preferred(snapshot->spec->policy, snapshot->inventory, available, must_include, size, near, terms);
-    // What is refused then says what was free.
+    // Recorded for the message of a later refusal.
     if (snapshot->free && !fulfils(terms.of, snapshot->inventory, chosen))
       snapshot->free->record({{snapshot->resource, free_shares(snapshot->inventory, available)}}, now);
     auto& ids = *response->add_container_responses()->mutable_deviceids();
@@ -187,7 +187,7 @@ void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
     const auto without = container_allocation(*call->snapshot, ids, {});
     if (const auto* status = std::get_if<grpc::Status>(&without)) return end(*call, *status);
   }
-  // The loop calls this, and is not to free 48,000 ids.
+  // The loop calls this, and must not have to free 48,000 ids.
   auto done = [this, call, ids = chosen ? std::vector<std::string>() : ids,
                chosen](const std::variant<Allocation, std::string>& said) {
     if (const auto* error = std::get_if<std::string>(&said))
@@ -285,7 +285,7 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
   }
 
  private:
-  // told: by the feed, and whoever is at the other end listens still.
+  // told: the feed has ended the stream, and the peer still listens.
   void end(bool told) {
     {
       const std::lock_guard lock(mutex_);
@@ -295,10 +295,10 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
     advance();
   }
 
-  // Decides under the lock and acts outside it: gRPC may call back from within.
+  // Decides under the lock and acts outside it, because gRPC may call back from within.
   void advance() {
     List* to_write = nullptr;
-    SharedSnapshot snapshot;  // nullptr: the list is empty
+    SharedSnapshot snapshot;  // nullptr: an empty list
     {
       const std::lock_guard lock(mutex_);
       if (list_ || finished_) return;
@@ -314,7 +314,7 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
       to_write = list_.get();
       finished_ = to_write == nullptr;
     }
-    // Not under the lock: it can take milliseconds, and the loop takes the lock when it closes the feed.
+    // Outside the lock: it can take milliseconds, and the loop takes the lock when it closes the feed.
     if (snapshot) write_list(snapshot->inventory, *to_write);
     if (to_write != nullptr)
       StartWrite(to_write);
@@ -326,10 +326,10 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
   std::function<void()> on_done_;
   std::shared_ptr<ListStream> self_;
   std::mutex mutex_;
-  std::unique_ptr<List> list_;  // while its write is in flight
+  std::unique_ptr<List> list_;  // during its write
   std::uint64_t sent_ = 0;      // the list's number
   bool ending_ = false;
-  bool has_last_ = false;  // perhaps: an empty list
+  bool has_last_ = false;  // possibly an empty list
   bool finished_ = false;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
-// The DevicePlugin service of one resource. Thread-safe: gRPC's callback threads run it. It reads snapshots
-// and never waits, so an answer takes microseconds whatever the hardware does; but where a program of the
-// entry has a part in it, it is given when that has ended.
+// The DevicePlugin service of one resource. Thread-safe: runs in gRPC's callback threads. It reads snapshots
+// and never waits, so an answer takes microseconds on any hardware; if a program of the entry takes part in
+// an answer, the answer follows the program's end.
 
 #include <grpcpp/grpcpp.h>
 
@@ -22,16 +22,16 @@
 
 namespace plughost {
 
-// The ids of Allocate calls that have no answer yet. Thread-safe.
+// The ids of unanswered Allocate calls. Thread-safe.
 //
-// Kubelets up to 1.37 can ask for one id for two pods at the same time (kubernetes/kubernetes#137534). The
-// ids of a resource are claimed by one call at a time, for as long as its caller waits.
+// Kubelets up to 1.37 can request one id for two pods at the same time (kubernetes/kubernetes#137534). So an
+// id is claimed by one call at a time, for as long as that caller waits.
 class UnansweredIds {
  public:
   using Cancelled = std::function<bool()>;
   using Ids = std::vector<std::string_view>;
 
-  // One call's ids, until it is destroyed, which is cheap: the loop does it.
+  // The ids of one call until its destruction, which is cheap, because the loop does it.
   class Claim {
    public:
     Claim(UnansweredIds& of, Ids ids, Cancelled cancelled)
@@ -49,9 +49,9 @@ class UnansweredIds {
     const Cancelled cancelled_;
   };
 
-  // Returns the claim, or the first of the ids that another call has claimed whose caller still waits.
-  // cancelled: whether this call's caller has gone, as a kubelet that was restarted; called from any thread,
-  // until the claim is destroyed. The claim must not outlive this, nor the texts of the ids.
+  // Returns the claim, or the first id that is claimed by another call whose caller still waits. cancelled:
+  // returns whether this call's caller has gone, such as a restarted kubelet; called from any thread until
+  // the claim is destroyed. The claim must not outlive this, nor the texts of the ids.
   std::variant<std::unique_ptr<Claim>, std::string> claim(Ids ids, Cancelled cancelled) {
     std::ranges::sort(ids);
     const std::lock_guard lock(mutex_);
@@ -65,7 +65,7 @@ class UnansweredIds {
   }
 
  private:
-  // Both are sorted. Empty: there is none.
+  // Both are sorted. Empty: none.
   static std::string_view first_common(const Ids& some, const Ids& others) {
     auto other = others.begin();
     for (const std::string_view id : some) {
@@ -81,7 +81,7 @@ class UnansweredIds {
 
 class PluginService final : public v1beta1::DevicePlugin::CallbackService {
  public:
-  // callers outlives it.
+  // callers must outlive it.
   PluginService(ServedResource resource, OwnerInLoop owner, const Callers& callers);
 
   grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext* context,
@@ -111,10 +111,10 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
   UnansweredIds unanswered_;
 };
 
-// A ListAndWatch call: the newest list, whenever it is another. Thread-safe: gRPC's callback threads run it.
-
-// At most one write is in flight; a slow reader gets the next list when it is ready for one, and costs
-// nothing until then. It owns itself until gRPC says OnDone; on_done is called once then.
+// Opens a ListAndWatch stream, which sends the newest list whenever it changes. Thread-safe: runs in gRPC's
+// callback threads. At most one write is in progress; a slow reader gets the then newest list when it is
+// ready, and costs nothing until then. The stream owns itself until gRPC's OnDone, when on_done is called
+// once.
 grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* open_list_stream(std::shared_ptr<InventoryFeed> feed,
                                                                           std::function<void()> on_done);
 

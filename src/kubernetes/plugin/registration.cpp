@@ -6,8 +6,8 @@
 
 namespace plughost {
 
-// Connected by us, not by gRPC: a refusal is known at once, and no resolver, back-off or shared subchannel
-// stands between a kubelet's start and our call.
+// Connected by this class instead of gRPC: a refusal is known at once, and no resolver, back-off or shared
+// subchannel delays the call after a kubelet's start.
 struct RegistrationClient::Connection {
   explicit Connection(UniqueFd fd)
       : process(peer_process(fd.get())),
@@ -33,7 +33,7 @@ std::optional<pid_t> RegistrationClient::send(Request request, const FileIdentit
     };
     try {
       UniqueFd fd = connect_unix(socket_);
-      // After connecting: what is connected to is this one, or one before it that is gone.
+      // Checked after connecting: the peer is this kubelet, or a former one that has ended.
       if (identity_of(socket_) != kubelet) return ask_nobody("another kubelet is about to listen");
       connection = std::make_shared<Connection>(std::move(fd));
     } catch (const std::system_error& error) {
@@ -48,7 +48,7 @@ std::optional<pid_t> RegistrationClient::send(Request request, const FileIdentit
     v1beta1::RegisterRequest request;
     v1beta1::Empty response;
   };
-  auto call = std::make_shared<Call>();  // not const: it is moved on
+  auto call = std::make_shared<Call>();  // not const, because it is moved
   call->connection = connection;
   call->context.set_deadline(std::chrono::system_clock::now() + deadline_);
   call->request.set_version(kApiVersion);
@@ -57,12 +57,12 @@ std::optional<pid_t> RegistrationClient::send(Request request, const FileIdentit
   v1beta1::DevicePluginOptions& options = *call->request.mutable_options();
   options.set_pre_start_required(request.options.pre_start_required);
   options.set_get_preferred_allocation_available(request.options.preferred_allocation_available);
-  // The connection ends in the loop: gRPC 1.51 cannot take down its last channel in a thread of its own.
+  // The connection ends in the loop: gRPC 1.51 cannot destroy its last channel in one of its own threads.
   connection->stub->async()->Register(
       &call->context, &call->request, &call->response,
       [call, post = loop_.poster(), done = std::move(done)](const grpc::Status& status) mutable {
         post([call = std::move(call), done = std::move(done), status] {
-          // The kubelet says no with UNKNOWN as well, but never in these words: they are gRPC's own.
+          // The kubelet refuses with UNKNOWN as well, but never with these texts, which are gRPC's own.
           const bool gone = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                             status.error_message() == "Stream removed";
           if (gone) call->connection->broken = true;
@@ -95,7 +95,7 @@ grpc::ServerUnaryReactor* RegistryService::GetInfo(grpc::CallbackServerContext* 
   owner_.post([by](EndpointOwner& owner) { owner.on_dialed(by); });
   response->set_type("DevicePlugin");
   response->set_name(resource_);
-  // No endpoint: the kubelet then dials the socket that it has just asked.
+  // Without an endpoint the kubelet dials the socket that it has just queried.
   response->add_supported_versions(kApiVersion);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);

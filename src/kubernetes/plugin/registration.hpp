@@ -30,11 +30,11 @@ class RegistrationClient {
     PluginOptions options;
   };
   enum class Result {
-    kAccepted,       // older kubelets dial back only now: a stream is the proof, not this
-    kNobodyListens,  // not even asked: no kubelet has seen the endpoint's name
-    kWentAway,       // the connection broke in mid-call: the kubelet ends, or what listens is none
-    kRefused,        // the kubelet said no
-    kSilent,         // the kubelet said nothing in time, and may yet do what it was asked
+    kAccepted,       // older kubelets dial back only now: the proof is a stream, not this
+    kNobodyListens,  // not sent: no kubelet has seen the endpoint's name
+    kWentAway,  // the connection broke during the call: the kubelet is ending, or the peer is not a kubelet
+    kRefused,   // the kubelet refused
+    kSilent,    // no answer in time; the kubelet may still register the resource
   };
   using Done = std::function<void(Result result, const std::string& why)>;
 
@@ -42,15 +42,17 @@ class RegistrationClient {
                      std::chrono::milliseconds deadline = kDeadline);
   ~RegistrationClient();
 
-  // done runs in the loop, later. Returns the process that is asked; 0: not to be seen from here; nullopt:
-  // nobody is asked. kubelet: the one that is meant. If another one listens by now, nobody is
-  // asked: its socket's event comes, and a second Register after that would end the first one's stream. No
-  // event tells of a chmod: whoever hears kNobodyListens looks at the socket. Calls that are under way share
-  // a connection; when none is, it is closed, so that each new attempt meets the kubelet that listens then.
+  // Sends a request; done runs in the loop, later. Returns the peer's process, 0 if it is in another pid
+  // namespace, or nullopt if nothing was sent. kubelet: the intended one. If another kubelet listens by now
+  // nothing is sent: its socket's event follows, and a second Register would end the first one's stream. A
+  // chmod causes no event, so the caller examines the socket after kNobodyListens. Concurrent calls share a
+  // connection, which is closed after the last one, so that a new attempt reaches the kubelet that listens
+  // then.
   std::optional<pid_t> send(Request request, const FileIdentity& kubelet, Done done);
-  // Another kubelet listens now: calls to the former one must not take new ones along.
+  // Another kubelet listens now: new calls must not use the old connection.
   void on_other_kubelet() { connection_.reset(); }
-  // The process that listens on the kubelet's socket; 0: not to be seen from here. nullopt: nobody listens.
+  // Returns the process that listens on the kubelet's socket; 0: in another pid namespace. nullopt: none
+  // listens.
   std::optional<pid_t> listening_process() const;
 
  private:
@@ -58,15 +60,15 @@ class RegistrationClient {
   EventLoop& loop_;
   std::filesystem::path socket_;
   std::chrono::milliseconds deadline_;
-  std::weak_ptr<Connection> connection_;  // the calls under way own it
+  std::weak_ptr<Connection> connection_;  // owned by the running calls
 };
 
-// What the kubelet's plugin registry asks of a socket in plugins_registry. Thread-safe: gRPC's threads run
-// it.
+// The service for the kubelet's plugin registry, which queries sockets in plugins_registry. Thread-safe: runs
+// in gRPC's threads.
 
 class RegistryService final : public pluginregistration::Registration::CallbackService {
  public:
-  // callers outlives it.
+  // callers must outlive it.
   RegistryService(std::string resource, OwnerInLoop owner, const Callers& callers);
 
   grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context,

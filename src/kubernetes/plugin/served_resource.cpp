@@ -17,7 +17,7 @@ std::vector<std::string> pci_paths(const Inventory& inventory, std::span<const s
   return paths;
 }
 
-// Returns each device once, however many of its shares are among the ids: a pod may have 48,000.
+// Returns each device once, regardless of how many of its shares are among the ids: a pod may have 48,000.
 std::vector<const Device*> devices_of(const Inventory& inventory, std::span<const std::string> ids) {
   std::vector<const Device*> devices;
   std::set<const Device*> seen;
@@ -27,7 +27,7 @@ std::vector<const Device*> devices_of(const Inventory& inventory, std::span<cons
   return devices;
 }
 
-// Why a container that has got other cards already cannot get these, too; empty: it can.
+// Returns why a container that already has other cards cannot get these as well; empty: it can.
 std::string other_card(const ResourceSnapshot& snapshot, std::span<const std::string> ids) {
   if (!snapshot.joined) return {};
   std::vector<CardName> cards;
@@ -40,7 +40,8 @@ std::string other_card(const ResourceSnapshot& snapshot, std::span<const std::st
          ": that card has not enough left of both; ask for less, or try again when a pod has ended";
 }
 
-// Why what an id stands for is another container's, through whatever resource; empty: it is this one's now.
+// Returns why another container holds the hardware of an id, through any resource; empty: this container
+// holds it now.
 std::string held_elsewhere(const ResourceSnapshot& snapshot, std::span<const std::string> ids) {
   if (!snapshot.ledger) return {};
   std::vector<std::string> devices;
@@ -113,11 +114,11 @@ InventoryFeed::InventoryFeed(ResourceSnapshot first)
 
 bool InventoryFeed::publish(ResourceSnapshot snapshot) {
   auto next = std::make_shared<const ResourceSnapshot>(std::move(snapshot));
-  // Nobody else publishes: what is compared here is what will be replaced.
+  // The loop is the only publisher, so the compared snapshot is the one that is replaced.
   const bool same_list = newest().snapshot->inventory.lists_same_as(next->inventory);
   {
     const std::lock_guard lock(mutex_);
-    newest_.snapshot.swap(next);  // the former one is destroyed after the lock
+    newest_.snapshot.swap(next);  // the former one is destroyed after the lock is released
     if (!same_list) ++newest_.list;
   }
   return !same_list;

@@ -1,6 +1,6 @@
 #pragma once
-// What an endpoint serves and says it can do, what a resource answers for one container of an Allocate, and
-// what became of the calls. Thread-safe.
+// What an endpoint serves: its options, the newest list, the answers for containers, and counters of calls.
+// Thread-safe.
 
 #include <grpcpp/support/status.h>
 
@@ -27,26 +27,26 @@ class ContainerAllocateResponse;
 
 namespace plughost {
 
-// Why the machine cannot give what an answer promises; empty: it can. Any thread; must not block.
+// Returns why the machine cannot provide what an answer promises; empty: it can. Any thread; must not block.
 using CheckAnswer = std::function<std::string(const Allocation&)>;
 
-// The snapshot's devices for these ids, and more: what a program adds. Or why there is no answer.
+// Allocates the snapshot's devices for these ids, plus `more`, a program's addition. Returns why not
+// otherwise.
 std::variant<Allocation, grpc::Status> container_allocation(const ResourceSnapshot& snapshot,
                                                             std::span<const std::string> ids,
                                                             const Allocation& more);
 
-// An allocation as the kubelet gets it, if the machine has it and the kubelet can take it.
+// Writes an allocation as the kubelet's message, if the machine has its parts and the kubelet accepts it.
 grpc::Status write_answer(const ResourceSnapshot& snapshot, const Allocation& allocation,
                           const CheckAnswer& check, v1beta1::ContainerAllocateResponse& response);
 
-// Both: if the machine has it, the kubelet can take it, and the resources that are
-// joined with this one have given the container the same card. The snapshot's LastGiven, GivenCards and
-// Ledger are told.
+// Combines both, and requires that joined resources have allocated the same card to the container. Records
+// the result in the snapshot's LastGiven, GivenCards and Ledger.
 grpc::Status answer_container(const ResourceSnapshot& snapshot, std::span<const std::string> ids,
                               const Allocation& more, const CheckAnswer& check,
                               v1beta1::ContainerAllocateResponse& response);
 
-// What an endpoint says it can do, in Register and from GetDevicePluginOptions alike. A plain value.
+// The options of an endpoint, for Register and GetDevicePluginOptions. A plain value.
 struct PluginOptions {
   bool pre_start_required = false;
   bool preferred_allocation_available = false;
@@ -54,13 +54,13 @@ struct PluginOptions {
   bool operator==(const PluginOptions&) const = default;
 };
 
-// Fixed for an endpoint's life: the kubelet asks once, when it dials.
+// Fixed for an endpoint's life, because the kubelet requests them once, when it dials.
 inline PluginOptions options_of(const AllocationSpec& spec) {
   return {.pre_start_required = spec.pre_start || spec.assume,
           .preferred_allocation_available = spec.policy != AllocationPolicy::kNone || !spec.near.empty()};
 }
 
-// What became of the kubelet's calls to one resource. Thread-safe.
+// Counters of the kubelet's calls to one resource. Thread-safe.
 struct CallTally {
   explicit CallTally(std::shared_ptr<Durations> its_answers) : answers(std::move(its_answers)) {}
 
@@ -68,33 +68,32 @@ struct CallTally {
   Counter allocation_refused;
   Counter started;
   Counter start_refused;
-  // Of the answers to Allocate; shared with the other resources.
+  // The time of Allocate answers, shared by all resources.
   const std::shared_ptr<Durations> answers;
 };
 
-// The newest snapshot of a resource, and the streams that want to know of it: all that the loop and gRPC's
-// threads share. Thread-safe.
+// The newest snapshot of a resource and its streams: all that the loop and gRPC's threads share. Thread-safe.
 //
-// A ResourceSnapshot is immutable and replaced as a whole. So a call has one list from its beginning to its
-// end, waits for nothing that the loop does, and holds the lock for one copy of a pointer: an Allocate of 8
-// devices takes 1.08 of the time of an empty call. A stream is told that there is another list, not which:
-// however many come meanwhile it sends the newest, and one that the kubelet would read as the former wakes
-// nobody. 10,000 uevents in 0.04 s are two messages a second (both: ./dev bench).
+// A ResourceSnapshot is immutable and replaced as a whole. So a call uses one list from its beginning to its
+// end, never waits for the loop, and holds the lock for one copy of a pointer: an Allocate of 8 devices takes
+// 1.08 of the time of an empty call. A stream is notified that the list has changed, and sends the newest
+// one, however many came meanwhile; a list that looks the same to the kubelet wakes no stream. 10,000 uevents
+// in 0.04 s cause two messages a second (both: ./dev bench).
 class InventoryFeed {
  public:
   struct Newest {
     SharedSnapshot snapshot;
-    std::uint64_t list = 0;  // counts the lists: the same number, the same list
+    std::uint64_t list = 0;  // the number of the list; equal numbers mean equal lists
   };
 
   explicit InventoryFeed(ResourceSnapshot first);
 
-  // Loop thread only. Replaces the snapshot. Returns true if the kubelet's list changes by that: call
-  // send_list() then.
+  // Loop thread only. Replaces the snapshot. Returns true if the kubelet's list changes; then call
+  // send_list().
   bool publish(ResourceSnapshot snapshot);
   Newest newest() const;
 
-  // Loop thread only, before the readers are closed: they are to end with an empty list.
+  // Loop thread only, before the readers are closed: makes the streams end with an empty list.
   void end_empty() { ends_empty_ = true; }
   bool ends_empty() const { return ends_empty_; }
 
@@ -108,7 +107,7 @@ class InventoryFeed {
   Readers readers_;
 };
 
-// How the kubelet learns of a resource.
+// How the kubelet finds a resource.
 enum class Announcement { kRegister, kPluginsRegistry };
 
 // What an endpoint serves. Immutable once made, and so thread-safe.
@@ -121,8 +120,8 @@ struct ServedResource {
   CheckAnswer check_answer;
 };
 
-// Loop thread only. Has the feed's streams send the newest list. A list of more than 1,000 ids is encoded on
-// the worker: it would hold the loop.
+// Loop thread only. Makes the streams send the newest list. A list of more than 1,000 ids is encoded on the
+// worker, because that would block the loop.
 void send_list(const std::shared_ptr<InventoryFeed>& feed, Workers& computations);
 
 }  // namespace plughost

@@ -10,15 +10,15 @@
 namespace plughost {
 namespace {
 
-// Hands out the ids of a resource that nobody holds yet, each once. It looks at each id of the inventory at
-// most twice, however many it hands out.
+// Returns the free ids of a resource, each once. Examines each id of the inventory at most twice, however
+// many it returns.
 class FreeIds {
  public:
   using Ids = std::map<std::string, std::shared_ptr<const Holder>, std::less<>>;
 
   FreeIds(const Inventory& inventory, const Ids& taken) : inventory_(inventory), taken_(taken) {}
 
-  // Returns the first free id of the device, or else of any; empty: there is none.
+  // Returns the first free id of the device, or else of any device; empty: there is none.
   std::string take(const Device& device) {
     for (unsigned& n = next_[&device]; n < device.replicas;) {
       std::string id = replica_id(device, n++);
@@ -37,8 +37,8 @@ class FreeIds {
  private:
   const Inventory& inventory_;
   const Ids& taken_;
-  std::map<const Device*, unsigned> next_;  // the replica to look at
-  std::size_t any_ = 0;                     // of the devices before it no id is free
+  std::map<const Device*, unsigned> next_;  // the next replica to examine
+  std::size_t any_ = 0;                     // the devices before it have no free id
 };
 
 }  // namespace
@@ -77,7 +77,7 @@ HoldersOfIds by_card(const HoldersOfIds& holders, const Inventory& inventory,
                      const std::function<const Device*(const Holder& holder)>& card) {
   FreeIds::Ids taken;
   FreeIds free(inventory, taken);
-  // The card of a container with 48,000 ids is looked for once.
+  // Looks up the card of a container with 48,000 ids once.
   std::map<Holder, const Device*> cards;
   std::vector<HoldersOfIds::Held> others;
   for (const HoldersOfIds::Held& held : holders) {
@@ -114,7 +114,7 @@ HoldersOfIds by_name(const HoldersOfIds& holders,
 
 namespace {
 
-// gpushare's: a node so labelled has a kernel that shall not keep containers of one card apart.
+// gpushare's label for a node whose kernel must not isolate containers on one card.
 constexpr const char* kNoIsolation = "cgpu.disable.isolation";
 
 std::int64_t nanoseconds_now() {
@@ -156,10 +156,10 @@ void PodMarks::keep(const std::function<bool(const std::string& uid)>& wanted) {
   write();
 }
 
-// As the pod's status, which the kubelet's own identity may patch; the pod it may not.
+// Patches the pod's status, which the kubelet's identity may do, unlike patching the pod.
 void PodMarks::write() {
   ApiClient* const client = writing_ || waiting_.empty() ? nullptr : server_.client();
-  if (!client) return;  // without a client: until there is another
+  if (!client) return;  // continues with the next client
   again_.cancel();
   writing_ = std::move(waiting_.front());
   waiting_.pop_front();
@@ -176,7 +176,7 @@ void PodMarks::on_answer(const ApiAnswer& answer) {
   const std::unique_ptr<ApiCall> call = std::move(call_);
   Mark mark = std::move(*writing_);
   writing_.reset();
-  // The pod is gone; or another pod of its name has another UID.
+  // The pod is gone, or another pod of that name has another UID.
   if (answer.code == ApiAnswer::kNotFound || answer.code == ApiAnswer::kUnprocessable) return write();
   if (answer.ok()) {
     backoff_.reset();
@@ -271,7 +271,7 @@ void Assuming::read_checkpoint(
 
 void Assuming::specify(const std::string& name, std::string text,
                        std::function<void(const std::string& error)> done) {
-  specified_[name] = Clock::time_point::max();  // while it is being written
+  specified_[name] = Clock::time_point::max();  // during the write
   context_.write_late(name, std::move(text),
                       lifetime_.bound([this, name, done = std::move(done)](const std::string& error) {
                         specified_[name] = Clock::now();

@@ -1,6 +1,6 @@
 #pragma once
-// What the resources whose cards a scheduler chooses share: who tells the pods, what the kubelet has written,
-// and the specifications of names that a start decides. Loop thread only.
+// The cards that schedulers choose for pods, and what the resources with such cards share: the pods, the
+// kubelet's checkpoint, marks, and the specifications of late names. Loop thread only.
 
 #include <chrono>
 #include <filesystem>
@@ -31,43 +31,43 @@
 
 namespace plughost {
 
-// Who holds a resource's units, in the kubelet's checkpoint, and which card, where the kubelet's ids do not
-// say it. Pure functions of values, thread-safe.
+// The holders of a resource's units according to the checkpoint, and their cards, which the kubelet's ids do
+// not tell. Pure functions of values, thread-safe.
 std::vector<HeldUnits> held_units(const Checkpoint& checkpoint, std::string_view resource);
 AnsweredContainers containers_of(const std::vector<HeldUnits>& held);
-// What the container was answered for these ids; nullptr: it is not known.
+// Returns the answer that the container got for these ids; nullptr: unknown.
 const Allocation* answer_for(const Checkpoint& checkpoint, std::string_view resource,
                              const HeldUnits& holder);
-// The late devices of every resource that somebody holds.
+// Returns the late device names of all resources in the checkpoint.
 std::set<std::string> late_devices(const Checkpoint& checkpoint);
 
-// Returns the same holders of a resource, each with as many ids, but of the card that card() returns.
-// nullptr, for an unknown card, leaves the ids as they are, as far as no other holder has them by then.
+// Returns the same holders, each with as many ids as before, but of the card that card() returns. If that is
+// nullptr (unknown), the ids stay, as far as no other holder has them by then.
 HoldersOfIds by_card(const HoldersOfIds& holders, const Inventory& inventory,
                      const std::function<const Device*(const Holder& holder)>& card);
 
-// Returns the same holders of a resource, each under the name that known_as() returns.
+// Returns the same holders, each under the name that known_as() returns.
 HoldersOfIds by_name(const HoldersOfIds& holders,
                      const std::function<Holder(const Holder& holder)>& known_as);
 
-// The marks that are to be written into the annotations of one resource's pods. Loop thread only.
+// Writes marks into the annotations of one resource's pods. Loop thread only.
 //
-// One request is under way at a time. After a failure one mark, each time another, probes whether marks are
-// accepted again, and the others wait for it: a node whose 10,000 marks are forbidden sends two requests a
+// One request is in progress at a time. After a failure one mark, a different one each time, tests whether
+// marks are accepted again, and the others wait: a node whose 10,000 marks are forbidden sends two requests a
 // minute, and not 333 a second. A new mark is tried at once.
 class PodMarks {
  public:
   static constexpr std::chrono::milliseconds kFirstPause{500};
   static constexpr std::chrono::milliseconds kLongestPause{30'000};
 
-  // All outlive it.
+  // All must outlive it.
   PodMarks(EventLoop& loop, ApiServer& server, Log& log);
   PodMarks& operator=(PodMarks&&) = delete;
 
-  // Writes the pod's mark, unless it is to be written already. patch: a merge patch of the pod's annotations,
+  // Writes the pod's mark, unless that is pending already. patch: a merge patch of the pod's annotations,
   // with its UID.
   void add(const AskingPod& pod, std::string patch);
-  // Drops the marks of all other pods.
+  // Drops the marks of all pods that are not wanted.
   void keep(const std::function<bool(const std::string& uid)>& wanted);
 
  private:
@@ -85,7 +85,7 @@ class PodMarks {
   Log& log_;
   std::list<Mark> waiting_;
   std::optional<Mark> writing_;
-  std::unique_ptr<ApiCall> call_;  // of writing_
+  std::unique_ptr<ApiCall> call_;  // writes writing_
   Backoff backoff_{kFirstPause, kLongestPause};
   bool failing_ = false;
   Timer again_;
@@ -94,10 +94,10 @@ class PodMarks {
 
 class Assuming {
  public:
-  // Specifications that nobody needs are looked for so long after a change of pods.
+  // After a change of pods, unused specifications are searched for once this much time has passed.
   static constexpr std::chrono::seconds kQuiet{1};
 
-  // All outlive it.
+  // All must outlive it.
   struct Context {
     EventLoop& loop;
     Log& log;
@@ -120,13 +120,13 @@ class Assuming {
   NodeWatch& node_watch() { return context_.node_watch; }
   PodSource& pods() { return pods_; }
   ApiServer& api_server() { return context_.api_server; }
-  // What the kubelet has written by now; nullptr: it cannot be read, or not in time. done never runs if the
-  // kubelet's directory moves meanwhile: all entries, and with them who asks here, begin anew then.
+  // Reads the present checkpoint; nullptr: it cannot be read, or not in time. done is never called if the
+  // kubelet's directory changes meanwhile: all entries, and with them the callers, are restarted then.
   void read_checkpoint(std::function<void(const std::shared_ptr<const Checkpoint>& checkpoint)> done);
 
-  // What a late name stands for, before done: it says why not; empty: it is written.
+  // Writes the specification of a late name; done gets the error, empty on success.
   void specify(const std::string& name, std::string text, std::function<void(const std::string& error)> done);
-  // Pods have changed: the specifications of those that the kubelet's checkpoint has no more are to go.
+  // Schedules the removal of specifications whose pods are no longer in the checkpoint.
   void tidy_later();
 
  private:
@@ -134,7 +134,7 @@ class Assuming {
 
   Context context_;
   PodSource pods_;
-  std::map<std::string, EventLoop::Clock::time_point> specified_;  // late names, since the last tidying
+  std::map<std::string, EventLoop::Clock::time_point> specified_;  // late names since the last removal
   Timer quiet_;
   Lifetime lifetime_;
 };
@@ -145,7 +145,7 @@ class AssumedCards {
   using AllocationDone = EndpointOwner::AllocationDone;
   using StartDone = EndpointOwner::StartDone;
 
-  // As the snapshot's spec has it, which has an assume. assuming outlives it.
+  // Creates the variant for the snapshot's spec, which has an assume. assuming must outlive it.
   static std::unique_ptr<AssumedCards> of(Assuming& assuming, const ResourceSnapshot& snapshot);
   virtual ~AssumedCards() = default;
   AssumedCards& operator=(AssumedCards&&) = delete;
@@ -156,18 +156,18 @@ class AssumedCards {
   virtual void prepare_start(SharedSnapshot snapshot, const IdSet& ids, StartDone done) = 0;
 
   const AssumeTerms& terms() const { return terms_; }
-  // Returns the holders of the resource by the cards of their pods' annotations, instead of by the kubelet's
-  // ids, and by the pods' names where only UIDs are known. Any thread may call the function, at any time: it
-  // has copies of all that it needs. It takes as long as there are ids.
+  // Returns a function that maps the resource's holders from the kubelet's ids to the cards of their pods'
+  // annotations, and from UIDs to the pods' names. Any thread may call it at any time, because it has copies
+  // of its data. Its time is proportional to the number of ids.
   using HoldersByCard = std::function<HoldersOfIds(const HoldersOfIds& holders)>;
   HoldersByCard by_annotation(const Inventory& inventory) const;
 
  protected:
   AssumedCards(Assuming& assuming, const ResourceSnapshot& snapshot);
 
-  // Does the node say that containers of one card are not to be kept apart?
+  // Returns true if the node does not isolate containers on one card.
   bool without_isolation() const;
-  // Marks those that have their units, and are not marked.
+  // Marks the pods that have their units and are not marked yet.
   void mark(const std::vector<HeldUnits>& held);
   void mark(const AskingPod& pod);
 
@@ -185,7 +185,7 @@ class AssumedCards {
   void find_unmarked();
 };
 
-// As Identify has it. assuming outlives them.
+// As Identify requires. assuming must outlive them.
 std::unique_ptr<AssumedCards> late_cards(Assuming& assuming, const ResourceSnapshot& snapshot);
 std::unique_ptr<AssumedCards> guessed_cards(Assuming& assuming, const ResourceSnapshot& snapshot);
 

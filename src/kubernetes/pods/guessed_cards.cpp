@@ -1,16 +1,16 @@
-// Cards that are found while the kubelet waits for its Allocate, from the pods alone. Loop thread only.
+// Chooses a card during the Allocate, from the pods alone. Loop thread only.
 //
-// Before Kubernetes 1.37 nothing says for which pod an Allocate is: the pod is a guess, until the kubelet's
-// checkpoint names the holder of the ids. The kubelet admits pods in another order than their scheduler
-// assumed them, so a guess can be wrong, and then a container has a card on which the scheduler has counted
-// another pod. Such a container does not start: PreStartContainer compares the card of the answer, which the
-// checkpoint has, with the first card that the holder's own annotation was seen with (see PodBook). A wrong
-// guess among pods on one card is harmless. Nothing is written into a pod but its own mark: an earlier design
-// gave each of two pods the other's card in its annotation, and so let the owner of one edit the other.
+// Before Kubernetes 1.37 an Allocate does not tell its pod, so the pod is a guess until the kubelet's
+// checkpoint names the holder of the ids. The kubelet admits pods in another order than the scheduler's, so a
+// guess can be wrong: a container would get a card on which the scheduler has counted another pod. Such a
+// container does not start: PreStartContainer compares the card of its answer, from the checkpoint, with the
+// first card that the holder's own annotation was seen with (see PodBook). A wrong guess among pods on one
+// card is harmless. Nothing is written into a pod but its own mark: an earlier design exchanged the cards in
+// two pods' annotations, which let the owner of one edit the other.
 //
-// After a restart of plughost the first card seen may be an edited one. An edit cannot be told apart from a
-// wrong guess of the former process: where card and annotation differ the start is refused, for otherwise
-// memory that the scheduler has promised to another pod might be used.
+// After a restart the first card seen may be an edited one, which cannot be told from a wrong guess of the
+// former process. So the start is refused whenever card and annotation differ: otherwise memory promised to
+// another pod might be used.
 
 #include <algorithm>
 #include <map>
@@ -26,11 +26,11 @@ namespace {
 
 class GuessedCards final : public AssumedCards {
  public:
-  // Where a node has one card, and it is that: a pod that its scheduler has chosen for may be seen a bit
-  // later.
+  // For a node whose only card is the answer: a pod for which the scheduler has chosen may become visible a
+  // moment later.
   static constexpr std::chrono::milliseconds kOnlyCardPatience{300};
-  // The kubelet writes its checkpoint when it has our answer: it is read so often, and for so long without
-  // another Allocate.
+  // The interval, and after the last Allocate the duration, of reading the checkpoint, which the kubelet
+  // writes when it has our answer.
   static constexpr std::chrono::milliseconds kSettling{100};
   static constexpr std::chrono::seconds kUnsettled{10};
   using Time = EventLoop::Clock::time_point;
@@ -44,27 +44,27 @@ class GuessedCards final : public AssumedCards {
   struct Ask;
   struct Answer {
     Guess guess;
-    std::string card;  // as the annotation names it
+    std::string card;  // in the annotation's form
     Time at;
     bool wrong = false;  // another pod holds the ids
   };
 
   void find_pod(const std::shared_ptr<Ask>& ask);
   std::chrono::milliseconds patience_of(const ResourceSnapshot& snapshot) const;
-  // Has the ask been answered, well or not?
+  // Returns true if the request has been answered, successfully or not.
   bool try_to_answer(Ask& ask);
   void answer_without_pod(Ask& ask, const std::string& error);
   void settle_later();
-  // Marks the pods that hold their units by the checkpoint, and makes a pod a candidate again whose units
-  // another pod holds, or none that was guessed until `old`.
+  // Marks the pods that hold their units according to the checkpoint. Makes a pod a candidate again if
+  // another pod holds its units, or if a guess older than `old` has no holder.
   void settle(const std::vector<HeldUnits>& held, Time old);
-  // Refuses the start of a container that has been given another card than its pod's own.
+  // Refuses the start of a container whose card is not its pod's.
   void check_card(const ResourceSnapshot& snapshot, const std::string& uid,
                   const std::set<std::string>& given, const StartDone& done);
   void on_pods() override;
 
-  AnsweredContainers answered_;            // of pods that are Pending still
-  std::map<std::string, Answer> guesses_;  // open and wrong ones, by the name of the ids
+  AnsweredContainers answered_;            // of pods that are still Pending
+  std::map<std::string, Answer> guesses_;  // pending and wrong ones, by the name of the ids
   Timer settling_;
 };
 
@@ -73,9 +73,9 @@ struct GuessedCards::Ask {
   IdSet ids;
   AllocationDone done;
   EventLoop::Clock::time_point asked = EventLoop::Clock::now();
-  std::vector<HeldUnits> held;  // by the checkpoint
-  std::string why;              // why it is none of the pods; empty: nobody has told them
-  bool refused = false;         // a pod is found, and its card cannot be given
+  std::vector<HeldUnits> held;  // according to the checkpoint
+  std::string why;              // why no pod matches; empty: the pods are unknown
+  bool refused = false;         // a pod matches, but its card cannot be allocated
 };
 
 GuessedCards::GuessedCards(Assuming& assuming, const ResourceSnapshot& snapshot)
@@ -87,8 +87,8 @@ void GuessedCards::allocate(SharedSnapshot snapshot, const IdSet& ids, Allocatio
   assuming_.read_checkpoint(lifetime_.bound([this, ask](const std::shared_ptr<const Checkpoint>& checkpoint) {
     if (checkpoint) {
       ask->held = held_units(*checkpoint, resource_);
-      // The kubelet writes its checkpoint after an answer, and before it asks for another container: what was
-      // answered before and is not written will not be.
+      // The kubelet writes its checkpoint after an answer, and before it requests another container: older
+      // answers that are not in it never will be.
       settle(ask->held, ask->asked);
     }
     find_pod(ask);
@@ -96,7 +96,7 @@ void GuessedCards::allocate(SharedSnapshot snapshot, const IdSet& ids, Allocatio
 }
 
 void GuessedCards::find_pod(const std::shared_ptr<Ask>& ask) {
-  // A checkpoint that hangs has cost some of it.
+  // A slow checkpoint has consumed part of it.
   const auto spent = std::chrono::ceil<std::chrono::milliseconds>(EventLoop::Clock::now() - ask->asked);
   const auto patience = patience_of(*ask->snapshot) - spent;
   pods_.until(
@@ -105,7 +105,7 @@ void GuessedCards::find_pod(const std::shared_ptr<Ask>& ask) {
       std::max(patience, std::chrono::milliseconds(0)));
 }
 
-// A kubelet that tells its pods learns nothing new while it waits for the answer.
+// A kubelet that provides the pods learns nothing new while it waits for the answer.
 std::chrono::milliseconds GuessedCards::patience_of(const ResourceSnapshot& snapshot) const {
   if (assuming_.pods().by_kubelet()) return std::chrono::milliseconds(0);
   return terms_.only_card && only_card(snapshot.inventory) ? kOnlyCardPatience : PodSearch::kPatience;
@@ -124,7 +124,7 @@ bool GuessedCards::try_to_answer(Ask& ask) {
   const AskingPod& pod = *it.pod;
   const auto card = card_of(terms_, pod, ask.snapshot->inventory);
   if (const auto* const error = std::get_if<std::string>(&card)) {
-    // The pod that is meant may not be shown yet.
+    // The pod may not be visible yet.
     ask.why = *error;
     ask.refused = true;
     return false;
@@ -167,15 +167,15 @@ void GuessedCards::prepare_start(SharedSnapshot snapshot, const IdSet& ids, Star
         const auto holder = holder_of(held, ids);
         if (const auto* const error = std::get_if<std::string>(&holder)) return done(*error);
         const HeldUnits& its = *std::get<const HeldUnits*>(holder);
-        // Containers of one pod may hold the same ids, one after the other. PreStartContainer names none of
-        // them.
+        // Containers of one pod may hold the same ids one after the other, and PreStartContainer does not
+        // tell which one starts.
         std::set<std::string> given;
         for (const HeldUnits& each : held) {
           const bool asked = each.pod_uid == its.pod_uid && each.ids == its.ids;
           const Allocation* const answer = asked ? answer_for(*checkpoint, resource_, each) : nullptr;
           if (answer) given.insert(card_in(terms_, answer->env));
         }
-        given.erase("");  // an answer without a card, or one that does not name it
+        given.erase("");  // an answer without a card, or that does not name it
         const auto known = guesses_.find(ids.name);
         if (known != guesses_.end() && known->second.wrong) given.insert(known->second.card);
         check_card(*snapshot, its.pod_uid, given, done);
@@ -184,7 +184,7 @@ void GuessedCards::prepare_start(SharedSnapshot snapshot, const IdSet& ids, Star
 
 void GuessedCards::check_card(const ResourceSnapshot& snapshot, const std::string& uid,
                               const std::set<std::string>& given, const StartDone& done) {
-  // `onlyCard` gives a node's one card to pods that are not known, too; no other pod can have another card.
+  // With `onlyCard` a node's only card is allocated to unknown pods as well; no pod can have another card.
   if (given.empty() || (terms_.only_card && snapshot.inventory.devices().size() == 1)) return done("");
   const auto decide = [this, uid, given, done] {
     const AskingPod* const pod = pods_.book().find(uid);
@@ -196,7 +196,7 @@ void GuessedCards::check_card(const ResourceSnapshot& snapshot, const std::strin
     done(why);
     return true;
   };
-  // What is known of the pod's card does not change: nobody has to be asked for it.
+  // The pod's first card never changes, so no query is needed.
   if (decide()) return;
   pods_.until(uid, decide, [uid, done](const std::string& error) {
     const std::string why = "no pod on this node has the UID " + uid + ", as far as is known";
@@ -208,7 +208,7 @@ void GuessedCards::settle_later() {
   assuming_.read_checkpoint(lifetime_.bound([this](const std::shared_ptr<const Checkpoint>& checkpoint) {
     const Time old = EventLoop::Clock::now() - kUnsettled;
     if (checkpoint) settle(held_units(*checkpoint, resource_), old);
-    // Without a checkpoint the next Allocate or start that can read it settles what is older.
+    // If the checkpoint cannot be read, a later Allocate or start settles older guesses.
     const bool young = std::ranges::any_of(
         guesses_, [&](const auto& item) { return !item.second.wrong && item.second.at > old; });
     if (young && !settling_.armed()) settling_.arm(kSettling);
@@ -230,7 +230,7 @@ void GuessedCards::settle(const std::vector<HeldUnits>& held, Time old) {
   mark(held);
 }
 
-// A pod that is not Pending, or is gone, is no candidate whether answered or not.
+// A pod that is not Pending, or is gone, is not a candidate.
 void GuessedCards::on_pods() {
   std::erase_if(answered_, [this](const auto& answered) {
     const AskingPod* const pod = pods_.book().find(answered.first);

@@ -1,5 +1,5 @@
-// Cards that are found when the container starts, by the kubelet's checkpoint: nothing is guessed. Loop
-// thread only.
+// Chooses a card when the container starts, by the kubelet's checkpoint: nothing is guessed. Loop thread
+// only.
 
 #include <utility>
 
@@ -28,9 +28,9 @@ class LateCards final : public AssumedCards {
  public:
   LateCards(Assuming& assuming, const ResourceSnapshot& snapshot) : AssumedCards(assuming, snapshot) {}
 
-  // At once, and without the API server: a CDI name.
+  // Answers at once with a CDI name, without the API server.
   void allocate(SharedSnapshot snapshot, const IdSet& ids, AllocationDone done) override;
-  // Writes what the name stands for. A start that comes too early fails, and the kubelet tries it again.
+  // Writes the name's specification. A start that comes too early fails, and the kubelet retries it.
   void prepare_start(SharedSnapshot snapshot, const IdSet& ids, StartDone done) override;
 
  private:

@@ -74,7 +74,8 @@ PodSearch::PodSearch(EventLoop& loop, PodSource& source, std::string resource, A
                                      on_change(false);
                                    }})) {}
 
-// What a kubelet has told is old: a pod of then may be over by now, and be taken for the one that asks.
+// A kubelet's former answer is outdated: a pod in it may have ended, and would be confused with the
+// requesting one.
 void PodSearch::until(const std::string& uid, Attempt attempt, GiveUp give_up,
                       std::chrono::milliseconds patience) {
   const bool by_kubelet = source_.by_kubelet();
@@ -101,7 +102,7 @@ void PodSearch::query(Waitings::iterator waiting) {
       source_.query(waiting->uid, [this, waiting](const std::string& error) { on_told(waiting, error); });
 }
 
-// If it was enough, nobody waits here any more.
+// If the news sufficed, nothing waits any more.
 void PodSearch::on_told(Waitings::iterator waiting, const std::string& error) {
   const auto question = std::move(waiting->question);
   const auto now = Clock::now();

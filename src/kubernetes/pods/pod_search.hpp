@@ -1,6 +1,6 @@
 #pragma once
-// The pods that ask for one resource, what is being written to them, and who waits for one of them to be
-// seen. Loop thread only.
+// The pods that request one resource, their pending marks, and requests that wait for a pod to become
+// visible. Loop thread only.
 
 #include <chrono>
 #include <functional>
@@ -19,61 +19,60 @@
 
 namespace plughost {
 
-// With `guess` the card of a pod is the first that its annotation has been seen with: schedulers write it
-// before they bind the pod. So an owner who edits the annotation of his own pod later changes neither what an
-// Allocate answers nor what a start is compared with. With `late` it is the annotation's present value.
+// With `guess`, a pod's card is the first one that its annotation was seen with, because schedulers write it
+// before they bind the pod. So an owner who edits the annotation later affects neither an Allocate's answer
+// nor the check at the start. With `late` it is the annotation's present value.
 class PodBook {
  public:
-  // A kubelet runs some hundred pods; more are not kept. Pods that have ended are not kept either.
+  // Larger than the pods of a node; further pods are not stored, nor are pods that have ended.
   static constexpr std::size_t kMostPods = 5000;
 
   PodBook(std::string resource, AssumeTerms terms)
       : resource_(std::move(resource)), terms_(std::move(terms)) {}
 
-  // All that there are, one of them, or one that is no more, as somebody else shows them.
+  // Replace all pods, update one, or remove one.
   void replace(const std::vector<Pod>& pods);
   void put(const Pod& pod);
   void remove(const std::string& uid);
 
   std::vector<const AskingPod*> all() const;
-  // nullptr: there is none.
+  // nullptr: unknown.
   const AskingPod* find(const std::string& uid) const;
 
-  // The pod counts as marked before its source shows the mark, and whatever older news say.
+  // Makes the pod count as marked before its source shows the mark, even if older data arrive.
   void set_marked(const std::string& uid);
 
  private:
   std::string resource_;
   AssumeTerms terms_;
   std::map<std::string, AskingPod> pods_;  // by UID
-  std::set<std::string> marked_;           // UIDs of the pods whose mark is not shown yet
+  std::set<std::string> marked_;           // UIDs of pods whose mark is not visible yet
 };
 
 class PodSearch {
  public:
-  // So long a pod may take to be seen that a kubelet has admitted, and so long an answer may take in all: the
-  // kubelet admits no other pod until it has it.
+  // How long a pod that a kubelet has admitted may take to become visible, and the limit for the whole
+  // answer, because the kubelet admits no other pod meanwhile.
   static constexpr std::chrono::milliseconds kPatience{1500};
-  // A kubelet that tells the pods is asked so often what it knows by now.
+  // The query interval for a kubelet that provides the pods.
   static constexpr std::chrono::milliseconds kAgain{250};
 
-  // changed: another pod is known; anew: all of them are. source outlives it.
+  // changed: a pod has changed; anew: all pods were replaced. source must outlive it.
   PodSearch(EventLoop& loop, PodSource& source, std::string resource, AssumeTerms terms,
             std::function<void(bool anew)> changed);
-  // Nobody who waits is called.
+  // Drops waiting requests without calling them.
   ~PodSearch() = default;
   PodSearch& operator=(PodSearch&&) = delete;
 
   PodBook& book() { return book_; }
   const PodBook& book() const { return book_; }
 
-  // Has it what it wants? An answer is given then.
+  // Returns true if it has what it needs, and has then answered.
   using Attempt = std::function<bool()>;
-  // Why what is known may be old; empty: it is not.
+  // error: why the known pods may be outdated; empty: they are not.
   using GiveUp = std::function<void(const std::string& error)>;
-  // Of the pod with that UID, or of all that wait: calls attempt with what is known as soon as that can be
-  // enough, until it says yes. When patience is over, and the pods have been asked for once more in vain,
-  // give_up is told.
+  // For the pod with that UID, or for all waiting pods if it is empty: calls attempt whenever there is news,
+  // until it returns true. Calls give_up when patience is over and a last query was in vain.
   void until(const std::string& uid, Attempt attempt, GiveUp give_up,
              std::chrono::milliseconds patience = kPatience);
 

@@ -16,11 +16,11 @@ using Outcome = std::variant<std::vector<Pod>, std::string>;
 
 constexpr std::chrono::seconds kListDeadline{10};
 
-// A pod that has ended holds nothing, and a node may have thousands of them.
+// Pods that have ended hold nothing, and a node may have thousands of them.
 constexpr const char* kLive = "spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed";
 constexpr const char* kPending = "spec.nodeName={node},status.phase=Pending";
 
-// The fields are what pod_of() reads.
+// The fields that pod_of() reads.
 ApiCollection pods_where(const char* selector) {
   return {.path = "/api/v1/pods",
           .selector = selector,
@@ -37,10 +37,10 @@ std::vector<Pod> pods_of(const std::vector<Json>& objects) {
   return pods;
 }
 
-// One list of pods by the API server. One that is too large is left out: the watch warns of it.
+// One list of pods from the API server. Pods that are too large are left out: the watch warns of them.
 class PodList {
  public:
-  // done comes once, not from within the constructor, and may end the list.
+  // done is called once, not from within the constructor, and may destroy the list.
   PodList(ApiClient& client, const char* selector, std::chrono::milliseconds deadline,
           std::function<void(const Outcome& outcome)> done)
       : done_(std::move(done)),
@@ -71,14 +71,14 @@ class PodList {
 
 }  // namespace
 
-// No hook makes a follower or ends one: both come with a resource, whose lists are made elsewhere.
+// No hook creates or destroys a follower: both happen with a resource, whose lists are published elsewhere.
 template <typename Call>
 void PodSource::notify(Call call) {
   if (followers_.empty()) return watch_.reset();
   for (const auto& [number, hooks] : followers_) call(hooks);
 }
 
-// First the kubelet, then the API server.
+// Queries the kubelet first, then the API server.
 class PodSource::Asking final : public Question {
  public:
   Asking(PodSource& source, const std::string& uid, std::function<void(const std::string& error)> done)
@@ -117,7 +117,7 @@ class PodSource::Asking final : public Question {
       source.notify([&](const Hooks& to) { to.changed(pod); });
     end(source.error());
   }
-  // Who hears of pods may have enough then, and drop the question.
+  // A follower's hook may drop the query.
   std::function<void(const std::string& error)> ending() {
     return lifetime_.bound([this](const std::string& error) { finish(error); });
   }
@@ -147,7 +147,7 @@ PodSource::PodSource(EventLoop& loop, ApiServer& server, std::filesystem::path k
 PodSource::~PodSource() = default;
 
 void PodSource::on_kubelet(const std::filesystem::path& socket) {
-  // Its questions are never answered: nobody may have any.
+  // Its queries remain unanswered; none may exist.
   if (kubelet_->socket() != socket) kubelet_ = std::make_unique<PodsApi>(loop_, socket);
   choose_source();
 }

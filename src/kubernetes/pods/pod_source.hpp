@@ -1,6 +1,6 @@
 #pragma once
-// The pods of this node: the kubelet tells them, from Kubernetes 1.37 on, or else one watch of the API
-// server, for all that want to know them. Loop thread only, but for pods_now().
+// The pods of this node: from the kubelet, from Kubernetes 1.37, or else from one watch of the API server,
+// shared by all users. Loop thread only, except pods_now().
 
 #include <chrono>
 #include <cstdint>
@@ -25,17 +25,17 @@ namespace plughost {
 
 class PodSource {
  public:
-  // A kubelet that has just started is asked again after this.
+  // The pause after a kubelet that has just started.
   static constexpr std::chrono::milliseconds kNotYetPause{1000};
-  // So long the API server has for the list of those that wait.
+  // The deadline for the API server's list of waiting pods.
   static constexpr std::chrono::milliseconds kLastList{400};
 
   struct Hooks {
-    std::function<void(const std::vector<Pod>& pods)> listed;  // all that there are
+    std::function<void(const std::vector<Pod>& pods)> listed;  // all pods
     std::function<void(const Pod& pod)> changed;
     std::function<void(const std::string& uid)> gone;
   };
-  // While it lives.
+  // A subscription, active during its lifetime.
   class Follower {
    public:
     ~Follower() { source_.followers_.erase(number_); }
@@ -47,36 +47,38 @@ class PodSource {
     PodSource& source_;
     std::uint64_t number_;
   };
-  // While it lives somebody wants the answer.
+  // A running query. Dropping it cancels the callback.
   class Question {
    public:
     virtual ~Question() = default;
   };
 
-  // kubelet: the socket of its pods API. server outlives it, and it outlives followers and questions.
+  // kubelet: the socket of its pods API. server must outlive this, and this must outlive followers and
+  // queries.
   PodSource(EventLoop& loop, ApiServer& server, std::filesystem::path kubelet);
   ~PodSource();
   PodSource& operator=(PodSource&&) = delete;
 
-  // There is another kubelet, or none; or it is elsewhere: then there are no questions.
+  // Another kubelet is present, or none; or it has moved: then there must be no queries.
   void on_kubelet(const std::filesystem::path& socket);
-  // Pods are looked for while somebody follows. Who comes is told of all pods first, and that begins anew for
-  // the others. No hook is called from within.
+  // Watches pods while there are followers. A new follower gets all pods first, and the others get them
+  // again. No hook is called from within.
   std::unique_ptr<Follower> follow(Hooks hooks);
-  // The kubelet tells them: what is known is as old as the last question. Otherwise news come by themselves.
+  // Returns true if the kubelet provides the pods: they are as old as the last query. Otherwise news arrive
+  // by themselves.
   bool by_kubelet() const { return by_kubelet_; }
-  // Why what is known grows old; empty: all is well.
+  // Why the known pods are outdated; empty: they are not.
   const std::string& error() const { return error_; }
 
-  // What is known now, of the pod with that UID or, if it is empty, of all that wait: of the kubelet, and
-  // where that does not tell it, of the API server. The followers hear it, and then done why it is not told;
-  // empty: it is. Not from within.
+  // Queries the pod with that UID, or all waiting pods if it is empty: from the kubelet, or else from the API
+  // server. The followers are notified first, and then done is called with the error, empty on success. Not
+  // from within.
   std::unique_ptr<Question> query(const std::string& uid, std::function<void(const std::string& error)> done);
 
  private:
   class Asking;
 
-  // Who tells the pods? All of them are told, whoever it is.
+  // Chooses the source, which provides all pods.
   void choose_source();
   void record_left_out(const PodsApi::Answer& answer);
   void watch();
@@ -89,15 +91,15 @@ class PodSource {
   std::uint64_t next_ = 0;
   bool by_kubelet_ = false;
   std::string error_;
-  std::set<std::string> left_out_;  // the pods that the log names
+  std::set<std::string> left_out_;  // pods that have been logged
   std::unique_ptr<PodsApi> kubelet_;
   Timer again_;
   Subscription user_;
   std::unique_ptr<ApiWatch> watch_;
 };
 
-// The pods of this node as they are now, for a command: as the kubelet tells them at that socket, or else the
-// API server; or why nobody does, as a sentence. Blocks; any thread.
+// Returns the present pods for a command, from the kubelet's socket or else from the API server; or why there
+// are none, as a sentence. Blocks; any thread.
 std::variant<std::vector<Pod>, std::string> pods_now(const std::filesystem::path& pods_api,
                                                      const std::optional<ApiServerConfig>& server);
 
