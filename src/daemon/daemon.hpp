@@ -1,5 +1,5 @@
 #pragma once
-// The daemon: everything that `plughost run` runs, and in which order it comes and goes. Loop thread only.
+// The daemon: all parts of `plughost run`, and the order of their start and end. Loop thread only.
 
 #include <functional>
 #include <memory>
@@ -21,14 +21,13 @@ namespace plughost {
 
 class Daemon final : private Running {
  public:
-  // config is what load_config says of the source. state: the directory in which what has to outlive the
-  // daemon is written. Throws DirectoryHeld, or std::system_error. SIGHUP, SIGTERM and SIGINT are blocked in
-  // every thread.
+  // config: the result of load_config() for the source. state: the directory for persistent state. SIGHUP,
+  // SIGTERM and SIGINT must be blocked in every thread. Throws DirectoryHeld, or std::system_error.
   Daemon(ConfigController::Source source, const std::string& state, Config config);
   ~Daemon() override;
   Daemon& operator=(Daemon&&) = delete;
 
-  // Until SIGTERM or SIGINT.
+  // Runs until SIGTERM or SIGINT.
   void run();
 
  private:

@@ -9,7 +9,7 @@
 namespace plughost {
 namespace {
 
-// What one container holds of a resource by ids that are not the resource's.
+// What one container holds of a resource by ids that the resource does not list.
 struct Claim {
   const Checkpoint::PodDevices* answer;
   std::vector<std::string> ids;
@@ -18,7 +18,7 @@ struct Claim {
 
 using LeadsTo = decltype(Paths::leads_to);
 
-// What tells a device from others wherever it is: paths, and CDI names.
+// Returns what identifies a device independently of its id: paths and CDI names.
 std::set<std::string> places_of(const Allocation& given, const LeadsTo& leads_to) {
   std::set<std::string> places(given.cdi.begin(), given.cdi.end());
   const auto add = [&](const auto& things) {
@@ -34,10 +34,10 @@ std::set<std::string> places_of(const Allocation& given, const LeadsTo& leads_to
   return places;
 }
 
-// The devices by their places; nullptr: several have it.
+// Returns the devices by these; nullptr: several devices have it.
 std::map<std::string, const Device*> by_place(const std::string& resource, const AllocationSpec& spec,
                                               std::span<const Device> devices, const LeadsTo& leads_to) {
-  std::vector<Device> well(devices.begin(), devices.end());  // an answer tells only of such
+  std::vector<Device> well(devices.begin(), devices.end());  // answers exist for Healthy devices only
   for (Device& device : well) device.error.clear();
   const Inventory inventory(std::move(well));
   std::map<std::string, const Device*> found;
@@ -56,7 +56,8 @@ bool is_same(const Device& one, const Device& other) {
          one.attributes == other.attributes;
 }
 
-// The device that had this id before a reload, by all that its kind knows of it; of several that are alike
+// Returns the device that had this id before a reload, by all that its kind knows of it; among equal devices,
+// the one at the same position among them.
 // the one in the same place among them.
 const Device* now(std::span<const Device> devices, std::span<const Device> before, const Device& device) {
   auto place =
@@ -66,7 +67,7 @@ const Device* now(std::span<const Device> devices, std::span<const Device> befor
   return found == devices.end() ? nullptr : &*found;
 }
 
-// What of an answer says that it was the node.
+// Returns the evidence in an answer that the node was given.
 GivenBy given_by(const Allocation& answer, const DeviceNode& node, const Paths& paths) {
   const std::string own = paths.leads_to(node.host_path);
   GivenBy best = GivenBy::kNothing;
@@ -81,7 +82,7 @@ GivenBy given_by(const Allocation& answer, const DeviceNode& node, const Paths& 
   return best;
 }
 
-// Is that the device's id, or that of a share of it?
+// Returns true for the device's id and the ids of its shares.
 bool is_or_shares(const std::string& id, const std::string& of_device) {
   return id == of_device || device_behind(id) == of_device;
 }
@@ -94,7 +95,7 @@ bool is_adopted(const HeldIds& held, const std::string& resource, const std::str
 // A device of a list.
 struct Listed {
   const Inventory* list = nullptr;
-  const Device* device = nullptr;  // nullptr: there is none
+  const Device* device = nullptr;  // nullptr: none
 };
 
 Listed find(const std::map<std::string, Inventory>& lists, const std::string& resource,
@@ -103,7 +104,7 @@ Listed find(const std::map<std::string, Inventory>& lists, const std::string& re
   return list == lists.end() ? Listed() : Listed{&list->second, list->second.find(id)};
 }
 
-// One resource's adoption.
+// The adoption of one resource.
 class Draft {
  public:
   Draft(const std::string& resource, std::span<const Device> devices, const HeldIds& held,
@@ -112,7 +113,7 @@ class Draft {
     if (const auto own = held.own.find(resource); own != held.own.end()) own_before_ = own->second;
   }
 
-  // What one container holds of the resource.
+  // Classifies what one container holds of the resource.
   void sort(const Checkpoint::PodDevices& some) {
     Claim claim{.answer = &some, .ids = {}};
     Claim listed{.answer = &some, .ids = {}};
@@ -145,7 +146,7 @@ class Draft {
     if (!gone.ids.empty()) gone_claims_.push_back(std::move(gone));
   }
 
-  // The same, by the name that the resource has with other sharing.
+  // The same for the resource's name with the other sharing.
   void sort_with_other_sharing(const Checkpoint::PodDevices& some) {
     for (const auto& [numa_node, ids] : some.ids)
       for (const std::string& id : ids) adopt_resized(some, id);
@@ -177,19 +178,19 @@ class Draft {
       its.erase(nullptr);
       if (its.empty() && claim.was_ours) its = those_of_before(claim);
       if (its.empty()) its = those_that_could_have(claim.ids);
-      // What the entry shares is no container's own.
+      // A shared device belongs to no single container.
       if (std::ranges::none_of(its, [](const Device* device) { return device->replicas > 1; }))
         find_successors(claim, spec, paths);
       if (!its.empty())
         give(claim, its);
-      else if (claim.was_ours)  // the reload leaves it out
+      else if (claim.was_ours)  // the reload has removed it
         own_.insert(own_.end(), claim.ids.begin(), claim.ids.end());
       else
         for (const std::string& id : claim.ids) adoption_.strangers.push_back(former(claim, id));
     }
   }
 
-  // A device has had the id with more shares, or with fewer: the container holds the device. False: none has.
+  // Adopts a device that had the id with another number of shares. Returns false if there is none.
   bool adopt_resized(const Checkpoint::PodDevices& some, const std::string& id) {
     const Device* const device = resized(id);
     if (!device) return false;
@@ -214,7 +215,7 @@ class Draft {
       devices.push_back(device ? device : resized(id));
     }
     const Drift drift = drift_of(resource_, spec, *claim.answer->allocation, devices, paths);
-    // A program may have given what every container gets.
+    // A program may have added what every container gets.
     const auto by_program = [&](const Device* device) {
       return terms_of(*device, spec).allocate.has_value();
     };
@@ -223,7 +224,7 @@ class Draft {
       const Device& device = *devices[i];
       const auto moved = drift.moved.find(device.id);
       Stale stale{.holder = former(claim, claim.ids[i]), .given = drift.lost, .units = drift.units};
-      // That a device is held by an id of other sharing is said of it anyway.
+      // A hold by an id of the other sharing is reported anyway.
       if (moved != drift.moved.end() && find_device(devices_, claim.ids[i])) {
         stale.share = share_of(device, claim.ids[i]);
         stale.now = moved->second;
@@ -232,8 +233,8 @@ class Draft {
     }
   }
 
-  // Of a device that is gone the container was given paths that may be others' by now: but for what comes
-  // with each device of the entry.
+  // A container of a device that is gone has paths that may belong to other devices now, except for those
+  // that every device of the entry brings.
   void find_successors(const Claim& claim, const AllocationSpec& spec, const Paths& paths) {
     if (!claim.answer->allocation) return;
     std::set<const AllocationSpec*> terms;
@@ -264,7 +265,7 @@ class Draft {
           {.holder = former(claim, id), .given = given, .now = {}, .units = units});
   }
 
-  // Is it adopted, or from before the reload that was just now?
+  // Returns true if the id is adopted, or from before the latest reload.
   bool stands_for_another(const std::string& id) const {
     if (is_adopted(held_, resource_, id)) return true;
     if (!held_.reloaded) return false;
@@ -288,7 +289,7 @@ class Draft {
     return found;
   }
 
-  // Nothing tells which of them it is: none is given to anybody else.
+  // It is unknown which of them it is, so none is allocated to others.
   std::set<const Device*> those_that_could_have(const std::vector<std::string>& ids) const {
     std::set<const Device*> found;
     for (const Device& device : devices_) {
@@ -302,7 +303,7 @@ class Draft {
     return found;
   }
 
-  // Each of the devices is held by an id at least, and each id holds a device.
+  // Each device is held by at least one id, and each id holds a device.
   void give(const Claim& claim, std::set<const Device*> devices) {
     std::erase_if(devices, [&](const Device* device) {
       const auto used = adoption_.used.find(device->id);
@@ -319,7 +320,7 @@ class Draft {
   const HeldIds& held_;
   const std::map<std::string, Inventory>& listed_;
   std::vector<Claim> claims_;
-  std::vector<Claim> listed_claims_;  // by ids that are listed, with nodes
+  std::vector<Claim> listed_claims_;  // by listed ids, with nodes
   std::vector<Claim> gone_claims_;    // by ids that were listed
   IdsPointer own_before_;
   std::vector<std::string_view> own_;  // of the checkpoint

@@ -7,7 +7,7 @@
 namespace plughost {
 namespace {
 
-// Paths as they are written, and where they lead.
+// Paths as written, and their targets.
 class Nodes {
  public:
   explicit Nodes(const Paths& paths) : paths_(paths) {}
@@ -71,7 +71,7 @@ Drift drift_of(const std::string& resource, const AllocationSpec& spec, const Al
   drop([&](const std::string& node) { return now.have(node); });
   if (lost.empty()) return {};
 
-  // What comes with each device of the entry, and what belongs to the device under another name.
+  // What every device of the entry brings, and what belongs to the device under another name.
   std::vector<Device> well;
   for (const Device* device : devices) well.push_back(*device);
   for (Device& device : well) {

@@ -11,12 +11,12 @@ std::string name_of(const Holder& holder) {
   return holder.pod_namespace.empty() ? "pod " + holder.pod : holder.pod_namespace + '/' + holder.pod;
 }
 
-// A share stands for its device: what the entry shares has no units, and if it is shared no more, whoever
-// holds a share of it has it whole.
+// A share counts as its device: a shared device has no units, and if sharing ends, the holder of a share has
+// the whole device.
 Ledger::Holds holds_of(const Holdings& holdings) {
   Ledger::Holds holds;
   for (const auto& [resource, holders] : holdings) {
-    std::string_view last;  // the shares of a device are side by side, and may be 48,000
+    std::string_view last;  // the shares of a device are adjacent, up to 48,000 of them
     for (const auto& [id, holder] : holders) {
       const std::string_view device = device_behind(id);
       if (std::exchange(last, device) != device)
@@ -63,7 +63,7 @@ void HeldDevices::list(const std::string& resource, std::span<const Device> devi
                        const std::map<std::string, std::vector<std::string>>& units_elsewhere) {
   ledger_->list(resource, devices, Clock::now());
   ledger_->lead(resource, units_elsewhere, Clock::now());
-  // Not from within: whoever lists lays its own anew.
+  // Not from within, because the caller is about to update its own list.
   if (ledger_->version() != version_) relay_.arm(std::chrono::milliseconds(0));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Who holds which devices, as the kubelet tells: what Allocates give is known at once, and asked about until
-// the pods have gone.
+// Which devices pods hold: recorded at each Allocate, and verified with the kubelet until the pods have
+// ended.
 
 #include <chrono>
 #include <functional>
@@ -17,13 +17,13 @@
 
 namespace plughost {
 
-// Of all resources. Loop thread only.
+// For all resources. Loop thread only.
 class HeldDevices {
  public:
   using Clock = EventLoop::Clock;
 
-  // read: asks the kubelet. changed: the ledger blocks others than before; not called from within. loop and
-  // log outlive it.
+  // read: queries the kubelet. changed: the set of blocked devices has changed; not called from within. loop
+  // and log must outlive it.
   HeldDevices(EventLoop& loop, Log& log, HoldingsPoll::Read read, std::function<void()> changed);
   HeldDevices& operator=(HeldDevices&&) = delete;
 
@@ -31,10 +31,10 @@ class HeldDevices {
   // See Ledger::list() and lead().
   void list(const std::string& resource, std::span<const Device> devices,
             const std::map<std::string, std::vector<std::string>>& units_elsewhere = {});
-  // Counts the holds of the checkpoint until the kubelet has answered, and again after a reload: a device
-  // that was shared until then may be held.
+  // Records the checkpoint's holders until the kubelet has answered, and again after a reload, because a
+  // device that was shared before may be held.
   void load_holds(const Checkpoint& checkpoint, bool reloaded = false);
-  // Does a pod hold the device? Asked of the kubelet anew: it may have gone.
+  // Returns true if a pod holds the device, and verifies that with the kubelet: the pod may have ended.
   bool held(const std::string& resource, const std::string& id);
 
  private:
@@ -44,9 +44,9 @@ class HeldDevices {
 
   Log& log_;
   const std::function<void()> changed_;
-  bool told_ = false;               // by the checkpoint, or the kubelet
-  std::set<Ledger::Name> doubles_;  // that were told of
-  std::uint64_t version_ = 0;       // of the ledger, when changed_ was called last
+  bool told_ = false;               // by the checkpoint or the kubelet
+  std::set<Ledger::Name> doubles_;  // that have been logged
+  std::uint64_t version_ = 0;       // of the ledger, at the last call of changed_
   HoldingsPoll poll_;
   Timer relay_;
   Lifetime lifetime_;

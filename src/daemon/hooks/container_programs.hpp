@@ -1,5 +1,5 @@
 #pragma once
-// The programs that are asked when a container gets devices: what more it gets, and whether it may start.
+// Programs that take part when a container gets devices: they add to its answer, and prepare its start.
 
 #include <cstddef>
 #include <functional>
@@ -17,21 +17,20 @@
 
 namespace plughost {
 
-// The programs that prepare a container's devices before it starts. Loop thread only.
+// Runs the programs that prepare a container's devices before it starts. Loop thread only.
 class PreStarts {
  public:
-  // Called once, with why the container cannot start; empty: it can. Where it is dropped, the start fails,
-  // too.
+  // Called once with why the container cannot start; empty: it can. Dropping it fails the start.
   using Answer = std::function<void(std::string error)>;
-  // So many devices of one start are prepared at once.
+  // The number of devices of one start that are prepared at the same time.
   static constexpr std::size_t kAtOnce = 8;
 
-  // programs outlives it. Destroyed means that what runs is killed, and its starts' answers dropped.
+  // programs must outlive it. Its destruction kills running programs and drops the answers.
   explicit PreStarts(Programs& programs) : programs_(programs) {}
   PreStarts& operator=(PreStarts&&) = delete;
 
-  // Runs the program of its entry for the device of each id, once for a device with several replicas among
-  // them. The first error ends the start, and what runs for it is killed.
+  // Runs the program of the entry for the device of each id, once per device. The first error ends the start
+  // and kills its other programs.
   void run(const SharedSnapshot& snapshot, std::span<const std::string> ids, Answer answer);
 
  private:
@@ -53,26 +52,26 @@ class PreStarts {
   Starts starts_;
 };
 
-// The programs that say what a container gets beside what the configuration says. Loop thread only.
+// Runs the programs that add to what a container gets. Loop thread only.
 class AllocationPrograms {
  public:
-  // What the program adds; or why there is no answer, as a sentence.
+  // The program's addition, or why there is no answer, as a sentence.
   using Outcome = std::variant<Allocation, std::string>;
-  // Called once. Where it is dropped, there is no answer, either.
+  // Called once. Dropping it means that there is no answer.
   using Answer = std::function<void(Outcome)>;
 
-  // programs outlives it. Destroyed means that what runs is killed, and its answers dropped.
+  // programs must outlive it. Its destruction kills running programs and drops the answers.
   explicit AllocationPrograms(Programs& programs) : queue_(programs, Purpose::kAllocate) {}
   AllocationPrograms& operator=(AllocationPrograms&&) = delete;
 
-  // Asks the programs of the devices' entries what a container with these ids gets, each for its own; nothing
-  // more where there is none.
+  // Asks the programs of the devices' entries, each for its own devices, what a container with these ids
+  // gets. Entries without a program add nothing.
   void run(const ResourceSnapshot& snapshot, std::span<const std::string> ids, Answer answer);
 
  private:
   struct Call {
     std::list<Subprocess> programs;
-    std::vector<Allocation> said;  // by each of them
+    std::vector<Allocation> said;  // one per program
     std::size_t left = 0;
     Answer answer;
   };
@@ -85,8 +84,8 @@ class AllocationPrograms {
   Calls calls_;
 };
 
-// The whole answer for these ids, with what the snapshot's program adds if it has one; or why there is none.
-// Blocks for as long as the program runs; any thread.
+// Returns the whole answer for these ids, with the addition of the snapshot's program if it has one; or why
+// there is none. Blocks while the program runs; any thread.
 AllocationPrograms::Outcome allocate_with_program(const ResourceSnapshot& snapshot,
                                                   std::span<const std::string> ids);
 

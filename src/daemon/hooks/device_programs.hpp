@@ -1,5 +1,5 @@
 #pragma once
-// The programs that are told what became of devices: they are Unhealthy, or gone for good.
+// Programs that are run for devices that are Unhealthy, or removed for good.
 
 #include <chrono>
 #include <functional>
@@ -17,23 +17,23 @@
 
 namespace plughost {
 
-// The programs that hear of devices that stay Unhealthy. Loop thread only.
+// Runs the programs for devices that stay Unhealthy. Loop thread only.
 class UnhealthyPrograms {
  public:
-  // However many devices there are.
+  // For any number of devices.
   static constexpr std::size_t kAtOnce = 4;
 
-  // Who holds what. done runs in the loop, maybe at once.
+  // Queries the holders. done runs in the loop, possibly at once.
   using QueryHolders = std::function<void(std::function<void(const PodResources::Answer& answer)> done)>;
 
-  // programs and log outlive it. Destroyed means that what runs is killed.
+  // programs and log must outlive it. Its destruction kills running programs.
   UnhealthyPrograms(Programs& programs, Log& log, QueryHolders query_holders);
   UnhealthyPrograms& operator=(UnhealthyPrograms&&) = delete;
 
-  // The resource offers this from now on. A device's whenUnhealthy is run once for each bad spell that lasts,
-  // with what is known then on its standard input. How it ended is logged.
+  // Replaces the resource's snapshot. A device's whenUnhealthy is run once per spell that lasts long enough,
+  // with the then known facts on standard input. The result is logged.
   void follow(const ResourceSnapshot& snapshot);
-  // Nobody offers it any more, and its spells are over. What runs goes on.
+  // The resource has ended, and so have its spells. Running programs continue.
   void forget(const std::string& resource);
 
  private:
@@ -57,7 +57,7 @@ class UnhealthyPrograms {
 
   void arm();
   void on_due();
-  // If its spell has not ended meanwhile.
+  // Starts the program unless the spell has ended meanwhile.
   void start(const Due& due, const PodResources::Answer& holders);
   void on_end(Runs::iterator run, const std::string& error);
   void log_result(const Run& run, const std::string& error);
@@ -71,25 +71,24 @@ class UnhealthyPrograms {
   Lifetime lifetime_;
 };
 
-// What the program reads, JSON on one line.
+// Returns the program's input, JSON on one line.
 std::string unhealthy_document(const std::string& resource, const Device& device,
                                std::chrono::system_clock::time_point since,
                                const PodResources::Answer& holders);
 
-// The programs that are run for the devices of resources that are not offered any more. Loop thread only.
+// Runs programs for devices of resources that are no longer offered. Loop thread only.
 class RemovalPrograms {
  public:
-  // However many devices there are.
+  // For any number of devices.
   static constexpr std::size_t kAtOnce = 16;
 
-  // programs and log outlive it. Destroyed means that what runs is killed.
+  // programs and log must outlive it. Its destruction kills running programs.
   RemovalPrograms(Programs& programs, Log& log);
   RemovalPrograms& operator=(RemovalPrograms&&) = delete;
 
-  // Runs the program of onRemove for each of the snapshot's devices whose entry has one. What goes wrong is
-  // logged.
+  // Runs the program of onRemove for each of the snapshot's devices whose entry has one. Failures are logged.
   void run(const ResourceSnapshot& snapshot);
-  // Calls done, later, when all programs have ended; or after limit, and then what has not ended is killed.
+  // Calls done, later, when all programs have ended; after limit it kills the remaining ones and calls done.
   void finish(std::chrono::milliseconds limit, std::function<void()> done);
 
  private:
@@ -106,8 +105,8 @@ class RemovalPrograms {
 
   Log& log_;
   ProgramQueue queue_;
-  Removals removals_;           // that have not ended
-  std::function<void()> done_;  // set: it is the end
+  Removals removals_;           // not ended yet
+  std::function<void()> done_;  // set during shutdown
   Timer limit_;
 };
 

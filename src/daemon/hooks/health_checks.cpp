@@ -9,7 +9,7 @@ namespace plughost {
 namespace {
 
 constexpr Spoken kCheckSpoken{.what = "the health check", .words = Program::Errors::kWithOutput};
-// A check that takes all its time has its verdict a moment later.
+// The result of a check that uses its whole timeout arrives a little later.
 constexpr std::chrono::milliseconds kVerdictSlack{200};
 
 bool listed_as_healthy(std::span<const Device> listed, const std::string& id) {
@@ -66,7 +66,7 @@ void HealthChecks::follow(const AllocationSpec& spec, const std::string& resourc
   known = std::move(followed);
 }
 
-// Its program is killed if it runs.
+// Kills the check's running program.
 void HealthChecks::stop(Check& check) {
   due_.erase({check.due, &check});
   check.program.reset();
@@ -86,7 +86,7 @@ void HealthChecks::apply(const std::string& resource, std::span<const Device> li
   };
   std::erase_if(devices, [&](const Device& device) {
     const Check* check = check_of(device);
-    // Until its turn comes it has no error, and from then on its time-out is a verdict.
+    // Before its turn a check cannot time out; afterwards its timeout is a result.
     return unknown(device, check) && (check->why_none.empty() || now < check->wait_until);
   });
   for (Device& device : devices) {
@@ -132,7 +132,7 @@ void HealthChecks::on_end(Check& check, const Ending& ending) {
   const bool lacks = ending.how == Ending::How::kNoMeans;
   record_means(check, lacks ? why : "");
   if (!lacks) return judge(check, why);
-  // Its own time counts from its own start: its turn may have come after that of all others.
+  // Counts from the check's own start, because its turn may have come last.
   if (check.why_none.empty())
     check.wait_until = Clock::now() - ending.timeout + check.timeout + kVerdictSlack;
   check.why_none = why;
@@ -151,7 +151,7 @@ void HealthChecks::judge(Check& check, std::string verdict) {
   on_verdict_();
 }
 
-// Once, however many checks there are.
+// Once for any number of checks.
 void HealthChecks::record_means(const Check& check, const std::string& why) {
   if (means_ == why.empty()) return;
   means_ = why.empty();

@@ -1,5 +1,5 @@
 #pragma once
-// The programs that say whether an entry's devices are well. Loop thread only.
+// The programs that check the devices of an entry. Loop thread only.
 
 #include <chrono>
 #include <functional>
@@ -23,25 +23,25 @@ namespace plughost {
 class HealthChecks {
  public:
   using Clock = EventLoop::Clock;
-  // However many devices there are. A program that cannot be killed does not count, but its device is not
-  // checked again while it lives.
+  // For any number of devices. A program that cannot be killed does not count, but its device is not checked
+  // again before it has ended.
   static constexpr std::size_t kAtOnce = 4;
 
-  // on_verdict is called when a device's health, or the reason for it, may be another than apply() last saw;
-  // never from within follow() or apply(). programs and log outlive it.
+  // on_verdict is called when the result for a device may have changed since the last apply(), never from
+  // within follow() or apply(). programs and log must outlive it.
   HealthChecks(Programs& programs, Log& log, std::function<void()> on_verdict);
 
-  // From now on those of these devices are checked, by resource, whose entry says how; new ones at once. A
-  // verdict stands until the next one, even if the spec is another now, or the machine has nothing to start
-  // a program with. spec: of devices without terms of their own.
+  // Starts checking the devices whose spec has a health check, by resource; new devices are checked
+  // immediately. A result stays valid until the next one, even if the spec changes or no program can be
+  // started. spec: for devices without terms of their own.
   void follow(const AllocationSpec& spec, const std::map<std::string, std::vector<Device>>& resources);
-  // Makes the devices Unhealthy whose last check says so; an error of their own stays. One that is not
-  // listed as Healthy and has no verdict yet is taken away until it has one: no device becomes Healthy
-  // unchecked, and none is Unhealthy because its check waits for its turn. One that the machine cannot check
-  // is Unhealthy after a check's time-out, which counts from the check's own start. listed: sorted by id.
+  // Makes the devices Unhealthy whose last check failed; devices with an error of their own keep it. Removes
+  // a device that is not listed as Healthy and has no result yet: no device becomes Healthy unchecked, and
+  // none is Unhealthy because its check waits for its turn. A device that cannot be checked is Unhealthy
+  // after the check's timeout, which counts from the check's own start. listed: sorted by id.
   void apply(const std::string& resource, std::span<const Device> listed, std::vector<Device>& devices) const;
-  // For so long a new resource waits for its devices' first verdicts, and a device that cannot be checked;
-  // Clock::time_point::max(): none waits.
+  // Until when a new resource waits for the first results of its devices, and for a device that cannot be
+  // checked; Clock::time_point::max(): nothing is waited for.
   Clock::time_point waits_until(const std::string& resource) const;
 
  private:
@@ -50,12 +50,11 @@ class HealthChecks {
     std::vector<std::string> command;
     std::chrono::milliseconds interval{0};
     std::chrono::milliseconds timeout{0};
-    std::optional<std::string> verdict;  // empty text: it is well; nullopt: there is none yet
-    std::string why_none;                // why the machine could not check it the last time
+    std::optional<std::string> verdict;  // "": healthy; nullopt: no result yet
+    std::string why_none;                // why the last check could not be run
     Clock::time_point wait_until;        // see waits_until()
     Clock::time_point due;
-    std::unique_ptr<Subprocess>
-        program;  // while it waits for its turn, runs, or lives although it was killed
+    std::unique_ptr<Subprocess> program;  // while it waits for its turn, runs, or lives after its kill
   };
   using Checks = std::map<std::string, Check>;  // by the device's id
 
@@ -72,8 +71,8 @@ class HealthChecks {
   std::function<void()> on_verdict_;
   ProgramQueue queue_;
   std::map<std::string, Checks> resources_;
-  std::set<std::pair<Clock::time_point, Check*>> due_;  // those without a program
-  bool means_ = true;                                   // the machine has what it takes to start a program
+  std::set<std::pair<Clock::time_point, Check*>> due_;  // checks without a program
+  bool means_ = true;                                   // programs can be started on this machine
   Timer next_;
 };
 

@@ -7,7 +7,7 @@
 namespace plughost {
 namespace {
 
-// With more names than this in one directory, one watch for all of it is cheaper.
+// With more names in one directory, a single watch for all of them is cheaper.
 constexpr std::size_t kNamesPerDirectory = 8;
 
 std::set<WatchedDirectory> few_watches(std::span<const WatchedDirectory> wanted) {

@@ -1,5 +1,5 @@
 #pragma once
-// The directories that the last scan has looked into. Loop thread only.
+// Watches the directories that the last scan has examined. Loop thread only.
 
 #include <functional>
 #include <map>
@@ -13,10 +13,10 @@ namespace plughost {
 
 class FollowedDirectories {
  public:
-  // changed is called for each change. Both outlive it.
+  // changed is called for each change. Both must outlive it.
   FollowedDirectories(DirWatcher& watcher, const HostRoot& host, std::function<void()> changed);
 
-  // These from now on; what was followed already stays. Once a new one is in force, changed is called.
+  // Replaces the directories; present watches are kept. changed is called when a new one is active.
   void follow(std::span<const WatchedDirectory> wanted);
 
  private:

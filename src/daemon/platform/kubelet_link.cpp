@@ -8,7 +8,7 @@
 namespace plughost {
 namespace {
 
-// Collects the holders that only the checkpoint has.
+// Returns the holders that only the checkpoint has.
 HoldingsBuilder unlisted_holders(const Holdings& listed, const CheckpointReader::Reading& reading) {
   HoldingsBuilder unlisted;
   for (const Checkpoint::PodDevices& some : reading.checkpoint->pod_devices) {
@@ -29,8 +29,7 @@ HoldingsBuilder unlisted_holders(const Holdings& listed, const CheckpointReader:
 
 KnownHolders known_holders(std::shared_ptr<const Holdings> listed, bool settled,
                            const CheckpointReader::Reading& reading) {
-  // A file that does not exist is an empty checkpoint with a reason: it adds nothing to `List`, and does not
-  // replace it.
+  // A missing file is an empty checkpoint with a reason: it adds nothing to `List`, and does not replace it.
   if (!reading.checkpoint || (!listed && !reading.why.empty()))
     return {.holdings = std::move(listed), .complete = false};
   static const Holdings kNothing;
@@ -50,8 +49,8 @@ bool KubeletAge::settled() {
   const auto at = Clock::now();
   if (seen_ != now) {
     settled_at_ = at + kSettling;
-    // The kubelet that plughost finds at its own start may be years old. A clock that was set back makes it
-    // younger, by kSettling at most.
+    // The kubelet may have been running for long when plughost starts. A clock that was set back makes it
+    // seem younger, by kSettling at most.
     if (!seen_ && (now[0] || now[1])) {
       const std::int64_t made_ns =
           std::max(now[0].value_or(FileIdentity{}).changed_ns, now[1].value_or(FileIdentity{}).changed_ns);
@@ -170,7 +169,7 @@ KubeletLink::KubeletLink(Platform& platform, const KubeletConfig& config, const 
 EventLoop::Clock::time_point KubeletLink::not_before() const {
   const auto found = directory_->dead_found();
   if (!found || !registers() || *found + kForgetting <= EventLoop::Clock::now()) return {};
-  // A kubelet of 1.37 serves the pods API, and has endpoints by their sockets.
+  // Kubelets from 1.37 serve the pods API, and identify endpoints by their sockets.
   std::error_code error;
   return std::filesystem::exists(config_.pods_api(), error) ? EventLoop::Clock::time_point{}
                                                             : *found + kForgetting;

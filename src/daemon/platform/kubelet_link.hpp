@@ -1,6 +1,6 @@
 #pragma once
-// The kubelet of this node, as every resource shares it, and which containers hold which devices. Loop thread
-// only.
+// The connection to this node's kubelet, shared by all resources, and which containers hold which devices.
+// Loop thread only.
 
 #include <array>
 #include <chrono>
@@ -29,32 +29,31 @@ namespace plughost {
 // Decides which containers hold which devices, from the kubelet's two sources. Pure functions of values,
 // thread-safe.
 //
-// The kubelet has two records, and neither is complete. `List` of its pod resources names pods, but leaves
-// out ordinary init containers (KEP-606), and can be empty for the first seconds of a kubelet. The checkpoint
-// has every container, but keeps a pod that has ended until the kubelet's next Allocate. So a container holds
-// what `List` says; and it holds what the checkpoint says for as long as the kubelet keeps a directory for
-// its pod. Either source alone was wrong: by `List`, the device of a running init container was given to
-// another pod 8 s after its Allocate; by the checkpoint, the device of a pod that had ended stayed reserved
-// until the kubelet's next Allocate, however late.
+// Neither source is complete. `List` of the pod resources API names pods, but omits ordinary init containers
+// (KEP-606), and can be empty for a kubelet's first seconds. The checkpoint has every container, but keeps a
+// pod that has ended until the kubelet's next Allocate. So a container holds what `List` says, and what the
+// checkpoint says while the kubelet keeps a directory for its pod. Each source alone was wrong: with `List`,
+// the device of a running init container was allocated to another pod 8 s after its Allocate; with the
+// checkpoint, the device of an ended pod stayed reserved until the kubelet's next Allocate.
 struct KnownHolders {
   std::shared_ptr<const Holdings> holdings;  // nullptr: neither source could be read
   bool complete = false;  // true: a device that is not in `holdings` is held by no container
 };
 
-// listed: the answer of `List`; nullptr: it could not be read. settled: the kubelet that answered has been
-// running for long enough to know its pods. reading: a reading of the checkpoint that began after `List` was
-// asked. Where the directory of the pods cannot be read, every pod of the checkpoint counts. An id that
-// `List` has keeps the holder that `List` gives. Takes time in proportion to the ids of both; not for the
-// loop.
+// listed: the answer of `List`; nullptr: it could not be read. settled: the kubelet has been running long
+// enough to know its pods. reading: of the checkpoint, begun after `List` was requested. If the directory of
+// pods cannot be read, every pod of the checkpoint counts. `List` precedes the checkpoint for an id that both
+// have. Takes time in proportion to the ids of both; not for the loop.
 KnownHolders known_holders(std::shared_ptr<const Holdings> listed, bool settled,
                            const CheckpointReader::Reading& reading);
 
-// Tells how long the kubelet has been running, by the sockets that it makes when it starts. Loop thread only.
+// Determines how long the kubelet has been running, from the sockets that it creates at its start. Loop
+// thread only.
 class KubeletAge {
  public:
   using Clock = EventLoop::Clock;
   using Sockets = std::array<std::filesystem::path, 2>;
-  // A kubelet that has started less than this ago may not list all of its pods yet.
+  // A kubelet that started less than this ago may not list all of its pods yet.
   static constexpr std::chrono::seconds kSettling{10};
 
   explicit KubeletAge(Sockets sockets) : sockets_(std::move(sockets)) {}
@@ -70,33 +69,32 @@ class KubeletAge {
   Clock::time_point settled_at_ = Clock::time_point::max();
 };
 
-// Reads both of the kubelet's records and decides by known_holders(): every other class that needs to know
-// holders asks here.
+// Reads both sources and combines them by known_holders(). The only source of holders for all other classes.
 class HoldingsReader {
  public:
   using Clock = EventLoop::Clock;
   using Done = std::function<void(const PodResources::Answer& answer)>;
-  // What is shown again and again, and nobody acts upon, may be as old as this.
+  // The maximum age for displaying holders, where nothing depends on them.
   static constexpr std::chrono::seconds kShown{1};
-  // Merging takes memory and time, and waits for nothing.
+  // Merging takes memory and time, but does not wait.
   static constexpr std::chrono::seconds kMergeDeadline{10};
 
-  // kubelet: sockets that the kubelet makes when it starts. All others outlive it.
+  // kubelet: sockets that the kubelet creates at its start. All others must outlive it.
   HoldingsReader(EventLoop& loop, Workers& workers, PodResources& pods, CheckpointReader& checkpoint,
                  KubeletAge::Sockets kubelet)
       : loop_(loop), workers_(workers), pods_(pods), checkpoint_(checkpoint), age_(std::move(kubelet)) {}
   HoldingsReader& operator=(HoldingsReader&&) = delete;
 
-  // Who holds what at that time or later; or, if patience is over before that is known, that it is not.
-  // nullopt: for as long as the kubelet and its checkpoint may take. done runs in the loop, maybe at once;
-  // never, if this is gone by then.
+  // Gets the holders at `since` or later; or that they are unknown, when patience is over. patience: nullopt
+  // for as long as the kubelet and its checkpoint may take. done runs in the loop, possibly at once; never
+  // after this is destroyed.
   void read(Clock::time_point since, Done done,
             std::optional<std::chrono::milliseconds> patience = std::nullopt);
-  // The answer to a question whose merging did not end by kMergeDeadline.
+  // The answer if merging does not end by kMergeDeadline.
   static PodResources::Answer too_late() {
     return {.holdings = nullptr, .why = "reading which pods hold devices takes too long"};
   }
-  // Another kubelet is meant from now on: answers all who wait that nothing is known.
+  // Another kubelet is used from now on: answers all waiters that nothing is known.
   void abandon();
 
  private:
@@ -108,7 +106,7 @@ class HoldingsReader {
 
   void read_checkpoint(Number who, Clock::time_point since, const PodResources::Answer& listed);
   void merge(Number who, const PodResources::Answer& listed, const CheckpointReader::Reading& reading);
-  // Answers the asker, unless its patience has ended before.
+  // Answers the caller, unless its patience has ended before.
   void finish(Number who, const PodResources::Answer& answer);
 
   EventLoop& loop_;
@@ -118,33 +116,33 @@ class HoldingsReader {
   KubeletAge age_;
   std::map<Number, Asker> waiting_;
   Number next_ = 0;
-  // The sources of the last answer, by which it is given again to others who ask at the same time.
+  // The sources of the last answer, which is reused for callers with the same sources.
   Clock::time_point list_asked_ = Clock::time_point::min();
   Clock::time_point checkpoint_began_ = Clock::time_point::min();
   PodResources::Answer last_;
-  Lifetime questions_;  // those that are open
+  Lifetime questions_;  // the open ones
 };
 
-// Asks who holds what, and again for as long as somebody has to know it, later and later. A kubelet that may
-// not know all of its pods yet is asked again soon. Loop thread only.
+// Queries the holders repeatedly, with growing pauses, for as long as its user needs them; with short pauses
+// while the kubelet may not know all of its pods yet. Loop thread only.
 class HoldingsPoll {
  public:
   static constexpr std::chrono::milliseconds kFirstPause{1000};
   static constexpr std::chrono::milliseconds kLongestPause{10'000};
   using Read = std::function<void(HoldingsReader::Done done)>;
 
-  // on_answer returns whether it has to know more. loop outlives it.
+  // on_answer returns true if further queries are needed. loop must outlive it.
   HoldingsPoll(EventLoop& loop, Read read, std::function<bool(const PodResources::Answer& answer)> on_answer)
       : read_(std::move(read)), on_answer_(std::move(on_answer)), timer_(loop, [this] { ask(); }) {}
 
-  // At once, unless an answer is on its way.
+  // Queries at once, unless a query is running.
   void ask();
   void ask_soon() { timer_.arm(kFirstPause); }
-  // After the next pause, unless it asks before.
+  // Queries after the next pause, unless a query is due or running.
   void ask_later();
-  // The pauses begin with the first.
+  // Restarts the pauses with kFirstPause.
   void reset() { pause_.reset(); }
-  // True: it asks after a pause.
+  // Returns true if a query is due after a pause.
   bool pauses() const { return timer_.armed(); }
 
  private:
@@ -156,26 +154,26 @@ class HoldingsPoll {
   Lifetime lifetime_;
 };
 
-// What every resource shares: the kubelet of this node, and our directory of sockets. Loop thread only. Made
-// anew when the configuration names another kubelet.
+// What all resources share: the kubelet of this node, and the directory of our sockets. Replaced when the
+// configuration names another kubelet. Loop thread only.
 class KubeletLink {
  public:
-  // After a plugin has ended its stream, or was killed, the kubelet needs this long to forget it.
+  // The time that the kubelet needs to forget a plugin whose stream has ended, or that was killed.
   static constexpr std::chrono::milliseconds kForgetting{500};
 
-  // on_kubelet: another kubelet, or none. on_sockets: one of our sockets may be gone. Not called from within.
-  // former: the link before this one, which may have the same directory; nullptr: there is none. Throws
-  // DirectoryHeld, or std::system_error.
+  // on_kubelet: another kubelet is present, or none. on_sockets: one of our sockets may be missing. Neither
+  // is called from within. former: the link before this one, which may have the same directory; nullptr:
+  // none. Throws DirectoryHeld, or std::system_error.
   KubeletLink(Platform& platform, const KubeletConfig& config, const KubeletLink* former,
               std::function<void()> on_kubelet, std::function<void()> on_sockets);
 
   const KubeletConfig& config() const { return config_; }
   bool registers() const { return config_.registration == KubeletConfig::Registration::kRegister; }
 
-  // The earliest time for a Register, if the daemon before this one was killed: it has left its sockets. A
-  // kubelet up to 1.36 stops endpoints by the resource's name. If it processes the end of the killed daemon's
-  // stream after this one has registered, it stops this one's endpoint. The stream stays open then, and the
-  // devices may be counted: neither the stream nor pod resources show it.
+  // The earliest time for a Register if the previous daemon was killed, leaving its sockets. Kubelets up to
+  // 1.36 stop endpoints by the resource's name: if the kubelet processes the end of the killed daemon's
+  // stream after this daemon has registered, it stops this daemon's endpoint. The stream then stays open and
+  // the devices may be counted, so neither shows the failure.
   EventLoop::Clock::time_point not_before() const;
 
   PluginDirectory& directory() { return *directory_; }
@@ -185,9 +183,9 @@ class KubeletLink {
   Allocatable& allocatable() { return allocatable_; }
   CheckpointReader& checkpoint() { return checkpoint_; }
   HoldingsReader& holdings() { return holdings_; }
-  // Logs once, for all resources, that the kubelet does not answer; looks whether it is another by now.
+  // Logs once, for all resources, that the kubelet does not answer; checks whether the kubelet has changed.
   void record_answer(RegistrationClient::Result result, const std::string& why);
-  // Logs once, for all entries, that the kubelet does not say who holds what.
+  // Logs once, for all entries, that the kubelet does not report holders.
   void record_answer(const PodResources::Answer& answer);
 
  private:
@@ -196,7 +194,7 @@ class KubeletLink {
   bool secrecy_told_ = false;
   KubeletConfig config_;
   std::shared_ptr<PluginDirectory>
-      directory_;  // held by one process, but by two links while they change over
+      directory_;  // held by one process, but shared by two links during a replacement
   RegistrationClient registration_;
   PodResources pod_resources_;
   Allocatable allocatable_;

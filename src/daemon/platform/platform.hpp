@@ -1,6 +1,6 @@
 #pragma once
-// What the process has of the machine: made once. The references outlive whoever holds a Platform&. Loop
-// thread only.
+// The process-wide objects for access to the machine, created once. The references must outlive every user of
+// a Platform&. Loop thread only.
 
 #include <memory>
 
@@ -17,19 +17,19 @@
 
 namespace plughost {
 
-// What the process counts for all of its resources. Thread-safe.
+// Counters across all resources. Thread-safe.
 struct Tallies {
   std::shared_ptr<Durations> answers = std::make_shared<Durations>();  // to Allocate
-  Durations recoveries;  // from a kubelet's coming, or a stream's end, to the open stream
+  Durations recoveries;  // from a kubelet's appearance, or a stream's end, to the open stream
   Durations scans;
-  Counter kubelets;  // that came
+  Counter kubelets;  // appearances of kubelets
 };
 
 struct Platform {
   EventLoop& loop;
   Log& log;
-  Workers& workers;       // for what can block
-  Workers& computations;  // one thread, for what takes long and never blocks
+  Workers& workers;       // for blocking jobs
+  Workers& computations;  // one thread, for long computations that never block
   Programs& programs;
   DirWatcher& directories;
   UdevMonitor& devices;

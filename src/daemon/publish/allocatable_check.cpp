@@ -128,7 +128,7 @@ Disagreement compare(const Inventory& sent, const std::vector<std::string>& coun
   sent.for_each_share([&](std::string id, const Device& /*device*/, bool is_healthy) {
     if (is_healthy) healthy.push_back(std::move(id));
   });
-  if (!std::ranges::is_sorted(healthy)) std::ranges::sort(healthy);  // replicas are not
+  if (!std::ranges::is_sorted(healthy)) std::ranges::sort(healthy);  // replicas are not sorted
   Disagreement found{.missing = {}, .extra = {}, .healthy = healthy.size()};
   std::ranges::set_difference(healthy, counted, std::back_inserter(found.missing));
   std::ranges::set_difference(counted, healthy, std::back_inserter(found.extra));
@@ -136,7 +136,7 @@ Disagreement compare(const Inventory& sent, const std::vector<std::string>& coun
 }
 
 bool Agreement::update(const Inventory& sent, Time attached_since, Disagreement disagreement, Time now) {
-  // Between two answers a kubelet may have gone and another come, whose list is just on its way again.
+  // Between two answers another kubelet may have appeared, which is just receiving the list.
   if (!sent.lists_same_as(sent_) || since_ < attached_since) since_.reset();
   sent_ = sent;
   found_ = std::move(disagreement);

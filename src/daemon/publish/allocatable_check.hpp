@@ -1,5 +1,5 @@
 #pragma once
-// Whether the kubelet counts the devices it was sent.
+// Compares the devices that the kubelet counts with the list that it was sent.
 
 #include <chrono>
 #include <functional>
@@ -15,59 +15,58 @@
 
 namespace plughost {
 
-// Whether the kubelet counts the devices it was sent: one resource's, as it is asked again and again. Plain
-// values: no I/O, and no clock but the time that is told.
+// Judges one resource's count over repeated queries. A value without I/O; callers pass the time.
 
-// What the kubelet counts is not what it was sent.
+// The difference between the kubelet's count and the list that it was sent.
 struct Disagreement {
-  std::vector<std::string> missing;  // ids that were sent as Healthy, and are not counted; sorted
-  std::vector<std::string> extra;    // ids that are counted, and were not sent as Healthy; sorted
-  std::size_t healthy = 0;           // ids that were sent as Healthy
+  std::vector<std::string> missing;  // ids sent as Healthy that the kubelet does not count; sorted
+  std::vector<std::string> extra;    // ids that the kubelet counts but was not sent as Healthy; sorted
+  std::size_t healthy = 0;           // number of ids sent as Healthy
 
   bool operator==(const Disagreement&) const = default;
   bool none() const { return missing.empty() && extra.empty(); }
-  // "of 4 Healthy devices it does not count 2 (a, b), and it counts 1 (x) that it was not sent as Healthy".
+  // Example: "of 4 Healthy devices it does not count 2 (a, b), and it counts 1 (x) that it was not sent as
+  // Healthy".
   std::string text() const;
 };
 
-// counted: ids, sorted, each once.
+// `counted` must be sorted and free of duplicates.
 Disagreement compare(const Inventory& sent, const std::vector<std::string>& counted);
 
 class Agreement {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  // A list that is on its way, or that the kubelet has not taken in yet, is no disagreement.
+  // A shorter disagreement is ignored: the list may be under way, or the kubelet still processing it.
   static constexpr std::chrono::seconds kLasts{5};
-  // After a new registration that did not help the next one waits for the first of these, and twice as long
-  // each time.
+  // Pause after a new registration that did not help. It doubles each time.
   static constexpr std::chrono::seconds kFirstPause{10};
   static constexpr std::chrono::seconds kLongestPause{600};
 
-  // The kubelet was asked, and there is a stream to it, which was opened at attached_since. True: what it
-  // counts has been wrong for so long that it is to be registered anew. While there is no stream, what the
-  // kubelet counts is nobody's fault.
+  // Records an answer of the kubelet, given while the stream opened at `attached_since` was open. Returns
+  // true when the disagreement has lasted so long that the resource should register again. Do not call it
+  // without a stream: the kubelet's count means nothing then.
   bool update(const Inventory& sent, Time attached_since, Disagreement disagreement, Time now);
 
-  // What was found last.
+  // Returns the latest comparison.
   const Disagreement& disagreement() const { return found_; }
-  // It has been wrong for kLasts.
+  // Returns true once the disagreement has lasted kLasts.
   bool disagrees() const { return told_; }
 
  private:
   Inventory sent_;
   Disagreement found_;
-  std::optional<Time> since_;  // of this list and this stream; nullopt: they agree
+  std::optional<Time> since_;  // start of the disagreement over this list and stream; nullopt: none
   bool told_ = false;
   Time not_before_{};
   Backoff pause_{kFirstPause, kLongestPause};
 };
 
-// Asks the kubelet which devices it would give, and holds that against what it was sent. Loop thread only.
+// Queries the kubelet for its allocatable devices and compares them with the lists sent. Loop thread only.
 class AllocatableCheck {
  public:
-  // While the kubelet disagrees it is asked so often.
+  // Interval between queries while the kubelet disagrees.
   static constexpr std::chrono::seconds kAgain{1};
-  // A comparison waits for nothing.
+  // Limit for one comparison on a worker. A comparison has no I/O, so it never comes close.
   static constexpr std::chrono::seconds kCompareDeadline{10};
 
   struct Subject {
@@ -78,28 +77,28 @@ class AllocatableCheck {
   struct Hooks {
     std::function<std::vector<Subject>()> subjects;
     std::function<void(const std::string& resource)> register_anew;
-    std::function<void()> changed;  // disagrees() or unknown()
+    std::function<void()> changed;  // called when disagreement() or unknown() changes
   };
 
-  // platform outlives it.
+  // `platform` must outlive this object.
   AllocatableCheck(Platform& platform, Hooks hooks);
 
-  // Asks that kubelet, at once unless it is being asked, if it has a stream. link outlives the answer, or
-  // forget() is called.
+  // Queries the kubelet behind `link`, if the link has a stream; a query that is already running is followed
+  // by another. `link` must outlive the answer or the call of forget().
   void check(KubeletLink& link);
-  // True while the kubelet is asked, or its answer is compared.
+  // Returns true while a query or a comparison is running.
   bool busy() const { return comparing_ || (link_ && link_->allocatable().asking()); }
-  // Another kubelet is meant from now on.
+  // Drops all state, because another kubelet has taken over.
   void forget();
 
-  // Has what the kubelet counts been wrong for a while? As a sentence; empty: it has not, as far as is known.
+  // Returns a sentence about a disagreement that has lasted, or an empty string.
   std::string disagreement(const std::string& resource) const;
-  // Why nobody knows what the kubelet counts; empty: it is known, or nobody has asked yet.
+  // Returns why the kubelet's count is unknown; empty: it is known, or was never queried.
   const std::string& unknown() const { return unknown_; }
 
  private:
   void update(const Allocatable::Count& count);
-  // found: for each of the subjects.
+  // `found` has one element per subject, in the same order.
   void judge_all(const std::vector<Subject>& subjects, std::vector<Disagreement>& found);
   void judge(const Subject& subject, Disagreement found);
   void end();
@@ -108,10 +107,10 @@ class AllocatableCheck {
   Hooks hooks_;
   KubeletLink* link_ = nullptr;
   std::map<std::string, Agreement> agreements_;  // by resource
-  std::map<std::string, std::string> told_;      // the sentences of those that disagree
+  std::map<std::string, std::string> told_;      // sentences of the resources that disagree
   std::string unknown_;
-  bool again_ = false;      // asked to look meanwhile
-  bool comparing_ = false;  // on a worker: a resource can have 48,000 ids
+  bool again_ = false;      // check() was called during a query
+  bool comparing_ = false;  // a comparison runs on a worker: a resource can have 48,000 ids
   Timer timer_;
   Lifetime question_;
 };

@@ -8,7 +8,7 @@ namespace {
 
 using Result = RegistrationClient::Result;
 
-// One step under way: the state as it becomes, and what is to be done.
+// A step in progress: the new state, and the actions.
 class Course {
  public:
   Course(const State& state, Time now) : s_(state), now_(now) {}
@@ -29,7 +29,7 @@ class Course {
   Step result() && { return {s_, std::move(actions_)}; }
 
  private:
-  // Another kubelet is there than before, or none, and nothing is under way to it.
+  // The kubelet has changed or disappeared, and no call to it is in progress.
   void meet_kubelet();
   void on_found(const Caller& by);
   void attach();
@@ -38,7 +38,7 @@ class Course {
     s_.due = due;
     s_.was_late = false;
   }
-  // A stream is open. If another kubelet's socket is there than was asked: is it that kubelet's?
+  // A stream is open. If the socket has changed since Register, the stream's kubelet must be determined.
   void enter_attached() {
     if (s_.registers && s_.kubelet && s_.kubelet != s_.asked) return enter(Phase::kLingering, now_ + kGrace);
     enter(Phase::kAttached);
@@ -55,14 +55,14 @@ class Course {
 };
 
 void Course::on(const KubeletSeen& event) {
-  if (s_.kubelet == event.kubelet) return;  // a late event of a kubelet that we know
+  if (s_.kubelet == event.kubelet) return;  // a late event
   s_.kubelet = event.kubelet;
   s_.unreachable.reset();
   s_.refused.reset();
-  // Who is being asked may be this very kubelet, by another identity: two requests would cost it its stream.
-  // A kubelet that is gone does not leave the question open.
+  // The called kubelet may be this one with another identity: a second Register would cost it its stream. The
+  // end of the kubelet ends the call.
   if (s_.phase == Phase::kAsking) return;
-  // The same of one that has said yes, or has dialed, and may be about to open its stream.
+  // The same applies if it has accepted, or dialed, and may be about to open its stream.
   if (s_.phase == Phase::kExpecting || (s_.phase == Phase::kBackingOff && s_.dialed))
     return enter(Phase::kExpecting, now_ + kGrace);
   meet_kubelet();
@@ -71,7 +71,7 @@ void Course::on(const KubeletSeen& event) {
 void Course::meet_kubelet() {
   if (!s_.kubelet) return enter(s_.streams == 0 ? Phase::kWaiting : Phase::kAttached);
   s_.searching_since = now_;
-  // Never register while a stream to this kubelet lives. Is it this kubelet's?
+  // Never register while a stream to this kubelet is open. Find out whether it is this kubelet's.
   if (s_.streams > 0) return enter(Phase::kLingering, now_ + kGrace);
   attach();
 }
@@ -86,12 +86,12 @@ void Course::attach() {
 void Course::on(const Listening& event) {
   if (s_.incarnation != event.incarnation) {
     s_.incarnation = event.incarnation;
-    s_.streams = 0;  // the former listener's streams belong to a kubelet that is gone
+    s_.streams = 0;  // the former listener's streams belong to an ended kubelet
     if (!s_.registers) s_.dialed = false;
     s_.successor = 0;
   }
   if (!s_.registers) {
-    s_.name_spent = true;  // the kubelet looks for it by itself, whenever it comes
+    s_.name_spent = true;  // the kubelet finds it whenever it comes
     return enter(Phase::kAnnounced);
   }
   enter(Phase::kAsking);
@@ -108,11 +108,11 @@ void Course::on(const Asked& event) {
 
 void Course::on(const Registered& event) {
   s_.name_spent = event.result != Result::kNobodyListens;
-  const bool another = s_.kubelet != s_.asked;  // its socket's identity changed meanwhile
+  const bool another = s_.kubelet != s_.asked;  // the socket's identity has changed meanwhile
   const bool gone = event.result == Result::kNobodyListens || event.result == Result::kWentAway;
   if (gone || event.result == Result::kRefused) s_.dialed = false;
   if (another && (gone || s_.streams > 0 || s_.stream_lost)) return meet_kubelet();
-  if (s_.streams > 0) return enter(Phase::kAttached);  // whatever the answer says
+  if (s_.streams > 0) return enter(Phase::kAttached);  // regardless of the answer
   if (s_.stream_lost) return fail_refused("the kubelet ended the stream at once");
   switch (event.result) {
     case Result::kAccepted:
@@ -126,7 +126,7 @@ void Course::on(const Registered& event) {
     case Result::kRefused:
       return fail_refused("the kubelet refuses it: " + event.why);
     case Result::kSilent:
-      s_.dialed = true;  // it may have, by the time that we hear this
+      s_.dialed = true;  // it may have, by the time of this event
       return fail_refused("the kubelet does not answer: " + event.why);
   }
 }
@@ -135,21 +135,21 @@ void Course::on(const Dialed& event) {
   if (!s_.registers) return on_found(event.by);
   if (s_.streams > 0 || !is_kubelets(event.by)) return;
   s_.dialed = true;
-  // Late, but it is here: what was to be tried next would cost it the stream that it is about to open.
+  // Late, but present: the next attempt would cost it the stream that it is about to open.
   if (s_.phase == Phase::kExpecting || s_.phase == Phase::kBackingOff)
     enter(Phase::kExpecting, now_ + kStreamAfterDial);
 }
 
-// By the kubelet's plugin registry; nobody else looks there.
+// By the kubelet's plugin registry: no other program looks there.
 void Course::on_found(const Caller& by) {
-  // The end of the one before, or of this one's former stream, may be heard later.
+  // The end of the former kubelet, or of this one's former stream, may be reported later.
   if (s_.streams > 0) {
     s_.dialed = true;
     if (by.process != s_.process) s_.successor = by.process;
     return;
   }
   s_.process = by.process;
-  // As late as above.
+  // Late, as above.
   if (s_.phase == Phase::kBackingOff && by.incarnation == s_.incarnation)
     enter(Phase::kBackingOff, now_ + kStreamAfterDial);
 }
@@ -178,8 +178,8 @@ void Course::on(const StreamClosed& event) {
     if (s_.successor != 0) s_.process = std::exchange(s_.successor, 0);
     return enter(Phase::kBackingOff, now_ + kStreamAfterDial);
   }
-  // A lost stream is the one sign of a kubelet's plight that comes without a new socket. One that belonged to
-  // the kubelet before this says nothing about this one.
+  // A lost stream is the only sign of a kubelet's failure without a new socket. A stream of the former
+  // kubelet says nothing about this one.
   if (s_.phase == Phase::kAsking) {
     s_.stream_lost = true;
   } else if (s_.phase == Phase::kLingering || !s_.kubelet) {
@@ -192,14 +192,14 @@ void Course::on(const StreamClosed& event) {
 }
 
 void Course::on(const RegistryRefused& event) {
-  if (s_.streams > 0 || !is_kubelets(event.by)) return;  // a former one, heard late
+  if (s_.streams > 0 || !is_kubelets(event.by)) return;  // a late event of a former kubelet
   fail_refused("the kubelet refuses it: " + event.why);
 }
 
 void Course::on(const KubeletProcess& event) {
   if (s_.phase == Phase::kExpecting) {
     if (event.process.value_or(0) == 0 || event.process != s_.process) return attach();
-    s_.asked = *s_.kubelet;  // by another identity
+    s_.asked = *s_.kubelet;  // with another identity
     return enter(Phase::kExpecting, now_ + kStreamWatchdog);
   }
   if (!event.process) return enter(Phase::kLingering, now_ + kGrace);
@@ -211,12 +211,12 @@ void Course::on(const KubeletProcess& event) {
 
 void Course::on(const SocketGone&) {
   if (!s_.registers) {
-    // The kubelet's registry ends the stream of a socket that is gone, and that is when a new one is made. A
-    // socket that came before would be registered while the stream lives.
+    // The kubelet's registry ends the stream of a missing socket, and a new socket is created then. An
+    // earlier one would be registered while the stream is open.
     if (s_.phase == Phase::kAnnounced) attach();
     return;
   }
-  // The kubelet knows this name, or is just being told it: it must find us there, now or when it dials.
+  // The kubelet knows this name or is being told it: it must find the socket there, now or when it dials.
   const bool told = s_.phase == Phase::kAsking || s_.phase == Phase::kExpecting;
   const bool known = s_.phase == Phase::kAttached || s_.phase == Phase::kLingering;
   if (told || (known && s_.kubelet)) actions_.push_back(ListenAgain{});

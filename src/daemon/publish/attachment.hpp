@@ -1,14 +1,14 @@
 #pragma once
-// How a resource comes to the kubelet's stream and keeps it, as a pure state machine: what happens, and what
-// is to be done then. Plain values: no I/O, and no clock but the time that comes with an event.
+// The state machine that brings a resource to the kubelet's stream and keeps it there: a pure function from
+// events to actions. Plain values: no I/O, and the time comes with the event.
 //
-// A kubelet tells a plugin nothing but by a stream that opens or ends. Old ones answer Register before they
-// dial, new ones after it; the end of a former stream can take the new client with it, and then nothing ever
-// happens again. generic-device-plugin waits 5 s after each restart until that has passed. To wait for
-// nothing one has to be right in every order of events, and no process meets the same order twice. A function
-// of a state, an event and a time can be tried in all of them: the tests do so with 12 events on a model of
-// the node, ./dev model with as many as one likes, and a failure is a list of events. 64 resources are listed
-// 36.5 ms after a kubelet listens, the last Register after 15.8 ms (./dev bench --real).
+// A kubelet communicates with a plugin only by opening and ending a stream. Old kubelets answer Register
+// before they dial, new ones after; the end of a former stream can remove the new client, and then nothing
+// ever happens again. generic-device-plugin waits 5 s after each restart for that reason. To avoid waiting,
+// every order of events must be handled correctly, and no process meets the same order twice. A pure function
+// can be tried in all of them: the tests explore 12 events on a model of the node, ./dev model any number,
+// and a failure is a list of events. 64 resources are listed 36.5 ms after a kubelet listens, the last
+// Register after 15.8 ms (./dev bench --real).
 
 #include <sys/types.h>
 
@@ -29,54 +29,56 @@ namespace plughost::attachment {
 
 using Time = std::chrono::steady_clock::time_point;
 
-// A kubelet that says yes and then opens no stream is asked again after this: older ones dial back only after
-// their answer, for up to 10 s.
+// A kubelet that has accepted without opening a stream is registered with again after this time: older ones
+// dial back only after their answer, for up to 10 s.
 inline constexpr std::chrono::seconds kStreamWatchdog{11};
-// One that has dialed, which newer ones do before they answer, opens its stream at once or never: the end of
-// a former stream of that name may have taken the new client along.
+// A kubelet that has dialed, as newer ones do before they answer, opens its stream at once or never: the end
+// of a former stream of that name may have removed the new client.
 inline constexpr std::chrono::milliseconds kStreamAfterDial{500};
-// A process that ends closes its streams before another can take its socket's place: what still lives after
-// this belongs to a kubelet that lives, too.
+// A process that ends closes its streams before another process can replace its socket: a stream that is
+// still open after this time belongs to a live kubelet.
 inline constexpr std::chrono::milliseconds kGrace{500};
-// A stream that has lived so long was no accident: the next loss is answered at once again.
+// A stream that lived this long was not accidental: its loss is answered at once.
 inline constexpr std::chrono::seconds kSettled{10};
 inline constexpr std::chrono::seconds kFlapping{1};
-// A kubelet that has just ended our stream takes this long to forget its client: a registration that is
-// faster meets the end of the former one.
+// A kubelet that has just ended our stream needs this long to forget its client: a faster registration meets
+// the end of the former one.
 inline constexpr std::chrono::milliseconds kSettling{100};
-// A timer that is so late fires in a process that was stopped, or on a machine that slept. What happened
-// meanwhile waits to be told, and takes no longer than this.
+// A timer that is this late fires in a stopped process, or on a machine that slept. Events of that time are
+// pending, and take no longer than this.
 inline constexpr std::chrono::milliseconds kLate{100};
 
 enum class Phase {
-  kWaiting,     // there is no kubelet
-  kPostponed,   // the kubelet may still be forgetting the name's last owner
-  kBinding,     // a socket is being made: over with the answer to Listen
-  kAsking,      // a Register is under way; a stream may come, and go, before its answer
-  kExpecting,   // the kubelet said yes, and is to open its stream
-  kAnnounced,   // the socket is where the kubelet's plugin registry looks for it
+  kWaiting,     // no kubelet
+  kPostponed,   // the kubelet may still be forgetting the name's former owner
+  kBinding,     // a socket is being created, until the answer to Listen
+  kAsking,      // a Register is in progress; a stream may open, and end, before its answer
+  kExpecting,   // the kubelet has accepted, and must open its stream
+  kAnnounced,   // the socket is where the kubelet's plugin registry finds it
   kAttached,    // a stream is open
-  kLingering,   // a stream is open, and another kubelet's socket is there: is it that kubelet's?
-  kBackingOff,  // the last attempt failed
+  kLingering,   // a stream is open, and the socket is another kubelet's: the stream's kubelet must be
+                // determined
+  kBackingOff,  // the last attempt has failed
 };
 
 struct State {
-  bool registers = true;  // false: the kubelet's plugin registry finds the socket by itself
-  Time not_before{};      // no attempt earlier
+  bool registers = true;  // false: the kubelet's plugin registry finds the socket
+  Time not_before{};      // no attempt before this time
 
   Phase phase = Phase::kWaiting;
-  std::optional<Time> due;              // when to say TimeUp
-  bool was_late = false;                // TimeUp came late, and was put off once
-  std::optional<FileIdentity> kubelet;  // the one that is there
-  FileIdentity asked{};                 // the one that the last Register went to
+  std::optional<Time> due;              // when to send TimeUp
+  bool was_late = false;                // TimeUp was late, and was deferred once
+  std::optional<FileIdentity> kubelet;  // the present one
+  FileIdentity asked{};                 // the one that the last Register was sent to
   std::uint32_t incarnation = 0;        // of our listener
   bool name_spent = false;              // a kubelet may have seen the listener's name
-  pid_t process = 0;                    // the kubelet's that was told the name, or has found it
-  bool dialed = false;                  // it has, and has opened no stream since
-  pid_t successor = 0;                  // plugins_registry: who has found us while the former's stream lives
-  unsigned streams = 0;                 // its open ones of this incarnation; anybody else's do not count
-  bool stream_lost = false;             // kAsking: one came and went before the answer
-  Time searching_since{};               // since when there has been a kubelet and no stream
+  pid_t process = 0;                    // of the kubelet that was told the name, or has found it
+  bool dialed = false;                  // it has dialed, and has not opened a stream since
+  pid_t successor =
+      0;  // plugins_registry: the kubelet that has found us while the former one's stream is open
+  unsigned streams = 0;      // open streams of the kubelet with this incarnation; others do not count
+  bool stream_lost = false;  // kAsking: a stream opened and ended before the answer
+  Time searching_since{};    // since when there has been a kubelet without a stream
   Time attached_since{};
   Backoff unreachable{std::chrono::milliseconds(10), std::chrono::seconds(5)};
   Backoff refused{std::chrono::milliseconds(100), std::chrono::seconds(10)};
@@ -86,25 +88,26 @@ struct State {
 
 Stage stage_of(const State& state);
 
-// What happens.
+// Events.
 
-struct KubeletSeen {  // nullopt: there is none
+struct KubeletSeen {  // nullopt: none
   std::optional<FileIdentity> kubelet;
 };
 struct Listening {  // the answer to Listen
   std::uint32_t incarnation = 0;
 };
-struct NotListening {  // likewise
+struct NotListening {  // the answer to Listen
   std::string why;
 };
-struct Asked {  // which process Register went to; 0: not to be seen from here, as all of its callers are
+struct Asked {  // the process that Register was sent to; 0: in another pid namespace, as are all of its
+                // callers
   pid_t process = 0;
 };
 struct Registered {  // the answer to Register
   RegistrationClient::Result result{};
   std::string why;
 };
-struct Dialed {  // before a stream: for the options, or as the plugin registry does
+struct Dialed {  // before a stream: for the options, or by the plugin registry
   Caller by;
 };
 struct StreamOpened {
@@ -118,32 +121,33 @@ struct RegistryRefused {  // by the kubelet's plugin registry
   std::string why;
 };
 struct KubeletProcess {  // the answer to FindKubeletProcess; 0: not to be seen from here; nullopt: nobody
+                         // the answer to FindKubeletProcess; 0: in another pid namespace; nullopt: none
                          // listens
   std::optional<pid_t> process;
 };
-struct SocketGone {};  // our socket's file is not there any more
+struct SocketGone {};  // the file of our socket is missing
 struct TimeUp {};
 
 using Event = std::variant<KubeletSeen, Listening, NotListening, Asked, Registered, Dialed, StreamOpened,
                            StreamClosed, RegistryRefused, KubeletProcess, SocketGone, TimeUp>;
 
-// What is to be done, in order.
+// Actions, in order.
 
-struct Listen {  // and say how it went, at once
+struct Listen {  // and report the result at once
   bool new_name = false;
 };
-struct ListenAgain {};  // under the same name, if that is possible
-struct Register {       // and say at once who is asked, if somebody is, and later how it went
+struct ListenAgain {};  // under the same name, if possible
+struct Register {       // and report the called process at once, if any, and the result later
   FileIdentity kubelet;
 };
-struct FindKubeletProcess {};  // and say at once which it is
-// The rest is for the log.
+struct FindKubeletProcess {};  // and report it at once
+// The remaining ones are for the log.
 struct Attached {};
 struct StreamEnded {};
-struct StreamKept {};  // by a kubelet that made its socket anew
+struct StreamKept {};  // by a kubelet that has created its socket again
 struct Failed {
   std::string why;
-  bool unreachable = false;  // nobody listens: no news of this resource
+  bool unreachable = false;  // no process listens, which says nothing about this resource
 };
 
 using Action = std::variant<Listen, ListenAgain, Register, FindKubeletProcess, Attached, StreamEnded,

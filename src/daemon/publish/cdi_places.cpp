@@ -12,9 +12,9 @@
 
 namespace plughost {
 
-// With the worker, which may hang for longer than the writer lives.
+// Shared with the worker, which may hang for longer than the writer lives.
 struct CdiWriter::Shared {
-  std::mutex mutex;  // what is left when the writer ends does not wait for its turn
+  std::mutex mutex;  // at the writer's end the remaining jobs do not wait for their turn
   CdiDirectory directory;
 };
 
@@ -84,7 +84,7 @@ void CdiWriter::start() {
   busy_ = true;
   struct Batch {
     std::vector<Work> works;
-    bool told = false;  // of its end, or that it is overdue
+    bool told = false;  // its end, or its stall, has been reported
   };
   const auto batch = std::make_shared<Batch>();
   batch->works.swap(waiting_);
@@ -127,7 +127,7 @@ bool is_there(const fs::path& file) {
   return fs::exists(file, failed);
 }
 
-// Empty if there is none.
+// Returns "" if there is no file.
 std::string content_of(const fs::path& file) {
   std::error_code failed;
   if (!fs::is_regular_file(file, failed)) return {};
@@ -173,7 +173,7 @@ std::string CdiDirectory::put(const std::string& file, const std::string& text) 
   }
 }
 
-// Of a file that is being written: hidden, and without the ending that runtimes look for.
+// The temporary name: hidden, and without the suffix that runtimes search for.
 std::string CdiDirectory::unfinished(const std::string& file) const {
   return '.' + owner_ + '-' + file + ".tmp";
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Where the CDI specifications are, and where they were: a container that starts while they move finds its
-// own in the one place or the other. Loop thread only.
+// The directory of our CDI specifications, and the former one during a move, so that a container that starts
+// meanwhile finds its own in either. Loop thread only.
 
 #include <chrono>
 #include <filesystem>
@@ -19,27 +19,25 @@
 
 namespace plughost {
 
-// The CDI specifications that container runtimes read: they say what names of CDI devices stand for. One
-// thread at a time; every call may hang with the file system.
+// The CDI specifications, by which container runtimes resolve device names. One thread at a time; every call
+// may hang with the file system.
 class CdiDirectory {
  public:
-  // directory: as on the machine; made when it is first needed. Several plughosts may use it, each with an
-  // owner of its own, by which the files' names begin.
+  // directory: as on the host; created on first use. Several plughosts may share it, each with its own owner,
+  // the prefix of file names.
   CdiDirectory(HostRoot host, std::filesystem::path directory, std::string owner);
 
-  // The specification of the snapshot's resource says what the snapshot does. Nothing to do for a resource
-  // without one, and for the same devices as the last time, unless somebody removed the file. Why it could
-  // not be written, as a sentence that says what to do; empty: it is there, whole.
+  // Writes the specification of the snapshot's resource. Does nothing for a resource without one, and for
+  // unchanged devices unless the file was removed. Returns why it failed and what to do, as a sentence;
+  // empty: the file is complete.
   std::string specify(const ResourceSnapshot& snapshot);
-  // The same for a specification that another program made.
+  // The same for a specification from another program.
   std::string put(const std::string& file, const std::string& text);
-  // Removes what this owner, in this process or a former one, has written for resources that are not among
-  // these.
+  // Removes this owner's specifications, of this process or a former one, for all other resources.
   void remove_others(const std::set<std::string>& resources);
-  // The same for a name whose meaning is decided when its container starts, in a file of its own:
-  // remove_others() leaves it alone.
+  // The same for a late name, in a file of its own, which remove_others() ignores.
   std::string put_late(const std::string& name, const std::string& text);
-  // Removes those of all other names.
+  // Removes the files of all other late names.
   void remove_other_late(const std::set<std::string>& names);
 
  private:
@@ -50,7 +48,7 @@ class CdiDirectory {
 
   std::string late_file(const std::string& name) const { return owner_ + '.' + name + ".json"; }
   std::string remove(const std::string& file);
-  // Of files that are to go.
+  // Removes the files for which is_old returns true.
   void remove_if(const std::function<bool(const std::string& name)>& is_old);
   void replace(const std::string& file, const std::string& text);
   std::string unfinished(const std::string& file) const;
@@ -59,42 +57,42 @@ class CdiDirectory {
   HostRoot host_;
   std::filesystem::path path_;
   std::string owner_;
-  std::map<std::string, Specified> specified_;  // by resource; those whose file was written
+  std::map<std::string, Specified> specified_;  // by resource: specifications that were written
 };
 
-// What is written for container runtimes, off the loop and in order. Loop thread only.
+// Writes the specifications on a worker, in order. Loop thread only.
 class CdiWriter {
  public:
-  // A directory that takes longer hangs: until it answers nothing is asked of it.
+  // A slower directory hangs: it is not used until it responds.
   static constexpr std::chrono::seconds kDeadline{2};
 
-  // What is not there, and why, as sentences that say what to do.
+  // What is missing, and why, as sentences that say what to do.
   struct Outcome {
-    std::string common;                              // for every resource of the entry
-    std::map<std::string, std::string> by_resource;  // for these alone
+    std::string common;                              // for all resources of the entry
+    std::map<std::string, std::string> by_resource;  // for single resources
 
-    // Empty: what the resource's names stand for is there.
+    // Returns the error of the resource; empty: its names can be resolved.
     const std::string& error_of(const std::string& resource) const;
   };
   using Done = std::function<void(const Outcome& outcome)>;
 
-  // See CdiDirectory. workers outlive it.
+  // See CdiDirectory. workers must outlive it.
   CdiWriter(Workers& workers, HostRoot host, std::filesystem::path directory, std::string owner,
             std::chrono::milliseconds deadline = kDeadline);
-  // What it has been told is still done, and told of.
+  // Completes and reports the requested writes.
   ~CdiWriter();
   CdiWriter& operator=(CdiWriter&&) = delete;
 
-  // Does it write there, in that owner's name?
+  // Returns true if it writes to that directory for that owner.
   bool is_for(const std::filesystem::path& directory, const std::string& owner) const {
     return directory == directory_ && owner == owner_;
   }
-  // The files that another program made, then the specifications of the snapshots. done runs in the loop,
-  // once; maybe at once.
+  // Writes the files of other programs, then the specifications of the snapshots. done runs in the loop,
+  // once; possibly at once.
   void write(std::vector<CdiFile> files, std::vector<ResourceSnapshot> snapshots, const Done& done);
   // Removes the specifications of all other resources.
   void remove_others(std::set<std::string> resources);
-  // See CdiDirectory. done as of write(), with why it is not written; empty: it is.
+  // See CdiDirectory. done: as for write(), with the error, empty on success.
   void write_late(std::string name, std::string text,
                   const std::function<void(const std::string& error)>& done);
   void remove_other_late(std::set<std::string> names);
@@ -104,7 +102,7 @@ class CdiWriter {
   struct Work {
     std::function<void(CdiDirectory& directory)> body;  // on a worker
     std::function<void()> done;
-    std::function<void()> overdue;  // then there is no done
+    std::function<void()> overdue;  // called instead of done
   };
 
   void add(Work work);
@@ -126,24 +124,24 @@ class CdiWriter {
 
 class CdiPlaces {
  public:
-  // See CdiDirectory. workers outlive it. What is written stays when it ends: containers that are started
-  // again meanwhile need it.
+  // See CdiDirectory. workers must outlive it. The files remain at the end: containers that are restarted
+  // meanwhile need them.
   CdiPlaces(Workers& workers, HostRoot host, const std::filesystem::path& directory,
             const std::string& owner);
 
   CdiWriter& present() { return *present_; }
-  // They are written there from now on; what is in the former place stays until remove_others().
+  // Writes to another directory from now on; the former one keeps its files until remove_others().
   void move(const std::filesystem::path& directory, const std::string& owner);
-  // Those of all other resources go, and the former place is left empty.
+  // Removes the specifications of all other resources, and empties the former directory.
   void remove_others(std::set<std::string> resources);
-  // Nothing is left in the former place.
+  // Empties the former directory.
   void end_former();
 
  private:
   Workers& workers_;
   const HostRoot host_;
   std::unique_ptr<CdiWriter> present_;
-  std::unique_ptr<CdiWriter> former_;  // nullptr: all that it has written is written by the present one
+  std::unique_ptr<CdiWriter> former_;  // nullptr: the present one has written everything again
 };
 
 }  // namespace plughost

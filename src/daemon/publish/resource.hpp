@@ -1,5 +1,6 @@
 #pragma once
-// One resource on the node: what it serves, and its attachment to the kubelet carried out. Loop thread only.
+// One resource on the node: serves its devices and carries out its attachment to the kubelet. Loop thread
+// only.
 
 #include <memory>
 #include <optional>
@@ -20,42 +21,43 @@ namespace plughost {
 
 class Resource final : private EndpointOwner {
  public:
-  // Of Allocates that are refused so many are told within the time: a pod that is refused is made anew at
-  // once by its controller, again and again.
+  // At most this many refused Allocates are logged per period, because a controller replaces a refused pod at
+  // once, again and again.
   static constexpr unsigned kMostRefusals = 5;
   static constexpr std::chrono::minutes kRefusalTime{1};
 
-  // Registers no earlier than not_before. on_stage is called after each change of stage().
-  // Throws std::runtime_error if no server can be started. platform, link and assuming outlive it.
+  // Registers no earlier than `not_before`. Calls `on_stage` after each change of stage(). Throws
+  // std::runtime_error if no server can be started. `platform`, `link` and `assuming` must outlive this
+  // object.
   Resource(Platform& platform, KubeletLink& link, Assuming& assuming, ResourceSnapshot first,
            PluginOptions options, EventLoop::Clock::time_point not_before, std::function<void()> on_stage);
   ~Resource();
 
   const std::string& name() const { return name_; }
   Stage stage() const { return attachment::stage_of(attachment_); }
-  // Since when the kubelet's stream is open; nullopt: there is none.
+  // Returns when the kubelet's stream was opened; nullopt: no stream is open.
   std::optional<EventLoop::Clock::time_point> attached_since() const {
     if (stage() != Stage::kAttached) return std::nullopt;
     return attachment_.attached_since;
   }
   SharedSnapshot snapshot() const { return feed_->newest().snapshot; }
-  // nullptr: which card a container gets, the kubelet's ids say.
+  // Returns nullptr if the kubelet's ids alone decide which card a container gets.
   const AssumedCards* assumed_cards() const { return cards_.get(); }
-  // Has a container ever got one of its devices?
+  // Returns true once a container has been given one of the devices.
   bool has_given() const { return calls_->allocated.count() > 0; }
-  // Without the entry's name.
+  // Returns the status without the entry's name.
   ResourceStatus status() const;
 
-  // The newest devices and terms; tells the kubelet if its list is another.
+  // Replaces the snapshot. Sends the kubelet a new list if the list has changed.
   void publish(ResourceSnapshot snapshot);
-  // Another kubelet is there, or none.
+  // Called when the kubelet has been replaced, has appeared or has gone.
   void on_kubelet();
-  // Our socket's file may have been removed.
+  // Called when the file of this resource's socket may have been removed.
   void on_sockets();
-  // Before the resource goes, and another of its name is not to come: the kubelet is told what its entry
-  // wants to be told then.
+  // Call it before the resource is destroyed for good, with no successor of its name. Sends the kubelet an
+  // empty list if AllocationSpec::empty_at_stop is set.
   void end_for_good();
-  // Ends the kubelet's stream, and what follows from that mends what the kubelet believes.
+  // Ends the kubelet's stream. The attachment then registers again, which corrects the kubelet's view.
   void register_anew() { feed_->readers().dismiss(); }
 
  private:
@@ -71,9 +73,9 @@ class Resource final : private EndpointOwner {
 
   void request_card(SharedSnapshot snapshot, const IdSet& ids, AllocationDone done) override;
   void prepare_card(SharedSnapshot snapshot, const IdSet& ids, StartDone done) override;
-  // Returns `done` with a line in the log for a refusal.
+  // Returns `done`, wrapped so that a refusal is logged.
   StartDone logged(StartDone done);
-  // As the newest snapshot has it.
+  // Follows pods if the newest snapshot requires it.
   void follow_pods();
 
   void handle(const attachment::Event& event);
@@ -105,11 +107,11 @@ class Resource final : private EndpointOwner {
   std::string last_error_;
   std::optional<WallTime> last_error_at_;
   RegistrationTally registrations_;
-  Timer timer_;  // the attachment's
+  Timer timer_;  // used by the attachment
   Lifetime lifetime_;
   Endpoint endpoint_;
-  // They end first: calls that wait for a program are answered before the streams end, and with them the
-  // kubelet's connection.
+  // Declared last, so destroyed first: calls that wait for a program are answered before the streams end and
+  // the kubelet's connection closes.
   PreStarts pre_starts_;
   AllocationPrograms allocation_programs_;
   std::unique_ptr<AssumedCards> cards_;

@@ -1,5 +1,5 @@
 #pragma once
-// What an entry publishes: from its lists to the kubelet's streams, and container runtimes come first. Loop
+// Publishes an entry's lists to the kubelet's streams, after the container runtime's specifications. Loop
 // thread only.
 
 #include <chrono>
@@ -24,18 +24,17 @@
 
 namespace plughost {
 
-// Which entry serves which resource: one name, one entry, or the kubelet would get two lists for it. A value;
-// not thread-safe.
-// Entries go by their names' texts.
+// Records which entry serves which resource. One resource belongs to one entry; otherwise the kubelet would
+// get two lists for it. Entries are identified by their names. A value; not thread-safe.
 class ResourceNames {
  public:
-  // The entry that has the resource's name: this one from now on, unless another has it already.
+  // Returns the entry that owns the resource: `entry`, unless another one claimed it before.
   const std::string& claim(const std::string& resource, const std::string& entry);
-  // The entry does not serve, or want, the resource any more.
+  // Releases the resource, or withdraws the entry's wait for it.
   void release(const std::string& resource, const std::string& entry);
-  // The entry serves and wants no resource any more.
+  // Releases every resource of the entry, and withdraws all its waits.
   void release_all(const std::string& entry);
-  // Those that were refused a name that has been released since. Each is told of once.
+  // Returns the entries whose claim was refused and whose resource has been released since; each entry once.
   std::set<std::string> take_waiting();
 
  private:
@@ -45,69 +44,69 @@ class ResourceNames {
   };
   using Claims = std::map<std::string, Claim>;  // by resource
 
-  // The next claim.
+  // Returns the iterator after `claim`.
   Claims::iterator release(Claims::iterator claim, const std::string& entry);
 
   Claims claims_;
   std::set<std::string> waiting_;
 };
 
-// Ids that two entries list: the kubelet looks health up by id alone. Values, thread-safe.
+// Finds ids that two entries list, because the kubelet looks up health by id alone. Values; thread-safe.
 
 struct ListedIds {
   SharedSnapshot snapshot;
-  std::string where;  // its entry: "file:line:col"
+  std::string where;  // position of its entry: "file:line:col"
 };
 
 struct SharedIds {
-  std::size_t count = 0;  // ids that stand in more than one list
-  std::string first;      // of these, by name; and who lists it, in the order of the lists
+  std::size_t count = 0;  // number of ids in more than one list
+  std::string first;      // the first such id by name; `one` and `other` list it, in the order of the lists
   const ListedIds* one = nullptr;
   const ListedIds* other = nullptr;
 };
 
-// The result points into lists.
+// The result points into `lists`.
 SharedIds shared_ids(std::span<const ListedIds> lists);
 
-// Whose the entries are: what they may not decide alone.
+// Implemented by Supervisor: decisions that involve several entries.
 class ControllerOwner {
  public:
   virtual ~ControllerOwner() = default;
 
-  // Why another entry has the resource; empty: it is this one's from now on, until it is removed.
+  // Claims the resource for the entry until removed(). Returns an empty string, or why another entry has it.
   virtual std::string claim(const std::string& resource, const std::string& entry) = 0;
-  // When the resource may register first: the kubelet may still be forgetting it.
+  // Returns the earliest time for a registration: the kubelet may still be removing the resource.
   virtual EventLoop::Clock::time_point not_before(const std::string& resource) const = 0;
-  // Its stream has just been ended.
+  // Called after the resource's stream has been ended.
   virtual void removed(const std::string& resource, const std::string& entry) = 0;
-  // A resource offers this from now on.
+  // Called when a resource begins to serve this snapshot.
   virtual void published(const ResourceSnapshot& snapshot) = 0;
-  // A resource that was named after its devices goes with the last of them: what it offered before.
+  // Called when a resource named after its devices ends with the last of them. `last` is its last snapshot.
   virtual void emptied(const ResourceSnapshot& last) = 0;
-  // A stage, a list, or the set of resources.
+  // Called when a stage, a list or the set of resources has changed.
   virtual void changed() = 0;
 };
 
-// The controller that a publisher belongs to.
+// Implemented by the controller that owns the publisher.
 class PublisherOwner {
  public:
   virtual ~PublisherOwner() = default;
 
-  // Something could not be done that the next scan tries again.
+  // Called when a step failed that the next scan retries.
   virtual void on_incomplete() = 0;
-  // All that was to be published is.
+  // Called when every scan result has been published.
   virtual void all_published() = 0;
-  // Nothing is offered of it any more.
+  // Called when the resource is no longer served.
   virtual void dropped(const std::string& resource) = 0;
   virtual void record_error(const std::string& error) = 0;
 };
 
 class ResourcePublisher {
  public:
-  // A CDI specification that could not be written is tried again after this.
+  // Pause before a CDI specification that could not be written is retried.
   static constexpr std::chrono::seconds kCdiRetry{5};
 
-  // What all entries share. It outlives them.
+  // Objects that all entries share. They must outlive the publishers.
   struct Context {
     Platform& platform;
     KubeletLink& link;
@@ -116,26 +115,26 @@ class ResourcePublisher {
     HeldDevices& held;
     ControllerOwner& owner;
   };
-  // The result of a scan, on its way to the kubelet: the names of CDI devices mean something before anybody
-  // is told them.
+  // A scan result on its way to the kubelet. Its CDI files are written first, because CDI names must be
+  // defined before the kubelet hands them out.
   struct Finding {
     std::shared_ptr<const AllocationSpec> spec;
-    bool by_cdi = false;  // some of its devices have a name in a specification of ours
+    bool by_cdi = false;  // some devices have names in our own CDI specification
     std::vector<CdiFile> files;
     std::vector<DeviceTracker::Listing> listings;
   };
 
-  // config is the entry's as it is then. All outlive it.
+  // `config` is the entry's current configuration. All arguments must outlive this object.
   ResourcePublisher(const Context& context, const ResourceConfig& config, PublisherOwner& controller);
   ~ResourcePublisher();
   ResourcePublisher& operator=(ResourcePublisher&&) = delete;
 
   void publish(Finding finding);
-  // Has everything been published?
+  // Returns true if everything has been published.
   bool idle() const { return findings_.empty(); }
   bool empty() const { return served_.empty(); }
 
-  // Refuses devices whose scans hang; see AllocationSpec::near and ResourceSnapshot::joined.
+  // Refuses the devices whose scans have stalled; see AllocationSpec::near and ResourceSnapshot::joined.
   void set_stalls(std::vector<Stall> stalls);
   void set_neighbours(Neighbours neighbours);
   void set_joined(std::shared_ptr<GivenCards> joined);
@@ -150,9 +149,9 @@ class ResourcePublisher {
 
  private:
   struct Served {
-    std::string cdi_error;    // why what its names stand for is not written; empty: it is
-    std::string owner;        // the other entry that serves it
-    std::string serve_error;  // why there is no resource, although it is this one's
+    std::string cdi_error;    // why the CDI file is not written; empty: it is written
+    std::string owner;        // the other entry that serves the resource
+    std::string serve_error;  // why the resource could not be created although this entry owns it
     std::unique_ptr<Resource> resource;
   };
 
@@ -161,24 +160,24 @@ class ResourcePublisher {
   void go_out(const Finding& finding, const CdiWriter::Outcome& specified);
   void go_out(const DeviceTracker::Listing& listing, ResourceSnapshot snapshot, const std::string& cdi_error);
   ResourceSnapshot snapshot_of(const Finding& finding, const DeviceTracker::Listing& listing) const;
-  // What could not be done is tried again.
+  // Starts the timer that retries failed steps.
   void arm_retry();
-  // Is the resource this entry's?
+  // Returns true if this entry owns the resource.
   bool claim(Served& served, const std::string& name);
-  // Has the resource offer this, and makes it if need be.
+  // Creates the resource if necessary and publishes the snapshot.
   void serve(Served& served, ResourceSnapshot snapshot);
-  // A resource that was named after its devices goes with the last of them.
+  // Ends a resource that was named after its devices, after the last of them has gone.
   void drop(const std::string& name);
-  // Why its devices cannot be promised now.
+  // Returns why the devices cannot be promised now.
   std::vector<Stall> stalls(const Served& served) const;
-  // Publishes the resources' lists with what else there is to say of them now.
+  // Publishes the resources' lists again, with the current stalls.
   void republish();
 
   const Context context_;
   const ResourceConfig& config_;
   PublisherOwner& controller_;
   std::map<std::string, Served> served_;  // by resource
-  std::list<Finding> findings_;           // the first one is being specified
+  std::list<Finding> findings_;           // the first one's CDI files are being written
   Backoff serve_again_{std::chrono::seconds(1), std::chrono::seconds(60)};
   Timer retry_;
   std::vector<Stall> stalls_;

@@ -30,7 +30,7 @@ void Conditions::evaluate(const std::shared_ptr<const Config>& config,
   const auto asking = std::make_shared<Asking>();
   asking->done = std::move(done);
   const Selection former = not_asked_yet(*config, running);
-  // What is known of the node has come from the API server of the configuration in force.
+  // The known labels came from the API server of the running configuration.
   const bool same = config->api_server == platform_.api_server.config();
   platform_.workers.run(
       [asking, config, host = platform_.host, applied = former.applies,

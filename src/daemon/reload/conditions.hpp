@@ -1,6 +1,6 @@
 #pragma once
-// Which entries of the configuration apply, asked again whenever what their conditions look at changes. Loop
-// thread only.
+// Decides which entries of the configuration apply, and again whenever something changes that a condition
+// depends on. Loop thread only.
 
 #include <chrono>
 #include <functional>
@@ -20,24 +20,24 @@ namespace plughost {
 class Conditions {
  public:
   using Clock = ScanSchedule::Clock;
-  // Looking takes longer: a dead network file system. What applied before goes on to apply.
+  // An evaluation that takes longer has stalled (a dead network file system): the selection stays as it is.
   static constexpr std::chrono::seconds kDeadline{2};
   static constexpr std::chrono::seconds kSafetyInterval{60};
 
-  // changed is called with what applies now, if that is another part of the configuration than before.
-  // platform outlives it.
+  // Calls `changed` with the part of the configuration that applies, when that part changes. `platform` must
+  // outlive this object.
   Conditions(Platform& platform, std::function<void(Config part)> changed,
              std::chrono::milliseconds deadline = kDeadline);
   Conditions& operator=(Conditions&&) = delete;
 
-  // done is called once, in the loop: with what the conditions say, or after the deadline with
+  // Calls `done` once, in the loop: with the result of the conditions, or, after the deadline, with
   // not_asked_yet(*config, running).
   void evaluate(const std::shared_ptr<const Config>& config, const std::vector<ResourceConfig>& running,
                 std::function<void(Selection)> done);
-  // From now on this configuration, of which those entries apply.
+  // Watches the conditions of this configuration from now on. `selection` is their present result.
   void follow(std::shared_ptr<const Config> config, Selection selection);
 
-  // nullptr: no entry has a condition.
+  // Returns nullptr if no entry has a condition.
   const std::shared_ptr<const Config>& config() const { return config_; }
   const Selection& selection() const { return selection_; }
 
@@ -45,7 +45,7 @@ class Conditions {
   void request_check();
   void check();
   void on_checked(Selection found);
-  // What the API server says of our labels, if somebody wants to know it.
+  // Returns the node's labels as the API server last sent them, if any condition needs them.
   NodeLabels labels_told() const;
   void log_errors(const std::vector<std::string>& errors);
   void arm();
@@ -56,11 +56,11 @@ class Conditions {
   std::shared_ptr<const Config> config_;  // nullptr: no entry has a condition
   Selection selection_;
   ScanSchedule schedule_;
-  std::vector<std::string> told_;  // errors
+  std::vector<std::string> told_;  // errors already logged
   FollowedDirectories directories_;
   Timer timer_;
-  std::unique_ptr<Subscription> node_;  // while conditions ask for it
-  Lifetime following_;                  // this configuration
+  std::unique_ptr<Subscription> node_;  // set while a condition needs the node's labels
+  Lifetime following_;                  // ends with this configuration
   Lifetime lifetime_;
 };
 

@@ -5,9 +5,9 @@
 namespace plughost {
 namespace {
 
-// When the configuration before the one on trial cannot be had back.
+// Pause before a failed roll-back is retried.
 constexpr std::chrono::seconds kGiveUpAgain{10};
-constexpr std::size_t kMostErrors = 10;  // that the status has; the log has all
+constexpr std::size_t kMostErrors = 10;  // Most errors in the status; the log has all.
 
 std::vector<std::string> texts_of(const std::vector<Diagnostic>& diagnostics) {
   std::vector<std::string> texts;
@@ -143,7 +143,7 @@ void ConfigController::on_read(ConfigReader::Reading reading) {
   });
 }
 
-// Those of a configuration that is to be in force.
+// Evaluates the conditions of a configuration that is about to be applied.
 void ConfigController::evaluate_conditions(const std::shared_ptr<const Config>& config,
                                            std::function<void(Selection)> done) {
   const std::vector<ResourceConfig>& running = running_.config().resources;
@@ -165,12 +165,12 @@ void ConfigController::finish(ConfigReader::Reading reading, Selection selection
   follow_files();
   for (const ReloadDone& done : reload.waiting) done(*answer);
   if (queue_.begin()) return load();
-  running_.end_former();  // those who asked them are answered
+  running_.end_former();  // all their callers have been answered
 }
 
-// Who asks for a reload says whether it is on trial. Nobody has asked for what the watch has seen: the
-// configuration in force says it, and a trial goes on with what takes its place, unless that is what it began
-// with.
+// The caller of a reload decides whether it is on trial. A change that the watch found has no caller, so the
+// configuration in force decides; during a trial, the trial goes on with the new files, unless they are those
+// from before the trial.
 ConfigController::Confirm ConfigController::confirm_of(const ReloadQueue::Batch& reload) const {
   if (!reload.waiting.empty()) return reload.order.confirm;
   const Config& trusted = provisional_ ? *provisional_->before().config : running_.config();
@@ -180,7 +180,7 @@ ConfigController::Confirm ConfigController::confirm_of(const ReloadQueue::Batch&
 
 void ConfigController::follow_files() {
   const Config& config = running_.config();
-  // Those of a file that was given up may be left out: it would not be followed.
+  // A refused file may lack some sources, so the last read decides; otherwise they would not be watched.
   const auto& sources = files_.sources.empty() ? config.files.sources : files_.sources;
   watch_.follow(config.watch ? std::span<const WatchedDirectory>(sources)
                              : std::span<const WatchedDirectory>());
@@ -240,7 +240,7 @@ ReloadAnswer ConfigController::apply(const std::shared_ptr<const Config>& config
   return answer;
 }
 
-// What is in force now; while that is on trial, what was before.
+// Returns the configuration to roll back to: the one in force, or, during a trial, the one before it.
 ProvisionalConfig::Before ConfigController::way_back() const {
   if (provisional_) return provisional_->before();
   const std::shared_ptr<const Config>& whole = conditions_.config();
@@ -267,7 +267,7 @@ void ConfigController::on_provisional_time() {
   provisional_timer_.arm_at(provisional_->due());
 }
 
-// A reload that is under way does not hold it up: its file system may hang.
+// Does not wait for a running reload, whose file system may have stalled.
 void ConfigController::give_up(const std::string& why) {
   giving_up_ = true;
   provisional_timer_.cancel();
@@ -291,11 +291,11 @@ void ConfigController::go_back(const std::shared_ptr<const Config>& config, Sele
   given_up_why_ = why;
   platform_.log.error("configuration on trial rolled back: the previous one is in force", {{"reason", why}});
   follow_files();
-  if (queue_.idle()) running_.end_former();  // else its end is their end
+  if (queue_.idle()) running_.end_former();  // otherwise the running reload closes them
   changed_();
 }
 
-// Such as that its port has been taken meanwhile.
+// For example, its port may have been taken in the meantime.
 void ConfigController::on_roll_back_failed(const std::string& error) {
   configure_log(running_.config());
   provisional_timer_.arm(kGiveUpAgain);
@@ -314,7 +314,7 @@ void ConfigController::confirm(const ConfirmDone& done) {
   done("");
 }
 
-// The entries of a configuration that is in force: neither the kubelet's directory nor a server moves.
+// Applies a new selection of the configuration in force. The kubelet's directory and the servers stay.
 void ConfigController::on_conditions(Config part) {
   if (stopping_) return;
   const Changes changes = running_.apply(std::move(part));

@@ -1,6 +1,6 @@
 #pragma once
-// Which configuration is in force: how another one comes to that, on trial or for good, or is refused. Loop
-// thread only.
+// Controls which configuration is in force: reads, applies or refuses a new one, and keeps or rolls back one
+// on trial. Loop thread only.
 
 #include <chrono>
 #include <cstdint>
@@ -25,26 +25,26 @@
 
 namespace plughost {
 
-// Says when the files of the configuration have changed and are quiet again. Loop thread only.
+// Reports when the configuration's files have changed and are quiet again. Loop thread only.
 class ConfigWatch {
  public:
   using Clock = EventLoop::Clock;
-  // Somebody may be in the middle of writing.
+  // Wait after the last event: a writer may be in the middle of the file.
   static constexpr std::chrono::milliseconds kQuiet{200};
-  // Where somebody writes without end, it is read all the same.
+  // Longest wait, for files that are written without a pause.
   static constexpr std::chrono::milliseconds kLongestWait{5000};
 
-  // changed is called in the loop, not from within: also when nothing has changed but that the files are
-  // followed from then on. The others outlive it.
+  // Calls `changed` in the loop, never from within a call: after a change, and once after follow() has begun
+  // to watch other directories. The other arguments must outlive this object.
   ConfigWatch(EventLoop& loop, DirWatcher& watcher, const HostRoot& host, std::function<void()> changed);
 
-  // Where the files are from now on; nothing: they are not followed.
+  // Watches these directories instead of the former ones. An empty list ends the watch.
   void follow(std::span<const WatchedDirectory> sources);
 
  private:
   void on_event();
 
-  std::optional<Clock::time_point> first_;  // event that nobody has been told of
+  std::optional<Clock::time_point> first_;  // first event not yet reported
   Timer quiet_;
   FollowedDirectories directories_;
 };
@@ -52,23 +52,24 @@ class ConfigWatch {
 // Reads the configuration on a worker. Loop thread only.
 class ConfigReader {
  public:
-  // After this a reading hangs: so does its file system.
+  // A read that takes longer has stalled, as has its file system.
   static constexpr std::chrono::seconds kDeadline{10};
 
   struct Reading {
     ConfigFiles files;
-    std::shared_ptr<const Config> config;  // nullptr: errors says why
+    std::shared_ptr<const Config> config;  // nullptr: see `errors`
     std::vector<std::string> errors;
   };
   using Done = std::function<void(Reading reading)>;
 
-  // returned: a reading that hung has come back, too late for its reader. The others outlive it.
+  // Calls `returned` when a stalled read ends, too late for its caller. The other arguments must outlive this
+  // object.
   ConfigReader(Workers& workers, Log& log, std::string file, Overrides overrides,
                std::function<void()> returned);
 
-  // done runs in the loop, once; at once while a reading hangs. One at a time.
+  // Calls `done` once, in the loop; at once, with an error, while a read is stalled. One read at a time.
   void read(const Done& done);
-  // True: the file system does not answer, and nothing else is read until it does.
+  // Returns true while the file system does not answer. Nothing else is read until it does.
   bool hangs() const { return hangs_; }
 
  private:
@@ -83,34 +84,34 @@ class ConfigReader {
   SharedJob<Reading> job_;
 };
 
-// Who waits for a reload: those who ask alike are answered by one that began after all of them had asked. A
-// value; not thread-safe.
+// The requests for a reload. Equal requests are answered together, by a reload that began after the last of
+// them. A value; not thread-safe.
 class ReloadQueue {
  public:
   struct Batch {
     ReloadOrder order;
-    std::vector<ReloadDone> waiting;  // nobody: it is for what has changed
+    std::vector<ReloadDone> waiting;  // empty: the files have changed
   };
 
   void add(ReloadOrder order, ReloadDone done) {
-    // The one that is under way may have read the file before it was written.
+    // The running reload may have read the file before it was written.
     const bool joins = batches_.size() > (under_way_ ? 1u : 0u) && batches_.back().order == order;
     if (!joins) batches_.push_back({order, {}});
     batches_.back().waiting.push_back(std::move(done));
   }
-  // For nobody who waits: if the files say the same as before, nothing is to be done.
+  // Adds a reload without a caller. It does nothing if the files are unchanged.
   void add_if_changed() {
     if (batches_.size() == (under_way_ ? 1u : 0u)) batches_.push_back({});
   }
-  // True: a reload is to begin now; end() follows.
+  // Returns true if a reload must begin now; call end() after it.
   bool begin() {
     if (under_way_ || batches_.empty()) return false;
     under_way_ = true;
     return true;
   }
-  // Nobody waits for one.
+  // Returns true if no request is waiting or running.
   bool idle() const { return batches_.empty(); }
-  // Of the one that was under way.
+  // Ends the running reload and returns its requests.
   Batch end() {
     Batch batch = std::move(batches_.front());
     batches_.pop_front();
@@ -120,62 +121,62 @@ class ReloadQueue {
 
  private:
   std::deque<Batch> batches_;
-  bool under_way_ = false;  // the first one
+  bool under_way_ = false;  // of the first batch
 };
 
-// What runs by the configuration in force: entries, and the servers and files that tell of them.
+// What runs under the configuration in force: entries, and the servers and files that report on them.
 class Running {
  public:
   virtual ~Running() = default;
 
   virtual const Config& config() const = 0;
-  // Throws std::runtime_error, and then nothing has changed.
+  // Throws std::runtime_error and changes nothing on failure.
   virtual Changes apply(Config config) = 0;
   virtual Attachments attachments() const = 0;
-  // A reload was refused for these.
+  // Records the errors of a refused reload.
   virtual void record_refusal(const std::vector<std::string>& errors) = 0;
 
-  // Opens what that configuration moves, beside what it takes the place of. Throws std::runtime_error,
-  // "file:line:col: key: why", and then nothing is open that was not before. What it returns, if it is
-  // called, has the new ones asked from now on, and says what could not be had: devices are served without
-  // it.
+  // Opens the endpoints that `config` moves, beside the present ones. Throws std::runtime_error,
+  // "file:line:col: key: why", with nothing new left open. Calling the returned function puts the new
+  // endpoints into use and returns the errors of those that could not be had: devices are served without
+  // them.
   using Move = std::function<std::vector<std::string>()>;
   virtual Move prepare(const TelemetryConfig& config) = 0;
-  // Nobody waits for the answers of those that were moved.
+  // Closes the endpoints that were replaced, once all their answers have been sent.
   virtual void end_former() = 0;
 };
 
 class ConfigController {
  public:
-  // Where it is read, and what the command line says, which wins over the file.
+  // The file and the command line's settings, which win over the file.
   struct Source {
     std::string file;
     Overrides overrides;
     std::optional<LogLevel> level;
   };
 
-  // In force at first: that of first runs. changed is called when status() may say something else.
-  // platform, notifier and running outlive it.
+  // Starts with `config`, of which `first` is the selection. Calls `changed` when status() may have changed.
+  // `platform`, `notifier` and `running` must outlive this object.
   ConfigController(Platform& platform, const Notifier& notifier, Running& running, Source source,
                    const std::shared_ptr<const Config>& config, Selection first,
                    std::function<void()> changed);
   ConfigController& operator=(ConfigController&&) = delete;
 
-  // done runs in the loop, once, when it is in force or refused.
+  // Calls `done` once, in the loop, when the configuration has been applied or refused.
   void reload(ReloadOrder order, ReloadDone done);
-  // What is on trial stays for good, even if its time is over and the one before cannot be had back.
+  // Keeps the configuration on trial for good, even after its time if the previous one could not be restored.
   void confirm(const ConfirmDone& done);
-  // The kubelet may have lost a resource: a trial ends by that.
+  // Call it when the kubelet may have lost a resource: that ends a trial.
   void check_provisional() {
     if (!giving_up_) on_provisional_time();
   }
-  // From now on everything is refused.
+  // Refuses every reload from now on.
   void stop() { stopping_ = true; }
 
   ConfigStatus status() const;
 
  private:
-  using Confirm = std::optional<std::chrono::seconds>;  // on trial for so long
+  using Confirm = std::optional<std::chrono::seconds>;  // duration of the trial; nullopt: none
   void load();
   void on_read(ConfigReader::Reading reading);
   void on_files_changed();
@@ -184,7 +185,7 @@ class ConfigController {
   void finish(ConfigReader::Reading reading, Selection selection = {});
   Confirm confirm_of(const ReloadQueue::Batch& reload) const;
   ReloadAnswer apply_or_refuse(ConfigReader::Reading reading, Selection selection, Confirm confirm);
-  // Throws std::runtime_error, and then the configuration that was in force still is.
+  // Throws std::runtime_error and leaves the configuration in force unchanged on failure.
   ReloadAnswer apply(const std::shared_ptr<const Config>& config, Selection selection, Confirm confirm);
   void on_conditions(Config part);
   ReloadAnswer refuse(std::vector<std::string> errors);
@@ -200,28 +201,28 @@ class ConfigController {
   Platform& platform_;
   const Notifier& notifier_;
   Running& running_;
-  std::optional<LogLevel> level_;  // of the command line
+  std::optional<LogLevel> level_;  // given on the command line
   std::function<void()> changed_;
   bool stopping_ = false;
 
   WallTime loaded_at_ = std::chrono::system_clock::now();
   std::optional<WallTime> refused_at_;
-  std::vector<std::string> errors_;  // of what was refused then, the first ones
+  std::vector<std::string> errors_;  // the first errors of the last refusal
   std::optional<WallTime> given_up_at_;
   std::string given_up_why_;
   std::uint64_t applied_ = 0;
   std::uint64_t refused_ = 0;
-  std::optional<LogLevel> asked_level_;  // by the last reload
+  std::optional<LogLevel> asked_level_;  // given with the last reload
 
-  std::optional<ProvisionalConfig> provisional_;  // of what is in force
+  std::optional<ProvisionalConfig> provisional_;  // set while the configuration in force is on trial
   WallTime provisional_until_;
   Timer provisional_timer_;
-  bool giving_up_ = false;       // provisional_ is over, and the timer tries again
-  std::string roll_back_error_;  // that the log has; empty: none
-  Lifetime provisional_life_;    // provisional_'s
+  bool giving_up_ = false;       // the trial has ended, and the roll-back is under way or waits for the timer
+  std::string roll_back_error_;  // the last one logged; empty: none
+  Lifetime provisional_life_;    // renewed with provisional_
   ReloadQueue queue_;
   ConfigReader reader_;
-  ConfigFiles files_;  // that were read last, whatever became of it
+  ConfigFiles files_;  // read last, whether applied or refused
   ConfigWatch watch_;
   Conditions conditions_;
 };

@@ -1,7 +1,6 @@
 #pragma once
-// A configuration that is in force until somebody keeps it: else it is given up for the one before, when its
-// time is over or the kubelet has lost a resource. A value: no I/O, and no clock but the time that it is
-// told; not thread-safe.
+// A configuration on trial. It is rolled back when its time ends without a confirmation, or when the kubelet
+// loses a resource. A value without I/O; callers pass the time. Not thread-safe.
 
 #include <chrono>
 #include <map>
@@ -13,33 +12,34 @@
 
 namespace plughost {
 
-// What the kubelet listens to.
+// The kubelet's present connections.
 struct Attachments {
-  bool kubelet = false;                          // it is there, and listens
-  std::map<std::string, std::string> resources;  // whose stream is open, and the names of their entries
-  std::set<std::string> entries;                 // that are in force
+  bool kubelet = false;                          // the kubelet exists and listens
+  std::map<std::string, std::string> resources;  // resources with an open stream, and their entries
+  std::set<std::string> entries;                 // entries in force
 };
 
 class ProvisionalConfig {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  // What is registered anew has no stream for a moment: that is no loss.
+  // Time without a stream after which a resource counts as lost. A resource that registers again has none for
+  // a moment.
   static constexpr std::chrono::seconds kLost{5};
 
-  // The way back.
+  // The configuration to roll back to.
   struct Before {
-    std::shared_ptr<const Config> config;  // as it was read, with the entries that do not apply
+    std::shared_ptr<const Config> config;  // as read, with the entries that do not apply
     std::chrono::system_clock::time_point loaded_at;
-    std::map<std::string, std::string> resources;  // Attachments::resources, when it was in force
+    std::map<std::string, std::string> resources;  // Attachments::resources of that configuration
   };
 
-  // kubelet: that of the configuration on trial.
+  // `kubelet` is that of the configuration on trial.
   ProvisionalConfig(Before before, const KubeletConfig& kubelet, std::chrono::seconds duration, Time now);
 
   const Before& before() const { return before_; }
   std::chrono::seconds duration() const { return duration_; }
 
-  // Why it is given up; empty: it goes on, and is to be asked again when something changes, or at due().
+  // Returns why the trial has failed; empty: it goes on. Call it again after a change, and at due().
   std::string check(const Attachments& seen, Time now);
   Time due() const;
 
@@ -47,8 +47,8 @@ class ProvisionalConfig {
   Before before_;
   std::chrono::seconds duration_;
   Time until_;
-  bool moved_;  // another kubelet is meant: its absence is this configuration's doing
-  std::map<std::string, Time> missing_;  // resources, since when
+  bool moved_;  // the kubelet's directory has changed: its absence is this configuration's doing
+  std::map<std::string, Time> missing_;  // lost resources, and since when
 };
 
 }  // namespace plughost

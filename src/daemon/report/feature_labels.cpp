@@ -103,13 +103,13 @@ void FeatureDirectory::put(const std::string& file, const Labels::Pairs& labels,
     fs::create_directories(directory);
     fs::permissions(directory, fs::perms(0755));
   }
-  // Hidden: NFD reads every other file.
+  // The name is hidden, because NFD reads every other file.
   replace_file(directory / file, directory / ('.' + file + ".tmp"),
                feature_file_text(labels, now + kFeaturesLast));
 }
 
 void FeatureDirectory::remove_all_but(const std::set<std::string>& files) const {
-  std::error_code failed;  // what cannot be looked at ends by itself
+  std::error_code failed;  // an error ends the loop without a report
   std::vector<fs::path> old;
   fs::directory_iterator entry(host_.at(path_), failed);
   for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {

@@ -1,5 +1,5 @@
 #pragma once
-// Labels of the node, by feature files.
+// Publishes labels of the node through feature files.
 
 #include <filesystem>
 #include <map>
@@ -16,34 +16,34 @@
 
 namespace plughost {
 
-// The directory in which Node Feature Discovery looks for feature files. One thread at a time; whatever it
-// does may hang with the file system.
+// The directory where Node Feature Discovery looks for feature files. One thread at a time; every call may
+// block with the file system.
 class FeatureDirectory {
  public:
-  // What is to be there of this owner's.
+  // The files that one owner wants.
   struct Wanted {
-    std::map<std::string, Labels::Pairs> labels;  // by entry; without labels there is no file
-    std::set<std::string> left;  // entries whose files stay as they are: nobody knows their devices yet
+    std::map<std::string, Labels::Pairs> labels;  // by entry; an entry without labels has no file
+    std::set<std::string> left;  // entries whose devices are not known yet: their files stay unchanged
 
     bool empty() const { return labels.empty() && left.empty(); }
     bool operator==(const Wanted&) const = default;
   };
 
-  // directory: as on the machine; made when it is first needed. Several owners may use it.
+  // `directory` is the path on the machine. It is created when first needed, and several owners may use it.
   FeatureDirectory(HostRoot host, std::filesystem::path directory, std::string owner);
 
-  // Writes what is another or does not last, and removes what this owner, in this process or a former one,
-  // has written beside it. Why that could not be done; empty: it is.
+  // Writes the files that have changed or expire, and removes the owner's other files, including those of a
+  // former process. Returns an empty string, or why that failed.
   std::string make(const Wanted& wanted, FeatureTime now) const;
 
   const std::filesystem::path& path() const { return path_; }
-  // Are the files the same?
+  // Equal directories and owners have the same files.
   bool operator==(const FeatureDirectory& other) const {
     return path_ == other.path_ && owner_ == other.owner_;
   }
 
  private:
-  // They throw std::system_error.
+  // Both throw std::system_error.
   void put(const std::string& file, const Labels::Pairs& labels, FeatureTime now) const;
   void remove_all_but(const std::set<std::string>& files) const;
 
@@ -52,24 +52,25 @@ class FeatureDirectory {
   std::string owner_;
 };
 
-// Has the node's labels follow the lists, by feature files of Node Feature Discovery's. Loop thread only.
+// Publishes the entries' labels through feature files for Node Feature Discovery. Loop thread only.
 class FeatureLabels {
  public:
   // An entry with labels.
   struct Subject {
-    std::string entry;  // the name's text
-    std::string where;  // in the configuration
+    std::string entry;  // the entry's name
+    std::string where;  // its position in the configuration
     std::span<const LabelSpec> labels;
     std::vector<Inventory> lists;
-    bool settled = false;  // else the lists do not count yet
+    bool settled = false;  // false: the lists are not complete yet
   };
 
-  // loop, workers and log outlive it. The files stay when it ends: a restart changes nothing on the node.
+  // The arguments must outlive this object. The files stay when it ends, so a restart changes nothing on the
+  // node.
   FeatureLabels(EventLoop& loop, Workers& workers, Log& log, FeatureDirectory directory);
 
-  // The files are there from now on, and no longer where they were; follow() does it.
+  // Moves the files to `directory` at the next follow().
   void use(FeatureDirectory directory);
-  // All of them, as they are now.
+  // Replaces the subjects. Pass every entry with labels.
   void follow(const std::vector<Subject>& subjects);
 
  private:
@@ -77,9 +78,9 @@ class FeatureLabels {
 
   Log& log_;
   FeatureDirectory directory_;
-  std::vector<FeatureDirectory> former_;                   // others, of which nothing is to be left
-  bool empty_ = false;                                     // there is nothing of ours, and nothing wanted
-  std::map<std::string, std::set<std::string>> remarked_;  // by entry
+  std::vector<FeatureDirectory> former_;                   // directories to clear
+  bool empty_ = false;                                     // no file exists and none is wanted
+  std::map<std::string, std::set<std::string>> remarked_;  // remarks already logged, by entry
   CoalescingWriter files_;
 };
 

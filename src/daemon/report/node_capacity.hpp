@@ -1,5 +1,5 @@
 #pragma once
-// Counts of cards that the node shows.
+// Publishes counts of cards as extended resources of the Node.
 
 #include <chrono>
 #include <functional>
@@ -19,12 +19,12 @@
 
 namespace plughost {
 
-// What is to be written of the counts that the node shows of its cards, and when. A value that is told the
-// time; not thread-safe.
+// Computes which counts must be written to the Node, and when. A value; callers pass the time. Not
+// thread-safe.
 class NodeCounts {
  public:
   using Clock = LoopClock;
-  // From one patch to the next, whoever else writes the same keys; and after one that failed.
+  // Pause between patches, even if another writer uses the same keys, and the first pause after a failure.
   static constexpr std::chrono::seconds kPause{1};
   static constexpr Backoff kPauses{kPause, std::chrono::seconds(60)};
 
@@ -32,63 +32,63 @@ class NodeCounts {
 
   struct Patch {
     NodeResources resources;  // empty: the node shows what it should
-    Clock::time_point at;     // not before
+    Clock::time_point at;     // earliest time for the patch
   };
 
-  // counted: of the entries whose cards are known. unknown: keys of the others, which stay as they are: a
-  // former process may have written them. What was in either and is in neither now is to be 0, and forgotten
-  // when the node shows it.
+  // `counted` has the counts of entries whose cards are known; `unknown` has the keys of the other entries,
+  // which stay unchanged because a former process may have written them. A key that is in neither any more is
+  // set to 0, and forgotten once the node shows that.
   void want(const NodeResources& counted, const std::set<std::string>& unknown);
-  // What is due is due now.
+  // Makes a pending patch due immediately.
   void hurry() { earliest_ = {}; }
-  // Is there nothing to keep true, now or once the cards are known?
+  // Returns true if no count is maintained, now or once the cards are known.
   bool empty() const { return wanted_.empty() && unknown_.empty(); }
 
-  // The node has told its capacity. What was written lately is in it or is not.
+  // Call it when the node's capacity has been received. Earlier patches are either in it or lost.
   void on_node() { written_.clear(); }
-  // The API server is heard: what it left without an answer is due now.
+  // Call it when the API server has answered again: an unanswered patch becomes due.
   void on_server();
-  // What is to be written while the node shows this.
+  // Returns the patch that is needed while the node shows `shown`.
   Patch next(Capacity shown);
-  // How the writing of resources ended.
+  // Records that a patch succeeded.
   void written(const NodeResources& resources, Clock::time_point now);
   void failed(const ApiAnswer& answer, Clock::time_point now);
-  // Another API server, or another node: nothing is known of it.
+  // Drops all state, because the API server or the node has changed.
   void forget();
 
  private:
   NodeResources wanted_;
-  std::set<std::string> leaving_;  // of these: those that no entry counts any more
+  std::set<std::string> leaving_;  // keys of wanted_ that no entry counts any more
   std::set<std::string> unknown_;
-  NodeResources written_;  // since the node told its capacity last
+  NodeResources written_;  // since the capacity was last received
   Clock::time_point earliest_{};
-  bool unanswered_ = false;  // the last patch
+  bool unanswered_ = false;  // the last patch got no answer
   Backoff again_;
 };
 
-// Keeps the counts of cards true that our Node shows beside what the kubelet counts. Loop thread only.
+// Maintains the counts of cards that the Node shows beside the kubelet's. Loop thread only.
 class NodeCapacity {
  public:
-  // The same counts, written again because the node showed others, are told so often.
+  // Period in which rewriting unchanged counts is logged once.
   static constexpr std::chrono::seconds kTellAgain{60};
 
   // An entry with counts.
   struct Subject {
     std::span<const NodeResourceSpec> counts;
     std::vector<Inventory> lists;
-    bool settled = false;  // else its cards are not known yet
+    bool settled = false;  // false: its cards are not known yet
   };
 
-  // All outlive it. Nothing is asked of the API server before there is something to count. again: the pauses
-  // after a patch that failed.
+  // The arguments must outlive this object. The API server is not contacted before there is something to
+  // count. `again` sets the pauses after a failed patch.
   NodeCapacity(EventLoop& loop, Log& log, ApiServer& server, NodeWatch& node,
                Backoff again = NodeCounts::kPauses);
   NodeCapacity& operator=(NodeCapacity&&) = delete;
 
-  // All of them, as they are now. What an entry counted that is gone becomes 0.
+  // Replaces the subjects. Pass every entry with counts. The counts of a removed entry become 0.
   void follow(const std::vector<Subject>& subjects);
-  // done is called later, once: when the node shows what it should, at once if our Node cannot be known, or
-  // after limit. A second one takes the place of the first.
+  // Calls `done` later, once: when the node shows the wanted counts, when the Node cannot be known, or after
+  // `limit`. A second call replaces the first.
   void settle(std::chrono::milliseconds limit, std::function<void()> done);
 
   // Drops the `done` of a settle() that has not called it.
@@ -97,7 +97,7 @@ class NodeCapacity {
     limit_.cancel();
   }
 
-  // Is there nothing of ours on the node?
+  // Returns true if the node shows no counts from this process.
   bool idle() const { return counts_.empty(); }
 
  private:
@@ -113,10 +113,10 @@ class NodeCapacity {
   ApiServer& server_;
   NodeWatch& node_;
   NodeCounts counts_;
-  std::string error_;   // that was told
-  NodeResources told_;  // were told to be written
+  std::string error_;   // last error logged
+  NodeResources told_;  // counts whose writing was logged last
   NodeCounts::Clock::time_point told_at_{};
-  std::function<void()> done_;  // of settle()
+  std::function<void()> done_;  // argument of settle()
   Timer again_;
   Timer limit_;
   Subscription user_;

@@ -20,8 +20,7 @@ std::string name_of(const EventSubject& subject) {
   return subject.pod.empty() ? std::string(kNode) : subject.pod_namespace + '/' + subject.pod;
 }
 
-// Of the changes those that are news here, in the words of Events: what was gone and is back is Healthy
-// again.
+// Returns the changes that merit an Event. A device that has come back counts as Healthy again.
 std::vector<DeviceChange> health_changes(const Inventory& before, const Inventory& after) {
   using enum DeviceChange::Kind;
   std::vector<DeviceChange> changes = device_changes(before.devices(), after.devices());
@@ -48,7 +47,8 @@ void tell(const EventSubject& subject, const std::string& resource, std::span<co
   add(kHealthy, EventReason::kDeviceHealthy, [](const std::string&) { return "Healthy again"; });
 }
 
-// Will asking again never help? What is wrong with who we are may be put right.
+// Returns true if a retry cannot help. A failure of authentication may be corrected later, so it is not
+// final.
 bool is_final(int code) {
   return code >= 400 && code < 500 && code != ApiAnswer::kUnauthorized &&
          code != ApiAnswer::kRequestTimeout && code != ApiAnswer::kTooManyRequests;
@@ -66,7 +66,7 @@ std::vector<HealthNews> health_news(const std::string& resource, const Inventory
     if (!device) continue;
     std::set<EventSubject> holders;
     for (const Holder& holder : holders_of(*device, resource, holdings)) {
-      if (!holder.pod_namespace.empty())  // else its name is not known
+      if (!holder.pod_namespace.empty())  // otherwise the pod's name is not known
         holders.insert({.pod_namespace = holder.pod_namespace, .pod = holder.pod});
     }
     for (const EventSubject& subject : holders) pods[subject].push_back(change);
@@ -144,7 +144,7 @@ void NodeEvents::go_on() {
   if (!draft_) draft_ = queue_.take(EventQueue::Clock::now());
   ApiClient* const client = draft_ ? server_.client() : nullptr;
   if (!client) {
-    if (finished_) return limit_.arm({});  // nothing is left that may be written now
+    if (finished_) return limit_.arm({});  // nothing else may be written now
     if (const auto next = queue_.next_due(); !draft_ && next != EventQueue::kNever) due_.arm_at(next);
     return;
   }
@@ -155,7 +155,7 @@ void NodeEvents::go_on() {
     query_pods();
 }
 
-// kubectl looks for a pod's Events by its uid. A node's own account may list its pods, and no others.
+// kubectl finds a pod's Events by the pod's uid. A node's account may list only the pods of its node.
 void NodeEvents::query_pods() {
   call_ = server_.client()->send(
       {.verb = ApiVerb::kList,
@@ -177,7 +177,7 @@ void NodeEvents::on_pod(const ApiAnswer& answer) {
   if (const auto* const error = std::get_if<std::string>(&parsed))
     return give_up("the API server's answer cannot be read: " + *error);
   const Json::Array& pods = std::get<Json>(parsed)["items"].array();
-  if (pods.empty()) return next();  // it is gone
+  if (pods.empty()) return next();  // the pod no longer exists
   create(pods.front()["metadata"]["uid"].text());
 }
 
@@ -211,7 +211,7 @@ void NodeEvents::on_refused(const ApiAnswer& answer) {
     try_again(answer.error);
 }
 
-// Another object may fare better.
+// Continues with the next Event, since only this one was refused.
 void NodeEvents::give_up(const std::string& why) {
   if (std::exchange(told_, why) != why)
     log_.warn("a Kubernetes Event was refused", {{"object", name_of(draft_->subject)},

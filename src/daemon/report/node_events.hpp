@@ -1,5 +1,5 @@
 #pragma once
-// Kubernetes Events of what happens to devices, on our Node and on the pods that hold them. Loop thread only.
+// Writes Kubernetes Events about devices, on the Node and on the pods that hold them. Loop thread only.
 
 #include <functional>
 #include <map>
@@ -19,7 +19,7 @@
 
 namespace plughost {
 
-// An occurrence, on its way into an Event.
+// A change of health that becomes an Event.
 struct HealthNews {
   EventSubject subject;
   EventReason reason = EventReason::kDeviceUnhealthy;
@@ -27,30 +27,30 @@ struct HealthNews {
 
   bool operator==(const HealthNews&) const = default;
 };
-// Of the resource's list, which was that one and is this one now: for the node, and for each pod that holds a
-// device whose health is another now. before: nullptr for a first list, of which what is Healthy is no news.
-// holdings: nullptr where nobody knows.
+// Returns the changes between two lists of the resource: for the node, and for each pod that holds a device
+// whose health has changed. `before` is nullptr for a first list, in which Healthy devices are no news.
+// `holdings` is nullptr if unknown.
 std::vector<HealthNews> health_news(const std::string& resource, const Inventory* before,
                                     const Inventory& after, const Holdings* holdings);
 
 class NodeEvents {
  public:
-  // Who holds what. done runs in the loop, maybe at once.
+  // Queries the holders. `done` runs in the loop, possibly from within the call.
   using QueryHolders = std::function<void(std::function<void(const PodResources::Answer& answer)> done)>;
 
-  // All outlive it.
+  // The arguments must outlive this object.
   NodeEvents(EventLoop& loop, Log& log, ApiServer& server, QueryHolders query_holders);
   NodeEvents& operator=(NodeEvents&&) = delete;
 
-  // Off at first. What waits when it is turned off is never written.
+  // Turns Events on or off; they begin off. Turning them off discards those that wait.
   void use(bool on);
-  // The resource offers this from now on.
+  // Call it when a resource serves a new snapshot.
   void follow(const ResourceSnapshot& snapshot);
-  // Nobody offers it any more.
+  // Call it when a resource is no longer served.
   void forget(const std::string& resource) { lists_.erase(resource); }
-  // A reload was refused.
+  // Writes an Event about a refused reload.
   void record_refusal(const std::vector<std::string>& errors);
-  // What can be written now is, if the limit allows it; done is called later, once.
+  // Writes the Events that are due, within `limit`, and calls `done` later, once.
   void finish(std::chrono::milliseconds limit, std::function<void()> done);
 
  private:
@@ -70,11 +70,11 @@ class NodeEvents {
   ApiServer& server_;
   QueryHolders query_holders_;
   bool on_ = false;
-  std::map<std::string, Inventory> lists_;  // by resource: the last that was followed
+  std::map<std::string, Inventory> lists_;  // the last list of each resource
   EventQueue queue_;
-  std::optional<EventDraft> draft_;  // that is being written
+  std::optional<EventDraft> draft_;  // the Event being written
   Backoff again_{std::chrono::seconds(1), std::chrono::seconds(60)};
-  std::string told_;  // why it goes wrong; empty: it goes well
+  std::string told_;  // last error logged; empty: the last write succeeded
   Timer due_;
   Timer limit_;
   std::function<void()> finished_;

@@ -1,6 +1,6 @@
 #pragma once
-// What others than the kubelet are told of the devices, and by which means: labels, the Node's counts,
-// Events, and programs of the operator's. Loop thread only.
+// Reports the devices beyond the kubelet: as labels, counts of the Node, Events, and to programs of the
+// operator. Loop thread only.
 
 #include <chrono>
 #include <functional>
@@ -19,30 +19,30 @@ namespace plughost {
 
 class NodeReporter {
  public:
-  // When nobody is to ask the API server any more it is asked for so long yet: what it shows of ours goes.
+  // Time for removing our counts when the configuration no longer has an API server.
   static constexpr std::chrono::seconds kFarewellLimit{10};
 
-  // Of every entry, as it is now.
+  // All entries in their present state.
   struct Subjects {
     std::vector<FeatureLabels::Subject> labels;
     std::vector<NodeCapacity::Subject> counts;
   };
-  // Who holds what. done runs in the loop, maybe at once.
+  // Queries the holders. `done` runs in the loop, possibly from within the call.
   using QueryHolders = std::function<void(HoldingsReader::Done done)>;
 
-  // platform outlives it.
+  // `platform` must outlive this object.
   NodeReporter(Platform& platform, const Config& config, const QueryHolders& query_holders);
 
-  // By these means from now on.
+  // Applies the means of reporting that `config` selects.
   void use(const Config& config, const Subjects& now);
   void follow(const Subjects& now);
-  // A resource offers this from now on.
+  // Call it when a resource serves a new snapshot.
   void follow(const ResourceSnapshot& snapshot);
-  // A resource ends for good, and has offered this.
+  // Call it when a resource ends for good. `last` is its last snapshot.
   void end(const ResourceSnapshot& last);
-  // A reload was refused for these.
+  // Reports a refused reload.
   void record_refusal(const std::vector<std::string>& errors) { events_.record_refusal(errors); }
-  // There are no devices any more. done is called later, when all of that is told, or after limit.
+  // Reports that no devices are left, and calls `done` later: once everything is written, or after `limit`.
   void finish(std::chrono::milliseconds limit, const std::function<void()>& done);
 
  private:

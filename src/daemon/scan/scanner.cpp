@@ -27,8 +27,8 @@ std::vector<Ledger::Name> others_than(const std::map<std::string, Inventory>& li
   return others;
 }
 
-// Adds what was listed and is away now: its hardware is there, with its driver, while another network
-// namespace has its interface or RDMA device. One that was renamed is there by its new name.
+// Adds devices that were listed and are away now: their hardware is present with its driver, but another
+// network namespace has the interface or the RDMA device. A renamed device is listed under its new name.
 void add_away(const HostRoot& host, const std::map<std::string, Inventory>& listed, DevicesOf& resources) {
   const auto is_empty = [&](const std::string& directory) {
     return host.glob(directory + "/*").paths.empty() &&
@@ -52,7 +52,7 @@ void add_away(const HostRoot& host, const std::map<std::string, Inventory>& list
   }
 }
 
-// What all entries of the resource have found, with what this one has found now.
+// Joins the results of all entries of the resource, with this entry's new one.
 void join_with(Scanner::Siblings siblings, const std::map<std::string, Inventory>& listed,
                Scanner::Found& found) {
   found.version = siblings.version;
@@ -66,9 +66,9 @@ void join_with(Scanner::Siblings siblings, const std::map<std::string, Inventory
 
 }  // namespace
 
-// What a worker brings back.
+// The result of one scan on a worker.
 struct Scanner::Outcome {
-  std::variant<Found, std::string> found;  // or why it could not scan
+  std::variant<Found, std::string> found;  // or why the scan failed
   Clock::duration took{};
 };
 
@@ -83,7 +83,7 @@ Scanner::Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, S
       directories_(platform.directories, platform.host, [this] { request_scan(); }),
       timer_(platform.loop, [this] { scan(); }),
       watch_(source_->watch(platform.programs, [this] { request_scan(); })) {
-  source_->rest(false);  // the entry may have been there before
+  source_->rest(false);  // the source may have been used before
   schedule_.replace(Clock::now());
   scan();
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Looks for the devices of one source: on a worker, again whenever what it depends on changes. Loop thread
+// Scans one source on a worker, and again whenever something changes that the scan depends on. Loop thread
 // only.
 
 #include <cstdint>
@@ -20,56 +20,57 @@
 
 namespace plughost {
 
-// A source that is replaced takes its scanner with it: what still hangs in a driver then is nobody's affair.
+// A replaced source is destroyed with its scanner, even while one of its scans is stalled in a driver.
 class Scanner {
  public:
   using Clock = ScanSchedule::Clock;
-  // A scan that takes longer is wedged: a driver, or a dead network file system.
+  // A scan that takes longer has stalled in a driver or a dead network file system.
   static constexpr std::chrono::seconds kDeadline{5};
 
-  // Where several entries are one resource.
+  // The entries that form one resource together.
   struct Siblings {
-    std::vector<EntryFound> found;  // by all of them, in their order; empty: there is one entry
-    std::size_t own = 0;            // which of them is looked at
-    std::uint64_t version = 0;      // another one when one of the others has found something else
+    std::vector<EntryFound> found;  // scan results of all entries, in their order; empty: the entry is alone
+    std::size_t own = 0;            // index of the scanned entry
+    std::uint64_t version = 0;      // changes when another entry's result changes
   };
   struct Found {
-    Scan scan;  // its devices are in the assembly
-    // Its remarks are of what the scan itself has found.
+    Scan scan;  // its devices have moved into `assembly`
+    // The remarks are those of this entry's scan.
     Assembly assembly;
-    // Where several entries are one resource what this one has found, and the assembly has all of them.
+    // This entry's devices if several entries form one resource; `assembly` then has those of all entries.
     std::shared_ptr<const DevicesOf> own = nullptr;
-    std::vector<std::string> joint_remarks = {};     // of all of them
+    std::vector<std::string> joint_remarks = {};     // remarks about all of them together
     std::uint64_t version = 0;                       // see Siblings
     std::map<std::string, Adoption> adoptions = {};  // by resource
-    // Devices that have other nodes, or are other hardware, than they were listed with.
+    // Devices whose nodes or hardware differ from those they were listed with.
     std::vector<Ledger::Name> others = {};
   };
-  // Called from the loop, not from within.
+  // Called from the loop, never from within a call of this class.
   struct Hooks {
-    // What is listed now, by resource.
+    // Returns the present lists, by resource.
     std::function<std::map<std::string, Inventory>()> listed;
-    // What the others of the resource's entries have found.
+    // Returns the results of the other entries of the resource.
     std::function<Siblings()> siblings;
-    // Before each scan: calls then when it can begin, with what is known of the ids that pods hold.
+    // Called before each scan. Calls `then` when the scan may begin, with the ids that pods hold.
     std::function<void(const std::function<void(HeldIds held)>& then)> prepare;
-    // Says when what is listed changes by itself; ScanSchedule::kNever: it does not.
+    // Returns when the result changes without another event; ScanSchedule::kNever: never.
     std::function<Clock::time_point(Found& found)> found;
     std::function<void(const std::string& why)> failed;
-    // The scan takes longer than the deadline. Its result is used if it ever comes.
+    // Called when a scan exceeds the deadline. A late result is still used.
     std::function<void()> stalled;
   };
 
-  // Begins at once. former: of the scanner of the entry's former source. platform outlives it.
+  // Starts the first scan. `former` is the schedule of the entry's former source. `platform` must outlive
+  // this object.
   Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, ScanSchedule former = {},
           std::chrono::milliseconds deadline = kDeadline);
   ~Scanner() { source_->rest(true); }
   Scanner& operator=(Scanner&&) = delete;
 
-  // Look at the machine: at once, or after a quiet moment.
+  // Requests a scan: at once, or after a quiet moment.
   void request_scan();
-  void rest(bool at_rest);  // see DeviceSource::rest(): a change of it is a reason to scan
-  // See DeviceSource::forgive(): the next scan goes by that.
+  void rest(bool at_rest);  // see DeviceSource::rest(); a change requests a scan
+  // See DeviceSource::forgive(). The next scan uses it.
   void forgive(const Device& device);
   const ScanSchedule& schedule() const { return schedule_; }
 
@@ -81,7 +82,7 @@ class Scanner {
   void scan_on_worker(HeldIds held);
   void on_ended(Outcome& outcome);
   void on_overdue();
-  // Follows what the scan has looked at. Says whether something is followed now that was not before.
+  // Watches the directories that the scan read. Returns true if one of them was not watched before.
   bool follow(const Scan& scan);
   void arm();
 

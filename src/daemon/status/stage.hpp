@@ -1,13 +1,13 @@
 #pragma once
-// How far a resource has come on its way to the kubelet, as people see it. A plain value.
+// A resource's progress towards the kubelet, as shown to users. A plain value.
 
 namespace plughost {
 
 enum class Stage {
-  kWaiting,      // there is no kubelet
-  kRegistering,  // asked, no stream yet
+  kWaiting,      // no kubelet is running
+  kRegistering,  // requested; no stream yet
   kAttached,     // a stream is open
-  kBackingOff,   // the last attempt failed; another is due
+  kBackingOff,   // the last attempt failed; a retry is due
 };
 
 }  // namespace plughost

@@ -12,7 +12,7 @@
 namespace plughost {
 namespace {
 
-// holdings: nullptr if they are not known.
+// `holdings` is nullptr if unknown.
 std::vector<const HoldersOfIds::Held*> held_of(const Device& device, const std::string& resource,
                                                const Holdings* holdings) {
   return holdings ? held_ids(*holdings, resource, device) : std::vector<const HoldersOfIds::Held*>();
@@ -59,7 +59,7 @@ Json holders_json(const Device& device, const std::string& resource, const Holdi
 
 std::set<Holder> holders_of(const Device& device, const std::string& resource, const Holdings* holdings) {
   std::set<Holder> holders;
-  const Holder* last = nullptr;  // of 48,000 ids
+  const Holder* last = nullptr;  // skips repetitions quickly: a device can have 48,000 ids
   for (const auto* each : held_of(device, resource, holdings)) {
     if (each->holder.get() != last) holders.insert(*each->holder);
     last = each->holder.get();
@@ -89,7 +89,7 @@ ResourceStatus::Counts ResourceStatus::counts(const Holdings* holdings) const {
     counts.unhealthy += device.replicas - healthy;
     if (device.in_service()) counts.adopted += device.replicas - healthy;
     if (device.drained()) counts.drained += device.replicas;
-    std::optional<std::string_view> last;  // two pods may hold one id
+    std::optional<std::string_view> last;  // two pods may hold the same id
     for (const auto* each : held_of(device, name, holdings)) {
       if (!last || *last != each->id) ++counts.held;
       last = each->id;
@@ -168,7 +168,7 @@ Json DaemonStatus::json() const {
 
 namespace {
 
-// Whoever takes the line cuts it at a byte.
+// Cuts the line to the monitor's limit, as plain ASCII.
 std::string cut(const std::string& text) {
   constexpr std::string_view kMore = "...";
   std::string line;
@@ -195,11 +195,11 @@ std::vector<std::string> problems(const DaemonStatus& status) {
   for (const EntryStatus& entry : status.entries) {
     const auto of_entry = [&](const ResourceStatus& resource) { return resource.entry == entry.name; };
     const auto offers_one = [&](const ResourceStatus& resource) {
-      // One that a pod has from another plugin is there.
+      // A device that a pod got from another plugin is in service.
       return of_entry(resource) &&
              std::ranges::any_of(resource.snapshot->inventory.devices(), &Device::in_service);
     };
-    // One whose name has a placeholder may rightly have no resource.
+    // An entry whose name has a placeholder may have no resource.
     if (entry.scans_completed == 0 && std::ranges::none_of(status.resources, of_entry))
       others.push_back("not looked at yet: " + entry.name);
     else if (entry.required && std::ranges::none_of(status.resources, offers_one))
@@ -210,7 +210,7 @@ std::vector<std::string> problems(const DaemonStatus& status) {
     if (entry.unknown) others.push_back("nobody can tell whether it is for this node: " + entry.name);
   }
   missing.insert(missing.end(), others.begin(), others.end());
-  // What several entries of one name have in common is one problem.
+  // Several entries of one name can have the same problem; it is reported once.
   std::set<std::string> told;
   std::erase_if(missing, [&](const std::string& problem) { return !told.insert(problem).second; });
   return missing;
@@ -220,7 +220,7 @@ Readiness readiness_of(const Json& status) {
   const Json::Array& wrong = status["problems"].array();
   if (!wrong.empty()) {
     const std::string more = wrong.size() == 1 ? "" : " (and " + std::to_string(wrong.size() - 1) + " more)";
-    // The first one's name may be long, and how many there are is worth more than its end.
+    // Shortens the problem rather than the count, which matters more than the end of a long name.
     std::string first = cut(wrong.front().text());
     if (first.size() + more.size() > Readiness::kMostBytes) {
       first.resize(Readiness::kMostBytes - more.size() - 3);

@@ -1,7 +1,7 @@
 #pragma once
-// What the daemon tells of itself: one moment, as plain values, and as the JSON that /status.json, `-o json`
-// and the page show. Immutable once made, and so thread-safe. A new field is a member here with its line in
-// json(), and whoever fills it.
+// The daemon's status at one moment: plain values, and the JSON of /status.json, `-o json` and the web page.
+// Immutable once made, so thread-safe. To add a field, add a member here, its line in json(), and the code
+// that fills it.
 
 #include <sys/types.h>
 
@@ -28,16 +28,16 @@ namespace plughost {
 
 class ApiServer;
 
-// What people and programs call it: "attached".
+// Returns the name for users and programs, such as "attached".
 const char* name_of(Stage stage);
 
-// Which containers hold the device. holdings: nullptr where nobody knows.
+// Returns the containers that hold the device. `holdings` is nullptr if unknown.
 Json holders_json(const Device& device, const std::string& resource, const Holdings* holdings);
 
-// The same containers, each once however many shares it holds.
+// Returns the same containers, each once regardless of the shares it holds.
 std::set<Holder> holders_of(const Device& device, const std::string& resource, const Holdings* holdings);
 
-// What became of what a resource asked of kubelets.
+// Counts the outcomes of a resource's registrations.
 struct RegistrationTally {
   std::uint64_t accepted = 0;
   std::uint64_t refused = 0;
@@ -47,31 +47,31 @@ struct RegistrationTally {
 
 struct ResourceStatus {
   std::string name;
-  std::string entry;  // the name's text in the configuration
+  std::string entry;  // the entry's name in the configuration
   Stage stage = Stage::kWaiting;
-  WallTime since;     // of the stage
-  std::string error;  // the last thing that went wrong; it may be over
+  WallTime since;     // start of the stage
+  std::string error;  // the last error, which may be over
   std::optional<WallTime> error_at;
   std::optional<WallTime> next_try;
-  std::string disagreement;  // what the kubelet counts instead of what it was sent; empty: the same
+  std::string disagreement;  // how the kubelet's count differs from the list; empty: it does not
   SharedSnapshot snapshot;
   HealthTimes health_times;
   RegistrationTally registrations;
   std::shared_ptr<const CallTally> calls;
 
-  // Ids as the kubelet is told them: each replica counts.
+  // Counts of ids as the kubelet sees them: each replica counts.
   struct Counts {
     std::size_t healthy = 0;
     std::size_t unhealthy = 0;
     std::size_t held = 0;
     std::size_t drained = 0;
-    std::size_t adopted = 0;  // that others hold; those that are Unhealthy for nothing else
+    std::size_t adopted = 0;  // held by others, with no other reason to be Unhealthy
 
     Json json() const { return {{"healthy", healthy}, {"unhealthy", unhealthy}, {"held", held}}; }
   };
-  // holdings: nullptr where nobody knows.
+  // `holdings` is nullptr if unknown.
   Counts counts(const Holdings* holdings) const;
-  Json devices_json(const Holdings* holdings) const;  // one by one, by id
+  Json devices_json(const Holdings* holdings) const;  // sorted by id
   Json json(const Holdings* holdings) const {
     Json told{{"name", name},
               {"entry", entry},
@@ -87,25 +87,25 @@ struct ResourceStatus {
   }
 };
 
-// For metrics and readiness, and for what its patterns do not match.
+// Used for metrics, readiness and patterns without a match.
 struct EntryStatus {
-  std::string name;                    // its text in the configuration
-  std::string where;                   // its place there
-  std::vector<std::string> unmatched;  // places in it of patterns that match no device now
+  std::string name;                    // its name in the configuration
+  std::string where;                   // its position there
+  std::vector<std::string> unmatched;  // positions of the patterns that match no device now
   std::uint64_t scans_completed = 0;
   std::uint64_t scans_failed = 0;
   bool stalled = false;
   bool required = false;
-  std::string error;  // the last scan's that failed or hung; it may be over
+  std::string error;  // of the last scan that failed or stalled; it may be over
   std::optional<WallTime> error_at;
 };
 
 struct KubeletStatus {
   bool present = false;
   std::string directory;
-  std::optional<WallTime> since;  // since when it is there, or is not; nullopt: not known
-  std::optional<pid_t> process;   // as far as the kernel tells
-  std::string unverified;         // why nobody knows which devices it counts; empty: it was asked
+  std::optional<WallTime> since;  // last time it appeared or went; nullopt: unknown
+  std::optional<pid_t> process;   // if the kernel reports it
+  std::string unverified;         // why the kubelet's count of devices is unknown; empty: it was queried
 
   Json json() const {
     return {{"present", present},
@@ -116,20 +116,20 @@ struct KubeletStatus {
   }
 };
 
-// Where the configuration has one.
+// Present if the configuration has an API server.
 struct ApiServerStatus {
   struct Watch {
     std::string collection;  // "/api/v1/nodes"
     std::uint64_t objects = 0;
-    std::optional<WallTime> heard_at;  // the server's last word about them; nullopt: none yet
+    std::optional<WallTime> heard_at;  // last answer about this collection; nullopt: none yet
     std::string error;
   };
 
-  std::string server;                // its URL; empty: not known yet
-  std::string identity;              // where our credentials are from
-  std::string node;                  // our name there
-  std::optional<WallTime> heard_at;  // its last answer; nullopt: it has not been asked, or has not answered
-  std::string error;                 // why it cannot be asked now; empty: it can, or nobody has
+  std::string server;                // URL; empty: not known yet
+  std::string identity;              // source of the credentials
+  std::string node;                  // name of the Node
+  std::optional<WallTime> heard_at;  // last answer; nullopt: none yet
+  std::string error;                 // why it cannot be queried now; empty: it can, or was never needed
   std::vector<std::string> warnings;
   std::vector<Watch> watches;
   std::vector<ApiTally::Requests> requests;  // for metrics only
@@ -137,26 +137,26 @@ struct ApiServerStatus {
   Json json() const;
 };
 
-// nullopt: nobody has ever wanted to ask it.
+// Returns nullopt if the API server was never needed.
 std::optional<ApiServerStatus> api_server_status(const ApiServer& server);
 
-// For metrics only.
+// Used for metrics only.
 struct ProcessTallies {
-  std::uint64_t kubelets = 0;  // that came
+  std::uint64_t kubelets = 0;  // kubelets that have appeared
   std::uint64_t udev_events = 0;
   std::uint64_t udev_overflows = 0;
-  std::uint64_t warnings = 0;  // lines of the log
+  std::uint64_t warnings = 0;  // log lines
   std::uint64_t errors = 0;
   Durations::Reading answers;
   Durations::Reading recoveries;
   Durations::Reading scans;
 };
 
-// Whether who asks for a status waits until it is known who holds what.
+// Whether a request for the status waits for the holders.
 enum class WithHolders {
   kNo,
-  kIfToldSoon,  // a kubelet that is well tells within half a second
-  kYes,         // some seconds, if it has to be
+  kIfToldSoon,  // waits half a second, in which a healthy kubelet answers
+  kYes,         // waits up to several seconds
 };
 
 struct DaemonStatus {
@@ -165,37 +165,37 @@ struct DaemonStatus {
   KubeletStatus kubelet;
   std::optional<ApiServerStatus> api_server;
   ConfigStatus configuration;
-  // Who holds what; nullptr: not known, for the reason that follows.
+  // The holders; nullptr: unknown, for the reason in `holders_unknown`.
   std::shared_ptr<const Holdings> holdings;
   std::string holders_unknown;
   DrainSet drains;
   std::vector<ResourceStatus> resources;  // by name
   std::vector<EntryStatus> entries;       // by name
   ProcessTallies tallies;
-  bool device_metrics = false;  // the metrics tell of each device
+  bool device_metrics = false;  // metrics for each device
 
   Json json() const;
 };
 
-// Is the node what its configuration wants? Pure functions of values, thread-safe.
+// Judges whether the node is as configured. Pure functions of values; thread-safe.
 
-// What is wrong, the worst first: "not attached: example.com/a". A device that is sick is nothing of it,
-// unless its entry is required and has no other. Empty: the node is ready.
+// Returns the problems, the worst first, such as "not attached: example.com/a". An Unhealthy device is a
+// problem only if its entry is required and has no Healthy device. Empty: the node is ready.
 std::vector<std::string> problems(const DaemonStatus& status);
 
-// What `plughost status --check` says, as node-problem-detector's custom plugin monitor takes it.
+// The output of `plughost status --check`, in the form of node-problem-detector's custom plugin monitor.
 struct Readiness {
-  // Its exit codes.
+  // Exit codes of the command.
   enum class Verdict { kOk = 0, kProblem = 1, kUnknown = 2 };
-  // What it cuts a line to, unless it is told otherwise.
+  // Longest line that the monitor accepts by default.
   static constexpr std::size_t kMostBytes = 80;
 
   Verdict verdict = Verdict::kUnknown;
   std::string line;  // ASCII, without a newline
 };
-// Of a status as DaemonStatus::json() writes it.
+// `status` is the output of DaemonStatus::json().
 Readiness readiness_of(const Json& status);
-// why: it is not known.
+// `why` says why the status is unknown.
 Readiness unknown_readiness(const std::string& why);
 
 }  // namespace plughost

@@ -266,7 +266,7 @@ std::optional<DevicesOf> EntryGroup::merge(EntryScan& entry, Scanner::Found& fou
   if (!all_have_scanned()) return std::nullopt;
   taken_ = true;
   if (!is_stale) return std::move(found.assembly.resources);
-  // Another one has found something else meanwhile. Who holds what of that, the next scan knows.
+  // Another entry's result has changed in the meantime. The next scan reads its holders.
   entry.request_scan();
   return join(this->found(), listed).resources;
 }
@@ -275,7 +275,7 @@ std::optional<DevicesOf> EntryGroup::merge_due(const Lists& listed) {
   if (!is_due()) return std::nullopt;
   taken_ = true;
   if (!several()) {
-    // Where others have gone, and its own scan may hang.
+    // The other entries were removed, and the scan of this one may stall.
     const auto devices = first().devices();
     first().set_devices(nullptr);
     return devices ? std::optional(*devices) : std::nullopt;

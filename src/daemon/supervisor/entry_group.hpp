@@ -1,5 +1,5 @@
 #pragma once
-// The entries of one name, and what all of them have found. Loop thread only.
+// The entries of one name, and the scan results of all of them. Loop thread only.
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +19,7 @@ namespace plughost {
 
 class EntryScan;
 
-// The resource, or the resources, of which it is a part.
+// The owner of the resources that the entry contributes to.
 class EntryScanOwner {
  public:
   using Clock = Scanner::Clock;
@@ -31,43 +31,43 @@ class EntryScanOwner {
   // See Scanner::Hooks.
   virtual void prepare(const std::function<void(HeldIds held)>& then) = 0;
   virtual Clock::time_point accept(EntryScan& entry, Scanner::Found& found) = 0;
-  // It could not scan, or its scan hangs, or one that hung has ended.
+  // Called when a scan has failed or stalled, or a stalled scan has ended.
   virtual void on_error() = 0;
 };
 
-// One entry of the configuration, as far as it scans the machine: its scanner, and what there is to say of
-// its scans. Loop thread only.
+// The scanning side of one configuration entry: its scanner, and the remarks and errors of its scans. Loop
+// thread only.
 class EntryScan {
  public:
   using Clock = Scanner::Clock;
 
-  // owner and platform outlive it.
+  // `owner` and `platform` must outlive this object.
   EntryScan(Platform& platform, EntryScanOwner& owner, ResourceConfig config);
   EntryScan& operator=(EntryScan&&) = delete;
 
-  // Scans at once, and again and again. former: of the entry that it takes the place of.
+  // Starts scanning. `former` is the schedule of the entry that this one replaces.
   void begin(ScanSchedule former = {});
 
   const ResourceConfig& config() const { return config_; }
-  // The same entry stands elsewhere in the file.
+  // Updates the position of an entry that has moved in the file.
   void set_where(std::string where) { config_.where = std::move(where); }
   void request_scan() { scanner_->request_scan(); }
   void forgive(const Device& device) { scanner_->forgive(device); }
   void rest(bool at_rest) { scanner_->rest(at_rest); }
   const ScanSchedule& schedule() const { return scanner_->schedule(); }
 
-  // Logs what a scan that has ended could not take, and what matches nothing.
+  // Logs what a completed scan could not use, and patterns without a match.
   void log_remarks(const Scan& scan, const Assembly& assembly);
-  // What it has found last, where the resource has several; nullptr: nothing yet.
+  // Returns the latest scan result if the resource has several entries; nullptr: none yet.
   const std::shared_ptr<const DevicesOf>& devices() const { return devices_; }
-  // Is it something else than before?
+  // Returns true if the devices differ from the previous scan.
   bool set_devices(std::shared_ptr<const DevicesOf> devices);
-  // True: a scan has ended that counts, or failed, or been found to hang.
+  // Returns true once the first scan has finished, failed or timed out.
   bool has_scanned() const { return has_scanned_; }
   void mark_scanned() { has_scanned_ = true; }
-  // Why its devices cannot be promised; nothing: no scan hangs.
+  // Returns why the devices cannot be promised; nullopt: no scan is stalled.
   std::optional<std::string> stall() const;
-  // Something that is not of a scan, and is for its status.
+  // Records an error from outside a scan for the entry's status.
   void record_error(const std::string& error);
   EntryStatus status() const;
 
@@ -76,67 +76,66 @@ class EntryScan {
   void on_failed(const std::string& why);
   void on_stalled();
   void on_recovered();
-  // Those that have waited for udev for too long are remarks.
+  // Returns the devices that have waited for udev for too long, as remarks.
   std::vector<std::string> unfinished(const std::vector<std::string>& names);
 
   Platform& platform_;
   EntryScanOwner& owner_;
   ResourceConfig config_;
   std::shared_ptr<const DevicesOf> devices_;
-  std::set<std::string> remarked_;                       // by the last scan
+  std::set<std::string> remarked_;                       // in the last scan
   std::set<std::string> unmatched_;                      // in the last scan
-  std::map<std::string, Clock::time_point> unfinished_;  // since when they wait for udev
-  std::string scan_error_;                               // of the last scan; empty: it has ended well
+  std::map<std::string, Clock::time_point> unfinished_;  // since when each has waited for udev
+  std::string scan_error_;                               // of the last scan; empty: it succeeded
   std::uint64_t scans_completed_ = 0;
   std::uint64_t scans_failed_ = 0;
-  std::string last_error_;  // even when it is over
+  std::string last_error_;  // kept after recovery
   std::optional<WallTime> last_error_at_;
   bool has_scanned_ = false;
   bool stalled_ = false;
-  std::unique_ptr<Scanner> scanner_;  // nullptr: it has not begun
+  std::unique_ptr<Scanner> scanner_;  // nullptr: begin() was not called
 };
 
 class EntryGroup {
  public:
-  // Of one name, in the order in which they stand; never empty.
+  // Entries of one name in the order of the file; never empty.
   using Configs = std::vector<ResourceConfig>;
   using Lists = std::map<std::string, Inventory>;
 
-  // They outlive it.
+  // `platform` and `owner` must outlive this object.
   EntryGroup(Platform& platform, EntryScanOwner& owner, Configs configs);
 
-  // Each scans at once.
+  // Starts the first scan of each entry.
   void begin();
-  // One that says the same as before goes on; another scans at once, and has until then what the one in whose
-  // place it stands had. listed: by the only one that there was.
+  // Replaces the entries. An unchanged entry keeps its result. A changed one scans at once and keeps its
+  // predecessor's result until then. `listed` are the present lists, used if there was only one entry.
   void update(Configs configs, const Lists& listed);
-  // The same entries stand elsewhere in the file.
+  // Updates the positions of entries that have moved in the file.
   void set_where(const Configs& configs);
-  // What is said of the whole: the first one's words, with the labels and counts of all.
+  // Returns one configuration for the resource: the first entry's, with the labels and counts of all.
   ResourceConfig whole() const;
 
   bool several() const { return entries_.size() > 1; }
   EntryScan& first() { return *entries_.front(); }
   void request_scan();
   void forgive(const Device& device);
-  // Lets the entries rest whose devices are all drained, so that their driver can be replaced.
+  // Rests the entries whose devices are all drained, so that their driver can be replaced.
   void rest_drained(const Lists& listed);
-  // Is a specification of ours written for some of the devices?
+  // Returns true if a CDI specification of plughost's own names some of the devices.
   bool names_by_cdi() const;
   std::vector<Stall> stalls() const;
   std::vector<EntryStatus> status() const;
   Scanner::Siblings siblings_of(const EntryScan& entry) const;
 
-  // True: the scan, which has ended, knows the entries that there are. One that began before an update does
-  // not, and another has been requested.
+  // Returns true if the completed scan began after the last update. An older scan is repeated.
   bool counts(EntryScan& entry, const Scanner::Found& found) const;
-  // The devices of all, with what this entry has found; nothing: one of them has not scanned yet, and the
-  // kubelet would take the devices of running pods away.
+  // Returns the devices of all entries, including this result. Returns nullopt while an entry has not scanned
+  // yet: a partial list would take the devices of running pods away.
   std::optional<DevicesOf> merge(EntryScan& entry, Scanner::Found& found, const Lists& listed);
-  // True: the devices of all are to be taken without a scan: an update has begun none, or the last one that
-  // the others have waited for could not scan.
+  // Returns true if the entries' devices must be merged without a further scan: an update started none, or
+  // the last missing scan failed.
   bool is_due() const { return !taken_ && all_have_scanned(); }
-  // If they are. Each scans again: who holds what, they know then.
+  // Merges the devices if is_due(). Requests a scan of each entry, which then learns the holders.
   std::optional<DevicesOf> merge_due(const Lists& listed);
 
  private:
@@ -148,8 +147,8 @@ class EntryGroup {
   EntryScanOwner& owner_;
   std::vector<std::unique_ptr<EntryScan>> entries_;
   std::uint64_t version_ = 0;  // see Scanner::Siblings
-  std::uint64_t updated_ = 0;  // the version since which the entries are these
-  bool taken_ = false;         // the devices of all, since then
+  std::uint64_t updated_ = 0;  // the version at the last update
+  bool taken_ = false;         // the devices have been merged since then
 };
 
 }  // namespace plughost

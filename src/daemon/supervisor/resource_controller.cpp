@@ -70,7 +70,7 @@ void ResourceController::forgive(const DrainSet::Name& name) {
   if (const Device* const device = device_of_id(listed.devices(), name.device)) group_.forgive(*device);
 }
 
-// Without a scan: a driver that hangs is a reason to drain.
+// Applies the overlay without a scan, since a stalled driver is a reason to drain.
 void ResourceController::on_overlay() {
   std::vector<DeviceTracker::Listing> listings = tracker_.reapply_overlays();
   group_.rest_drained(tracker_.lists());
@@ -88,7 +88,7 @@ void ResourceController::publish(std::vector<DeviceTracker::Listing> listings, s
 }
 
 void ResourceController::dropped(const std::string& resource) {
-  if (!tracker_.listed(resource).empty()) return;  // they may be back by now
+  if (!tracker_.listed(resource).empty()) return;  // its devices may have returned
   tracker_.drop(resource);
   held_.list(resource, {});
 }
@@ -106,7 +106,7 @@ ResourceController::Clock::time_point ResourceController::accept(EntryScan& entr
 }
 
 std::vector<DeviceTracker::Listing> ResourceController::merge(EntryScan& entry, Scanner::Found& found) {
-  // A list that exists already is kept up to date.
+  // A list that was published before is always updated.
   const bool first = group_.several() ? !entry.devices() : publisher_.empty();
   if (first && !found.scan.not_yet.empty()) {
     found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
@@ -133,8 +133,8 @@ void ResourceController::apply_due_update() {
 void ResourceController::check_drift(const std::vector<Ledger::Name>& others) {
   const bool drifts =
       std::ranges::any_of(others, [this](const Ledger::Name& other) { return held_.ledger()->held(other); });
-  // A source that says something else each time is looked at twice, and not on and on: the second scan has
-  // read what was given.
+  // A source that reports another device each time is scanned twice, not forever: the second scan has already
+  // read the assignments.
   if (std::exchange(drifts_, drifts) || !drifts) return;
   adoption_.read_anew();
   request_scan();
@@ -202,7 +202,7 @@ ResourceControllers::ResourceControllers(Platform& platform, CdiPlaces& cdi, Ass
 void ResourceControllers::add(ResourceController::Configs entry, KubeletLink& link) {
   const std::shared_ptr<const AllocationSpec> spec = entry.front().spec;
   const Template& name = spec->name;
-  // A name that is known before the first scan belongs to the entry that says it.
+  // A literal name is claimed before the first scan.
   if (name.literal() && !spec->rename_shared) names_.claim(name.text(), name.text());
   controllers_[name.text()] =
       std::make_unique<ResourceController>(ResourcePublisher::Context{.platform = platform_,
@@ -237,7 +237,7 @@ void ResourceControllers::retry_waiting() {
   for (const std::string& name : names_.take_waiting()) at(name).request_scan();
 }
 
-// Before each entry has scanned nobody knows which resources there are.
+// Waits until every entry has scanned, because the set of resources is unknown before.
 void ResourceControllers::forget_specifications() {
   std::set<std::string> specified;
   bool late = false;
@@ -249,7 +249,7 @@ void ResourceControllers::forget_specifications() {
         [&](const Resource& resource) { specified.insert(resource.name()); });
     late = late || (spec.assume && spec.assume->late());
   }
-  if (!late) cdi_.present().remove_other_late({});  // otherwise it is for those to say
+  if (!late) cdi_.present().remove_other_late({});  // otherwise the late binding owns them
   cdi_.remove_others(std::move(specified));
 }
 

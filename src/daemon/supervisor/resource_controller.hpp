@@ -1,6 +1,6 @@
 #pragma once
-// The entries of one name, running: what they find becomes the lists of a resource, or of several, and these
-// are published. Loop thread only.
+// Runs the entries of one name: their scan results become the lists of one or more resources, which are
+// published. Loop thread only.
 
 #include <functional>
 #include <map>
@@ -28,33 +28,33 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   using Clock = EventLoop::Clock;
   using Configs = EntryGroup::Configs;
 
-  // Resources appear when each entry has been scanned once, or could not. What context and drains name
-  // outlives it.
+  // Resources appear once each entry's first scan has finished or failed. `drains` and everything in
+  // `context` must outlive this object.
   ResourceController(const ResourcePublisher::Context& context, const DrainSet& drains, Configs configs);
   ~ResourceController() override;
   ResourceController& operator=(ResourceController&&) = delete;
 
   // See EntryGroup::whole().
   const ResourceConfig& config() const { return config_; }
-  // Takes the new devices and terms without touching a stream; an entry that says the same as before goes on.
-  // The options are the same (see PluginOptions).
+  // Applies new devices and terms without touching a stream. Unchanged entries go on. The options must be the
+  // same (see PluginOptions).
   void update(Configs configs);
-  // The same entries stand elsewhere in the file.
+  // Updates the positions of entries that have moved in the file.
   void set_where(const Configs& configs);
   void on_kubelet();
   void on_sockets();
-  // Scan: at once, or after a quiet moment.
+  // Requests a scan: at once, or after a quiet moment.
   void request_scan() { group_.request_scan(); }
-  // There is another directory of CDI specifications: those of what is listed are written there, and what a
-  // scan finds to be written beside them.
+  // Call it when the CDI directory has changed. Writes the specifications of the present lists there; later
+  // scans use it, too.
   void specify_anew();
-  // The error of the device, one of ours, is over: see Device::lasting.
+  // Clears a lasting fault of one of this entry's devices (see Device::lasting).
   void forgive(const DrainSet::Name& name);
-  // An overlay is another.
+  // Called when an overlay has changed.
   void on_overlay();
   ResourcePublisher& publisher() { return publisher_; }
   const ResourcePublisher& publisher() const { return publisher_; }
-  // True: all resources exist that the machine's devices make.
+  // Returns true when every resource that the machine's devices form exists.
   bool settled() const { return tracker_.complete() && publisher_.idle(); }
   bool names_by_cdi() const { return group_.names_by_cdi(); }
 
@@ -72,15 +72,15 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   Clock::time_point accept(EntryScan& entry, Scanner::Found& found) override;
   void on_error() override;
 
-  // The lists that the entry's scan changes. What keeps it from counting becomes a remark of the scan.
+  // Returns the lists that the scan changes. If its result cannot count yet, adds the reason to its remarks.
   std::vector<DeviceTracker::Listing> merge(EntryScan& entry, Scanner::Found& found);
   void apply_due_update();
-  // Reads anew what pods were given for devices that are others now, and scans again.
+  // Reads the assignments of changed devices again and requests a scan.
   void check_drift(const std::vector<Ledger::Name>& others);
   std::vector<DeviceTracker::Listing> update_lists(DevicesOf resources);
   void query_holders();
   void publish(std::vector<DeviceTracker::Listing> listings, std::vector<CdiFile> files = {});
-  // Of the resources as a whole.
+  // Logs remarks on the resources as a whole.
   void remark(std::vector<std::string> texts);
 
   Platform& platform_;
@@ -91,44 +91,45 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   AdoptionTracker adoption_;
   DeviceTracker tracker_;
   std::set<std::string> remarked_;
-  bool drifts_ = false;  // the last scan had held devices that were others
+  bool drifts_ = false;  // the last scan found changes in held devices
   Lifetime lifetime_;
   ResourcePublisher publisher_;
-  EntryGroup group_;  // which publish what they find
+  EntryGroup group_;  // last, because its scans publish through the members above
 };
 
-// The resources that are served, and what they have in common. Loop thread only.
+// All resource controllers, and the decisions that involve several of them. Loop thread only.
 class ResourceControllers final : private ControllerOwner {
  public:
-  // changed: a stage, a list, or the set of resources. All outlive it.
+  // Calls `changed` when a stage, a list or the set of resources changes. The arguments must outlive this
+  // object.
   ResourceControllers(Platform& platform, CdiPlaces& cdi, Assuming& assuming, HeldDevices& held,
                       const DrainSet& drains, NodeReporter& reporter, std::function<void()> changed);
   ~ResourceControllers() override = default;
   ResourceControllers& operator=(ResourceControllers&&) = delete;
 
-  // entry: the configuration's entries of one name. link outlives the controller.
+  // `entry` has the configuration's entries of one name. `link` must outlive the controller.
   void add(ResourceController::Configs entry, KubeletLink& link);
-  // Another one of its name may begin.
+  // Ends a controller, so that another of its name can begin.
   void end(const std::string& name);
-  // It ends for good: whoever wants to be told is.
+  // Ends a controller for good, and reports that.
   void retire(const std::string& name);
   void retire_all();
-  // One that was refused a resource's name scans again when that is free.
+  // Requests scans of the entries whose resource name has become free.
   void retry_waiting();
-  // Those of resources that are no more go.
+  // Removes the CDI specifications of resources that no longer exist.
   void forget_specifications();
-  // When resources' streams were ended long ago does not matter any more.
+  // Drops the old records of ended streams.
   void forget_ended();
 
   ResourceController& at(const std::string& name) { return *controllers_.at(name); }
-  // nullptr: there is none.
+  // Returns nullptr if no such controller exists.
   ResourceController* find(const std::string& name) const;
-  // Visits name and Entry&.
+  // Calls `visit` with each name and controller.
   template <typename Visit>
   void for_each(Visit visit) const {
     for (const auto& [name, controller] : controllers_) visit(name, *controller);
   }
-  // Visits the resource and its entry.
+  // Calls `visit` with each resource and its controller.
   template <typename Visit>
   void for_each_resource(Visit visit) const {
     for (const auto& [name, controller] : controllers_)
@@ -137,8 +138,9 @@ class ResourceControllers final : private ControllerOwner {
   }
   std::vector<SharedSnapshot> snapshots() const;
   NodeReporter::Subjects subjects() const;
-  // Replaces the kubelet's ids by those of the cards that the pods' annotations name, on a worker, where a
-  // scheduler chooses the cards. done runs in the loop, maybe at once; never, if this is gone by then.
+  // Replaces the kubelet's ids by those of the cards in the pods' annotations, on a worker, if a scheduler
+  // chooses the cards. Calls `done` in the loop, possibly from within the call; never, if this object is
+  // destroyed first.
   void by_chosen_card(const PodResources::Answer& answer, HoldingsReader::Done done) const;
 
  private:
@@ -156,9 +158,9 @@ class ResourceControllers final : private ControllerOwner {
   const DrainSet& drains_;
   NodeReporter& reporter_;
   const std::function<void()> changed_;
-  std::map<std::string, EventLoop::Clock::time_point> ended_;  // when we ended a resource's stream
+  std::map<std::string, EventLoop::Clock::time_point> ended_;  // when each resource's stream was ended
   ResourceNames names_;
-  std::map<std::string, std::unique_ptr<ResourceController>> controllers_;  // by the text of the entry's name
+  std::map<std::string, std::unique_ptr<ResourceController>> controllers_;  // by the entry's name
   Lifetime lifetime_;
 };
 

@@ -13,11 +13,11 @@ namespace {
 
 using Clock = EventLoop::Clock;
 
-// Each socket of ours that comes or goes is an event: they are looked at once for many.
+// Each of our sockets that appears or goes causes an event; one check serves a burst of them.
 constexpr std::chrono::milliseconds kSocketsBurst{50};
-// A kubelet that is well takes some milliseconds.
+// A healthy kubelet answers in milliseconds.
 constexpr std::chrono::milliseconds kHoldersSoon{500};
-// What is done once for a burst of new lists and connections.
+// Delay of the work that follows a burst of new lists and connections.
 constexpr std::chrono::seconds kAfterBurst{1};
 
 }  // namespace
@@ -180,7 +180,7 @@ void Supervisor::read_holdings(HoldingsReader::Done done) {
 void Supervisor::stop(const std::function<void()>& done) {
   controllers_.retire_all();
   cdi_.end_former();
-  burst_timer_.cancel();  // without entries it would take what is to stay for what nobody wants
+  burst_timer_.cancel();  // without entries it would remove specifications that must stay
   reporter_.finish(kRemovalLimit, done);
 }
 
@@ -241,7 +241,7 @@ KubeletStatus Supervisor::kubelet_status() const {
   KubeletStatus status{.directory = link_->config().directory.string()};
   const std::optional<pid_t> process = link_->registration().listening_process();
   const bool there = link_->watcher().current().has_value();
-  // A kubelet that was killed leaves its socket.
+  // A killed kubelet leaves its socket behind.
   status.present = there && (process || !link_->registers());
   if (there == status.present) status.since = kubelet_since_;
   if (process && *process != 0) status.process = process;
@@ -262,7 +262,7 @@ DaemonStatus Supervisor::status() const {
       ResourceStatus& told = status.resources.emplace_back(resource.status());
       told.entry = name;
       told.disagreement = allocatable_.disagreement(told.name);
-      if (its_entry.error_at > told.error_at) {  // nullopt is before every time
+      if (its_entry.error_at > told.error_at) {  // nullopt sorts before every time
         told.error = its_entry.error;
         told.error_at = its_entry.error_at;
       }
@@ -323,7 +323,7 @@ void Supervisor::after_burst() {
   controllers_.forget_specifications();
   reporter_.follow(controllers_.subjects());
   controllers_.retry_waiting();
-  // glibc keeps what a burst has needed until it is asked for it, which takes milliseconds.
+  // glibc keeps the memory of a burst until trimmed, which takes milliseconds.
   platform_.computations.run([] { ::malloc_trim(0); }, [] {}, HoldingsReader::kMergeDeadline, [] {});
 }
 

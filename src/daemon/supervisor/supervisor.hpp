@@ -1,5 +1,5 @@
 #pragma once
-// Makes what runs equal to a Config; what did not change is not touched. Loop thread only.
+// Makes the running entries match a Config, and leaves the unchanged ones alone. Loop thread only.
 
 #include <chrono>
 #include <cstddef>
@@ -24,17 +24,16 @@
 
 namespace plughost {
 
-// What entries have to do with each other: who is near whom, which share their cards, and ids that two list.
-// Loop thread only.
+// Tracks relations between entries: `near`, shared cards, and ids that two of them list. Loop thread only.
 class ResourceAffinity {
  public:
-  // They outlive it.
+  // `log` and `controllers` must outlive this object.
   ResourceAffinity(Log& log, ResourceControllers& controllers) : log_(log), controllers_(controllers) {}
 
-  // Joins those of these entries that share their cards (see AllocationSpec::same_card): known without a
-  // scan, and so from the first list on.
+  // Joins the entries that share their cards (see AllocationSpec::same_card). That is known without a scan,
+  // so it applies to the first list.
   void join(const std::vector<ResourceConfig>& entries);
-  // As the lists are now: see AllocationSpec::near, and what is told of ids that two entries list.
+  // Applies the present lists: updates `near` (see AllocationSpec::near) and logs ids that two entries list.
   void update();
 
  private:
@@ -43,18 +42,19 @@ class ResourceAffinity {
 
   Log& log_;
   ResourceControllers& controllers_;
-  std::size_t shared_ids_ = 0;                                      // that were told of
+  std::size_t shared_ids_ = 0;                                      // number of such ids last logged
   std::map<std::string, std::size_t> card_groups_;                  // see same_card_groups()
   std::map<std::size_t, std::shared_ptr<GivenCards>> given_cards_;  // by the number of the group
 };
 
 class Supervisor {
  public:
-  // The one safety net under every event source: kubelet, sockets, watches and devices are looked at again.
+  // The common safety net under every event source: checks the kubelet, the sockets, the watches and the
+  // devices.
   static constexpr std::chrono::seconds kSafetyInterval{60};
-  // What systemd waits for (TimeoutStopSec=5 in systemd/plughost.service), less what the rest of a stop takes
-  // at worst: Programs::kGrace for those that do not end, and Programs::kLast to reap them; 0.2 s for the
-  // control socket's calls and as much for the kubelet's; LogWriter::kLastDeadline. That is 4.4 s in all.
+  // The unit's TimeoutStopSec=5 (systemd/plughost.service), less the longest other steps of a stop:
+  // Programs::kGrace and Programs::kLast for running programs, 0.2 s each for the calls of the control socket
+  // and the kubelet, and LogWriter::kLastDeadline. The sum is 4.4 s.
   static constexpr std::chrono::seconds kRemovalLimit{2};
 
   struct Summary {
@@ -65,25 +65,24 @@ class Supervisor {
     bool operator==(const Summary&) const = default;
   };
 
-  // Reads what is drained, and may block. on_change is called when summary() may be another. Throws
-  // DirectoryHeld, or std::system_error. platform outlives it.
+  // Reads the drains, which may block. Calls `on_change` when summary() may have changed. Throws
+  // DirectoryHeld or std::system_error. `platform` must outlive this object.
   Supervisor(Platform& platform, Config config, const DrainFile& drains, std::function<void()> on_change);
   ~Supervisor();
 
-  // Throws as the constructor does, and then nothing has changed.
+  // Throws as the constructor does, and changes nothing on failure.
   Changes apply(Config config);
-  // All resources end, what onRemove says is run for their devices, and what the node shows of them is 0.
-  // done is called later, when that has ended or kRemovalLimit is over; nothing else is to be asked of it by
-  // then.
+  // Ends all resources: runs the `onRemove` programs of their devices and sets the counts of the node to 0.
+  // Calls `done` later, after that or after kRemovalLimit. Call nothing else in between.
   void stop(const std::function<void()>& done);
   const Config& config() const { return config_; }
-  // A reload was refused for these.
+  // Reports a refused reload.
   void record_refusal(const std::vector<std::string>& errors) { reporter_.record_refusal(errors); }
   Summary summary() const;
   Attachments attachments() const;
 
-  // What is now, without what the process knows. done runs in the loop, maybe at once; never, if this is gone
-  // by then.
+  // Fills everything but the fields of the process. Calls `done` in the loop, possibly from within the call;
+  // never, if this object is destroyed first.
   using StatusDone = std::function<void(DaemonStatus)>;
   void query_status(WithHolders with, StatusDone done);
 

@@ -36,7 +36,7 @@ UniqueFd connected(const std::filesystem::path& socket) {
   }
 }
 
-// One request, and its answer as it comes.
+// One request, and its answer as it is received.
 class Call {
  public:
   Call(const std::filesystem::path& socket, const HttpRequest& request, std::chrono::seconds within,
@@ -52,13 +52,13 @@ class Call {
   bool is_json() const { return answer_.get()[http::field::content_type] == "application/json"; }
   bool follows() const { return answer_.get()[http::field::content_type] == "text/event-stream"; }
   bool ended() const { return answer_.is_done(); }
-  // What has come of it since the last time.
+  // Returns the part received since the last call.
   std::string take() { return std::exchange(answer_.get().body(), {}); }
   std::string all() {
     while (!ended()) receive();
     return take();
   }
-  // From now on it may take as long as it likes.
+  // Removes the deadline.
   void wait_for_ever() { due_.reset(); }
 
   void receive() {
@@ -118,7 +118,7 @@ class Call {
   http::response_parser<http::string_body> answer_;
 };
 
-// Of the streams' events.
+// Event names of the streams.
 constexpr std::string_view kStatus = "status";
 constexpr std::string_view kChange = "change";
 
@@ -131,7 +131,7 @@ std::string without_end(std::string text) {
   return text;
 }
 
-// The data of a text/event-stream's event, if it is one of these.
+// Returns the data of a text/event-stream message if its event has this name.
 std::optional<std::string_view> data_of(std::string_view message, std::string_view event) {
   const std::string head = "event: " + std::string(event) + "\ndata: ";
   if (!message.starts_with(head)) return std::nullopt;
@@ -150,7 +150,7 @@ Json ControlClient::request(const HttpRequest& request, std::chrono::seconds dea
 void ControlClient::follow(const std::string& path, std::string_view event, const Tell& tell) const {
   Call call(socket_, get(path), kDeadline, std::numeric_limits<std::uint64_t>::max());
   if (!call.follows()) call.fail(without_end(call.all()));
-  // A status is the loop's, and is made at once; who knows when the next event comes?
+  // A status arrives at once; the next event may take any time.
   if (event == kChange) call.wait_for_ever();
   std::string text;
   for (std::size_t looked = 0; !call.ended(); call.receive()) {

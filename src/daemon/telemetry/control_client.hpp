@@ -1,5 +1,5 @@
 #pragma once
-// Asks the running daemon, over HTTP on its control socket. Not thread-safe; blocks.
+// Queries the running daemon over HTTP on its control socket. Blocks; not thread-safe.
 
 #include <chrono>
 #include <filesystem>
@@ -14,11 +14,11 @@
 
 namespace plughost {
 
-// There is no answer, and why, as one sentence.
+// No answer was received; the text is one sentence.
 struct NoAnswer : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// Nobody listens there.
+// No daemon listens on the socket.
 struct NotThere : NoAnswer {
   using NoAnswer::NoAnswer;
 };
@@ -28,18 +28,18 @@ class ControlClient {
   using Tell = std::function<bool(const Json& told)>;
   enum class Follow { kNo, kYes };
 
-  // The daemon asks the kubelet, which may take two seconds, and reads files.
+  // The daemon queries the kubelet, which may take two seconds, and reads files.
   static constexpr std::chrono::seconds kDeadline{15};
 
   explicit ControlClient(std::filesystem::path socket) : socket_(std::move(socket)) {}
 
-  // Each throws NoAnswer: at once if nobody listens there, or may not be asked; within seconds, if no answer
-  // comes at all.
+  // All throw NoAnswer: at once if the connection is refused, and within seconds if no answer comes.
   Json status(std::chrono::seconds deadline = kDeadline) const;
   Json carry_out(const Order& order) const;
-  // Calls tell for each until it says false, or the daemon ends; then NoAnswer is thrown.
+  // Calls `tell` for each status until it returns false or the daemon ends, which throws NoAnswer.
   void watch_status(const Tell& tell) const;
-  // The newest ones, at most limit (0: all there are); with follow those to come, until tell says false.
+  // Calls `tell` for the newest events, at most `limit` (0: all), and with `follow` for later ones until it
+  // returns false.
   void events(unsigned limit, Follow follow, const Tell& tell) const;
 
  private:

@@ -27,13 +27,13 @@ void HttpConnection::expect(std::chrono::milliseconds within, std::function<void
 
 void HttpConnection::on_deadline() {
   if (state_ != State::kAnswering && state_ != State::kStreaming) return end();
-  const auto late = late_;  // a copy: it may expect something else
+  const auto late = late_;  // a copy: the callback may call expect()
   late();
 }
 
 void HttpConnection::on_event(std::uint32_t events) {
   if (state_ == State::kGone) return;
-  // A client that has asked may end its half; a page that watches has gone when it does.
+  // A client may close its sending half after the request; a page that watches has gone when it does.
   if ((events & (EPOLLERR | EPOLLHUP)) != 0 || (state_ == State::kStreaming && (events & EPOLLRDHUP) != 0))
     return end();
   if ((events & (EPOLLIN | EPOLLRDHUP)) != 0) read();
@@ -120,7 +120,7 @@ void HttpConnection::flush() {
   if (state_ == State::kReplying) linger();
 }
 
-// Closed while something is unread the connection would be reset, and the answer lost on its way.
+// Reads the rest first: closing a socket with unread input resets the connection and loses the answer.
 void HttpConnection::linger() {
   state_ = State::kLingering;
   ::shutdown(socket_.get(), SHUT_WR);
@@ -132,7 +132,7 @@ void HttpConnection::end() {
   if (std::exchange(state_, State::kGone) == State::kGone) return;
   deadline_.cancel();
   stall_.cancel();
-  // Not from here: whoever called may go on with it.
+  // Later, because the caller may still use this object.
   loop_.poster()(hooks_.gone);
 }
 

@@ -1,6 +1,5 @@
 #pragma once
-// One connection of an HTTP client: it asks once, and is answered once, or told things until it goes. Thread
-// of the HTTP server only.
+// One connection of an HTTP client: one request, then one answer or a stream. Thread of the HTTP server only.
 
 #include <chrono>
 #include <cstddef>
@@ -16,36 +15,36 @@ namespace plughost {
 
 class HttpConnection {
  public:
-  // From the first moment on, however slowly it comes.
+  // Limit for the whole request, from the moment of the connection.
   static constexpr std::chrono::seconds kHeadDeadline{5};
-  // Without a byte that the client has taken.
+  // Limit without progress while the client reads the answer.
   static constexpr std::chrono::seconds kWriteDeadline{10};
-  // After the answer, for a client that still sends.
+  // Wait after the answer for a client that still sends.
   static constexpr std::chrono::seconds kLingerDeadline{1};
 
   struct Hooks {
     std::function<void(const HttpRequest& request)> asked;  // once
-    std::function<void()> drained;  // all that was told has gone out, after some had to wait
-    std::function<void()> gone;     // once, from the loop: it is of no use any more
+    std::function<void()> drained;  // the whole output has been sent, after some had to wait
+    std::function<void()> gone;     // once, from the loop: the connection has ended
   };
 
-  // socket is non-blocking. Throws std::system_error. loop outlives it.
+  // `socket` must be non-blocking. Throws std::system_error. `loop` must outlive this object.
   HttpConnection(EventLoop& loop, UniqueFd socket, Hooks hooks);
   HttpConnection& operator=(HttpConnection&&) = delete;
 
-  // Nothing has been asked yet.
+  // Returns true if no request has arrived yet.
   bool idle() const { return state_ == State::kReading; }
-  // Calls late when the time is over, unless it is answered or expects something else.
+  // Calls `late` after `within`, unless the answer or another expect() comes first.
   void expect(std::chrono::milliseconds within, std::function<void()> late);
-  // The answer, after which it ends.
+  // Sends the answer and ends the connection.
   void reply(HttpReply reply);
-  // Begins an answer that goes on until one of both ends. False: the head was all that was asked for.
+  // Begins a streamed answer. Returns false if the request was for the head only.
   bool stream(std::string_view type);
-  // More of a stream's answer.
+  // Sends more of a streamed answer.
   void send(std::string_view text);
-  // Something that was told has not gone out yet.
+  // Returns true while output is waiting.
   bool behind() const { return !out_.empty(); }
-  // It is of no use any more: gone follows.
+  // Ends the connection; `gone` follows.
   void end();
 
  private:
@@ -54,7 +53,7 @@ class HttpConnection {
   void on_event(std::uint32_t events);
   void on_deadline();
   void read();
-  // False: nothing more is wanted.
+  // Returns false if no more input is wanted.
   bool receive(std::string_view bytes);
   void flush();
   void linger();
@@ -65,10 +64,10 @@ class HttpConnection {
   State state_ = State::kReading;
   bool head_only_ = false;
   std::string in_;
-  std::size_t ignored_ = 0;  // bytes that came after the request
-  std::string out_;          // what is to go out before the body
-  std::size_t sent_ = 0;     // of it
-  HttpBody body_;            // what is to go out of it
+  std::size_t ignored_ = 0;  // bytes received after the request
+  std::string out_;          // output before the body
+  std::size_t sent_ = 0;     // bytes of out_ sent
+  HttpBody body_;            // the unsent rest of the body
   std::function<void()> late_;
   Timer deadline_;
   Timer stall_;

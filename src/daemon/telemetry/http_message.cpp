@@ -30,11 +30,11 @@ std::optional<std::variant<HttpRequest, HttpFault>> read_request(std::string_vie
   boost::system::error_code error;
   parser.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
   if (error == http::error::body_limit) return HttpFault::kBodyTooLong;
-  // The head is whole: only a body may be missing.
+  // The head is complete; only the body may be missing.
   if (!parser.is_header_done() || (error && error != http::error::need_more)) return HttpFault::kBad;
   if (!parser.is_done()) return std::nullopt;
   const auto& head = parser.get();
-  // Of two hosts one could be checked and the other one meant.
+  // With two Host headers, one could be checked and the other one meant.
   if (head.count(http::field::host) > 1) return HttpFault::kBad;
   const std::string target = text_of(head.target());
   const std::size_t end = std::min(target.find('?'), target.size());
@@ -106,7 +106,7 @@ std::optional<HttpReply> refusal(const HttpRequest& request, HttpDoor door) {
   const bool reads = request.method == "GET" || request.method == "HEAD";
   if (!reads && door != HttpDoor::kControl) return text_reply(405, "this only reads: GET or HEAD\n");
   if (!reads && request.method != "POST") return text_reply(405, "there is GET, HEAD and POST\n");
-  // A page of another site whose name leads here must not read what only this machine may.
+  // A page of another site, whose name resolves to this machine, must not read what only local clients may.
   if (door == HttpDoor::kLoopback && request.host && !names_this_machine(*request.host))
     return text_reply(421, "plughost listens for this machine only\n");
   return std::nullopt;

@@ -21,24 +21,24 @@
 namespace plughost {
 namespace {
 
-// A text/event-stream for a client that follows: `status` whenever it has changed, `change` for each event,
-// `alive` now and then. Thread of the HTTP server only.
+// A text/event-stream: `status` after each change, `change` for each event, and `alive` regularly. Thread of
+// the HTTP server only.
 class HttpStream {
  public:
-  // A page must hear something now and then, to know a silence from a connection that is lost.
+  // A page needs regular messages to tell silence from a lost connection.
   static constexpr std::chrono::seconds kAlive{15};
 
   struct Terms {
     bool statuses = false;
-    std::uint64_t after = 0;  // the event before the first one that is told
+    std::uint64_t after = 0;  // number of the event before the first one sent
   };
 
-  // Begins the answer. All outlive it.
+  // Begins the answer. The arguments must outlive this object.
   HttpStream(EventLoop& loop, StatusRequests& requests, HttpConnection& connection, Terms terms);
   ~HttpStream();
   HttpStream& operator=(HttpStream&&) = delete;
 
-  // One message after the other: who reads slowly costs nothing, and is told what is newest then.
+  // Sends one message after the other. A slow client costs nothing and skips to the newest status.
   void advance();
 
  private:
@@ -54,7 +54,7 @@ class HttpStream {
   std::shared_ptr<Watcher> watcher_;
 };
 
-// Wakes the stream: often while it is not awake yet is once.
+// Wakes the stream; several calls before it runs count as one.
 class HttpStream::Watcher final : public FeedReader {
  public:
   Watcher(EventLoop::Poster post, std::function<void()> awake, std::function<void()> closed)
@@ -64,7 +64,7 @@ class HttpStream::Watcher final : public FeedReader {
     if (!waking_.exchange(true)) post_(awake_);
   }
   void on_closed() override { post_(closed_); }
-  // It looks now: what comes from here on wakes it again.
+  // The stream runs from here on; later changes wake it again.
   void looks() { waking_ = false; }
 
  private:
@@ -120,9 +120,9 @@ void HttpStream::advance() {
   }
 }
 
-using Number = std::uint64_t;  // of a connection, in the order in which they came
+using Number = std::uint64_t;  // number of a connection, in the order of arrival
 
-// Probes and scrapes give up after some seconds; people wait for a kubelet and for a reload.
+// Limit for probes and scrapes, which give up after some seconds. Users may wait for a kubelet or a reload.
 constexpr std::chrono::seconds kDeadline{5};
 constexpr std::chrono::seconds kPeoplesDeadline{15};
 
@@ -132,12 +132,12 @@ bool is_administrator(uid_t user) { return user == 0 || user == ::geteuid(); }
 
 }  // namespace
 
-// What lives in the server's thread; what is posted to it is dropped when its loop is gone.
+// The state of the server's thread. Calls posted to it are dropped after its loop has ended.
 struct HttpServer::Core {
   struct Client {
     uid_t user;
     std::unique_ptr<HttpConnection> connection;
-    std::unique_ptr<HttpStream> stream;  // it follows
+    std::unique_ptr<HttpStream> stream;  // set once it streams
   };
   using Clients = std::map<Number, Client>;
 
@@ -169,7 +169,7 @@ struct HttpServer::Core {
   void ask_pulse(Number number);
   void on_pulse();
   void follow(Number number, HttpStream::Terms terms);
-  // What makes a reply of what the daemon's loop says, and gives it here.
+  // Returns a callback for the daemon's loop that makes a reply and posts it here.
   template <typename Made>
   auto later(Number number, Made made);
   void reply(Number number, HttpReply reply);
@@ -186,7 +186,7 @@ struct HttpServer::Core {
   EventLoop loop;
   Acceptor acceptor;
   Pulse pulse;
-  std::set<Number> probes;  // that wait for the pulse
+  std::set<Number> probes;  // connections that wait for the pulse
   Number newest = 0;
   Clients clients;
 };
@@ -204,7 +204,7 @@ void HttpServer::Core::add(UniqueFd connection, uid_t user) {
                 .drained = [this, number] { clients.at(number).stream->advance(); },
                 .gone = [this, number] { remove(number); }}),
         nullptr};
-  } catch (const std::system_error&) {  // epoll's limit for a user
+  } catch (const std::system_error&) {  // the user's epoll limit
     clients.erase(number);
   }
 }
@@ -296,7 +296,7 @@ void HttpServer::Core::carry_out(Number number, Order order) {
                          }));
 }
 
-// The loop, and nothing behind it: a kubelet that does not answer is no reason to kill us.
+// Queries the loop only: a kubelet that does not answer is no reason to restart the daemon.
 void HttpServer::Core::ask_pulse(Number number) {
   probes.insert(number);
   find(number)->expect(Pulse::kAnswer, [this, number] {
@@ -349,7 +349,7 @@ unsigned HttpServer::port() const {
   sockaddr_storage bound{};
   socklen_t size = sizeof bound;
   check(::getsockname(core_->acceptor.socket(), reinterpret_cast<sockaddr*>(&bound), &size), "getsockname");
-  // The port stands at the same place in both families.
+  // Both address families have the port at the same offset.
   return ntohs(reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
 }
 

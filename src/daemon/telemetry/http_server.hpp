@@ -1,7 +1,6 @@
 #pragma once
-// The daemon over HTTP: the status page, metrics and probes on an address, which only reads; and on the
-// control socket orders, too. Made in the loop's thread, destroyed in any; a thread of its own answers, which
-// waits for nothing and nobody.
+// The daemon's HTTP server. On a network address it serves the status page, metrics and probes, all
+// read-only; on the control socket it accepts orders, too.
 
 #include <chrono>
 #include <memory>
@@ -17,19 +16,19 @@
 
 namespace plughost {
 
-// Whether the loop lives, told from when it was asked and when it answered. A value without a clock of its
-// own; not thread-safe.
+// Judges whether the event loop is alive, from the times of queries and answers. A value; callers pass the
+// time. Not thread-safe.
 class Pulse {
  public:
   using Clock = LoopClock;
 
-  // Who asks is told within 50 ms; what is left of them is for the way.
+  // A probe is answered within 50 ms; the rest of it is for the network.
   static constexpr std::chrono::milliseconds kAnswer{40};
-  // A loop that is late is busy, or the machine is; one that has been silent for so long does not come back
-  // by itself. The unit's watchdog waits for longer.
+  // A slow loop is busy, or the machine is. After this silence it does not recover by itself. The unit's
+  // watchdog waits for longer.
   static constexpr std::chrono::seconds kSilence{5};
 
-  // True: the loop is to be asked now; answered() follows if it lives. At most one question is under way.
+  // Returns true if the loop must be queried now; call answered() when it replies. One query at a time.
   bool ask(Clock::time_point now) {
     if (asked_) return false;
     asked_ = now;
@@ -39,18 +38,16 @@ class Pulse {
   bool alive(Clock::time_point now) const { return !asked_ || now - *asked_ < kSilence; }
 
  private:
-  std::optional<Clock::time_point> asked_;  // the question that is not answered
+  std::optional<Clock::time_point> asked_;  // time of the unanswered query
 };
 
-// The daemon over HTTP: the status page, metrics and probes on an address, which only reads; and on the
-// control socket orders, too. Made in the loop's thread, destroyed in any; a thread of its own answers, which
-// waits for nothing and nobody.
+// Constructed on the loop thread, destroyed on any. A thread of its own answers requests and never blocks.
 class HttpServer {
  public:
-  // So many may follow.
+  // Most clients with a stream.
   static constexpr unsigned kMostStreams = 16;
-  // For one more the oldest one that has not asked yet is closed, or else the oldest that does not follow;
-  // root's for nobody else's.
+  // Most connections. One more closes the oldest idle one, or else the oldest without a stream; a connection
+  // of root is closed for another of root only.
   static constexpr unsigned kMostConnections = 64;
 
   struct Listening {
@@ -58,23 +55,23 @@ class HttpServer {
     HttpDoor door;
     std::string name;  // for the log
   };
-  // address: as in the configuration, "127.0.0.1:9464"; port 0 is one that the kernel chooses. former: the
-  // server that this one takes over from, whose port it may have; nullptr: there is none.
-  // Throws std::runtime_error if it cannot listen there.
+  // `address` is as in the configuration, "127.0.0.1:9464"; with port 0 the kernel chooses one. `former` is
+  // the server to replace, whose port may be reused; nullptr: none. Throws std::runtime_error if it cannot
+  // listen there.
   static Listening on_address(const std::string& address, const HttpServer* former = nullptr);
 
-  // loop, log and requests outlive it. Throws std::system_error.
+  // `loop`, `log` and `requests` must outlive this object. Throws std::system_error.
   HttpServer(EventLoop& loop, Log& log, StatusRequests& requests, Listening listening);
-  // Who waits for an answer is told that none comes, and who follows is left: a matter of some milliseconds.
+  // Ends waiting requests with an error, and streams. Takes some milliseconds.
   ~HttpServer();
   HttpServer& operator=(HttpServer&&) = delete;
 
-  // Of an address.
+  // For a network address only.
   unsigned port() const;
 
  private:
   struct Core;
-  std::unique_ptr<Core> core_;  // the thread's
+  std::unique_ptr<Core> core_;  // used by the thread
   std::thread thread_;
 };
 

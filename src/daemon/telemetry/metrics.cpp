@@ -35,7 +35,7 @@ ClientMetric labelled(Labels labels) {
 
 class Families {
  public:
-  // Metrics that follow belong to it.
+  // Begins a family. The following metrics belong to it.
   Families& family(const char* name, const char* help, MetricType type) {
     MetricFamily& added = all_.emplace_back();
     added.name = name;
@@ -109,7 +109,7 @@ void write_node(const DaemonStatus& status, Families& families) {
     families.add(resource.counts(status.holdings.get()).held, {{"resource", resource.name}});
 }
 
-// One for each device and container that holds it; where nobody knows who does, none.
+// Writes one metric for each device and container that holds it; none if the holders are unknown.
 void write_devices(const DaemonStatus& status, Families& families) {
   if (!status.device_metrics || !status.holdings) return;
   families.gauge("plughost_device_info", "1. Without a pod: nobody holds the device.");
@@ -153,7 +153,7 @@ void write_calls(const DaemonStatus& status, Families& families) {
 }
 
 void write_scans(const DaemonStatus& status, Families& families) {
-  // Several may have one name.
+  // several resources may have one entry
   std::map<std::string_view, EntryStatus> entries;
   for (const EntryStatus& entry : status.entries) {
     EntryStatus& all = entries[entry.name];
@@ -172,7 +172,7 @@ void write_scans(const DaemonStatus& status, Families& families) {
 }
 
 void write_configuration(const DaemonStatus& status, Families& families) {
-  // A double holds 53 bits.
+  // a double holds 53 bits
   families.gauge("plughost_config_hash", "Another number when the configuration is another.")
       .add(status.configuration.hash & 0xffff'ffff'ffffu);
   families.gauge("plughost_config_last_reload_successful", "0: the last reload was refused, or given up.")
@@ -205,7 +205,7 @@ void write_api_server(const DaemonStatus& status, Families& families) {
     families.add(watch.objects, {{"collection", watch.collection}});
 }
 
-// The names of Prometheus' own client libraries.
+// These names are those of Prometheus' own client libraries.
 void write_process(const DaemonStatus& status, Families& families) {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -270,7 +270,7 @@ std::string removed(const std::string& file) {
 
 std::string written(const std::string& file, const std::string& text) {
   try {
-    // The collector reads *.prom.
+    // The collector reads only *.prom.
     replace_file(file, file + ".tmp", text);
     return {};
   } catch (const std::system_error& exception) {

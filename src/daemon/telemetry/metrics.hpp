@@ -1,5 +1,5 @@
 #pragma once
-// The daemon's numbers in Prometheus' text format; docs/metrics.md has them. Thread-safe.
+// The daemon's metrics in Prometheus' text format, as described in docs/metrics.md. Thread-safe.
 
 #include <chrono>
 #include <functional>
@@ -16,46 +16,46 @@ namespace plughost {
 
 inline constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
-// Reads /proc/self, too.
+// Also reads /proc/self.
 std::string metrics_text(const DaemonStatus& status);
 
-// The same for node_exporter's textfile collector, without process_…: node_exporter has metrics of these
-// names.
+// Returns the same for node_exporter's textfile collector, without the process_… metrics, whose names
+// node_exporter uses itself.
 std::string textfile_text(const DaemonStatus& status);
 
-// The metrics as a file, which node_exporter's textfile collector reads where nothing may listen. Loop thread
-// only.
+// Writes the metrics to a file for node_exporter's textfile collector, for nodes where no port may be open.
+// Loop thread only.
 class MetricsFile {
  public:
   static constexpr const char* kName = "plughost.prom";
-  // It is written so often: the kubelet tells nobody when a pod comes or ends.
+  // Interval of regular writes, because the kubelet does not announce pods.
   static constexpr std::chrono::seconds kInterval{15};
-  // And so soon after a change, for all that changes meanwhile; who holds what may be known from a second
-  // before (HoldingsReader::kShown).
+  // Delay after a change, which collects further changes. The holders may be a second old
+  // (HoldingsReader::kShown).
   static constexpr std::chrono::seconds kTogether{2};
 
-  // loop, workers, log and requests outlive it.
+  // The arguments must outlive this object.
   MetricsFile(EventLoop& loop, Workers& workers, Log& log, StatusRequests& requests);
 
-  // Where it is from now on; empty: nowhere. Where it was it goes.
+  // Sets the directory; empty: no file. Removes the file from the former one.
   void use(const std::string& directory);
-  // The metrics may be others than in the file.
+  // Call it when the metrics may have changed.
   void changed();
-  // The file goes: what stood in it would be told for ever. done runs in the loop, when that is done, fails
-  // or hangs; maybe at once.
+  // Removes the file, because stale metrics would be exported forever. Calls `done` in the loop after
+  // success, failure or a stall; possibly from within the call.
   void finish(std::function<void()> done);
 
  private:
   void ask();
-  // Makes the file say this, or go, and the former ones go.
+  // Writes the text, or removes the file, and removes former files.
   void write(const std::string& text);
 
   EventLoop::Poster post_;
   Log& log_;
   StatusRequests& requests_;
-  std::string file_;              // empty: there is none
-  std::set<std::string> former_;  // files that are to be gone
-  bool soon_ = false;             // because of a change
+  std::string file_;              // empty: none
+  std::set<std::string> former_;  // files to remove
+  bool soon_ = false;             // a write is due because of a change
   Timer due_;
   CoalescingWriter latest_;
   Lifetime lifetime_;

@@ -1,5 +1,5 @@
 #pragma once
-// What may be asked of the daemon to do, as POST requests. Pure functions of values, thread-safe.
+// Orders to the daemon, as POST requests. Pure functions of values; thread-safe.
 
 #include <optional>
 #include <string>
@@ -11,17 +11,17 @@
 
 namespace plughost {
 
-// The configuration that is on trial is to stay.
+// Confirms the configuration on trial.
 struct KeepOrder {
   bool operator==(const KeepOrder&) const = default;
 };
 
 using Order = std::variant<ReloadOrder, KeepOrder, DrainOrder>;
 
-// Its path, and its body in JSON.
+// Returns the request of an order, with its body in JSON.
 HttpRequest request_of(const Order& order);
-// Of a body in JSON or YAML. The text: why it is none, as a sentence. nullopt: nothing is ordered by that
-// path.
+// Returns the order of a request, whose body is JSON or YAML, or why the body is invalid. Returns nullopt if
+// no order has this path.
 std::optional<std::variant<Order, std::string>> order_of(const HttpRequest& request);
 
 }  // namespace plughost

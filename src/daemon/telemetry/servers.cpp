@@ -60,7 +60,7 @@ std::vector<std::string> Servers::open_missing() {
   const auto attempt = [&](auto&& open) {
     try {
       open();
-    } catch (const std::runtime_error& exception) {  // std::system_error among them
+    } catch (const std::runtime_error& exception) {  // includes std::system_error
       log_.error("cannot listen for status requests: devices are served without",
                  {{"why", exception.what()}});
       errors.emplace_back(exception.what());
@@ -120,7 +120,7 @@ void Servers::end(std::shared_ptr<void> server) {
       server.reset();
       post(ended);
     });
-  } catch (const std::system_error&) {  // no thread is to be had: it has ended here
+  } catch (const std::system_error&) {  // no thread can be started, so the server has ended on this one
     ending_.erase(number);
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The servers that tell of the daemon: what is open, and how a reload moves it. Loop thread only.
+// The servers that report on the daemon: which are open, and how a reload moves them. Loop thread only.
 
 #include <cstdint>
 #include <filesystem>
@@ -19,21 +19,20 @@
 
 namespace plughost {
 
-// Its members may ask, beside root.
+// Members of this group may use the control socket, beside root.
 inline constexpr const char* kControlGroup = "plughost";
 
-// The control socket: HTTP on a unix socket. Made and told to stop listening in the loop's thread, destroyed
-// in any.
+// The control socket: HTTP on a unix socket. Constructed and stopped on the loop thread, destroyed on any.
 class ControlServer {
  public:
-  // Makes the socket's directory if it is not there, and takes the place of a socket that nobody listens on;
-  // the socket's mode is 0660, and its group kControlGroup where there is such a group. Throws
-  // std::system_error, or std::runtime_error: something else is there. loop, log and requests outlive it.
+  // Creates the socket's directory if necessary and replaces a socket without a listener. The socket's mode
+  // is 0660, with group kControlGroup if that exists. Throws std::system_error, or std::runtime_error if
+  // something else has the path. `loop`, `log` and `requests` must outlive this object.
   ControlServer(EventLoop& loop, Log& log, StatusRequests& requests, const std::filesystem::path& socket);
   ControlServer& operator=(ControlServer&&) = delete;
 
-  // Comes before its end in another thread. The socket's file goes, and nobody else can connect; who is
-  // connected is served.
+  // Call it before the object ends in another thread. Removes the socket's file, so no client can connect;
+  // connected clients are served.
   void stop_listening() { file_.reset(); }
 
  private:
@@ -43,27 +42,28 @@ class ControlServer {
 
 class Servers {
  public:
-  // What a configuration moves: it listens already, beside what it takes the place of.
+  // Servers that a configuration moves. They listen already, beside those that they replace.
   struct Opened {
     TelemetryConfig config;
     std::unique_ptr<ControlServer> control;
     std::unique_ptr<HttpServer> http;
   };
 
-  // loop, log and requests outlive it.
+  // The arguments must outlive this object.
   Servers(EventLoop& loop, Log& log, StatusRequests& requests);
-  // requests.close() comes before: calls that wait for an answer end with it.
+  // Call requests.close() before: it ends the calls that wait for an answer.
   ~Servers();
 
-  // At the start. What it cannot have, as sentences: devices are served without it.
+  // Opens the servers at the start. Returns the errors of those that could not be opened: devices are served
+  // without them.
   std::vector<std::string> open(const TelemetryConfig& config);
 
-  // Throws std::runtime_error, "file:line:col: key: why", and then nothing is open that was not before.
+  // Throws std::runtime_error, "file:line:col: key: why", with nothing new left open.
   Opened prepare(const TelemetryConfig& config);
-  // From now on these are asked; the former ones, which go on until end_former(), by whom they have already.
-  // What could not be opened before is tried again; the sentences are open()'s.
+  // Puts the new servers into use. The former ones serve their clients until end_former(). Retries what
+  // open() could not open, and returns errors as open() does.
   std::vector<std::string> use(Opened opened);
-  // Nobody waits for their end.
+  // Ends the former servers, without waiting for that.
   void end_former();
 
  private:
@@ -72,7 +72,7 @@ class Servers {
   std::unique_ptr<HttpServer> open_http(const TelemetryConfig& config);
   void replace_control(std::unique_ptr<ControlServer> control);
   void replace_http(std::unique_ptr<HttpServer> http);
-  // Destroys it on a thread of its own.
+  // Destroys the server on a thread of its own.
   void end(std::shared_ptr<void> server);
 
   EventLoop& loop_;

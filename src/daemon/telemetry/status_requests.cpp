@@ -7,7 +7,7 @@ namespace {
 
 using Clock = SnapshotTimes::Clock;
 
-// No text takes so long; should one, the next ones are made by another thread.
+// No text takes this long. If one does, another thread makes the next ones.
 constexpr std::chrono::seconds kTextDeadline{10};
 
 bool same(const std::shared_ptr<const Holdings>& one, const std::shared_ptr<const Holdings>& other) {
@@ -22,7 +22,7 @@ StatusRequests::StatusRequests(EventLoop& loop, LogHistory& history, Daemon daem
       post_(loop.poster()),
       due_(loop, [this] { on_due(); }),
       texts_(loop, 1) {
-  // Its thread is there from the start: whoever asks when the machine has none left wants to know why.
+  // Starts the thread early, so that a machine that has no threads left can still report why.
   make_text([] {});
 }
 

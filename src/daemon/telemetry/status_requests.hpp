@@ -1,6 +1,6 @@
 #pragma once
-// What other threads ask of the daemon: its status, now or whenever it has changed, a reload, to keep what
-// is on trial, and to drain a device.
+// Requests of other threads to the daemon: its status, now or after each change, reloads, confirmations and
+// drains.
 
 #include <algorithm>
 #include <chrono>
@@ -30,7 +30,7 @@ class Snapshot {
   explicit Snapshot(DaemonStatus status) : status_(std::move(status)) {}
 
   const DaemonStatus& status() const { return status_; }
-  // On one line. Made once, by the thread that asks first: a node's devices may take it some milliseconds.
+  // On one line. The first thread that needs it makes it, which may take milliseconds for many devices.
   const std::string& json() const {
     std::call_once(made_, [this] { json_ = status_.json().dump(); });
     return json_;
@@ -42,37 +42,37 @@ class Snapshot {
   mutable std::string json_;
 };
 
-// When those who watch are told of a new snapshot. A value without a clock of its own; not thread-safe.
+// Decides when watchers get a new snapshot. A value; callers pass the time. Not thread-safe.
 class SnapshotTimes {
  public:
   using Clock = LoopClock;
 
-  // Pods are looked at so often: the kubelet tells nobody when one ends.
+  // Interval of queries for holders, because the kubelet does not announce the end of a pod.
   static constexpr std::chrono::seconds kHoldersInterval{5};
-  // Changes that come together are told together.
+  // Delay that collects changes for one snapshot.
   static constexpr std::chrono::milliseconds kTogether{200};
 
-  // When begin() is to be called; nullopt: not before something happens.
+  // Returns when to call begin(); nullopt: after the next event.
   std::optional<Clock::time_point> due() const { return due_; }
 
-  // Something may be otherwise. watched: by somebody.
+  // Call it when the status may have changed. `watched` means that a watcher exists.
   void changed(Clock::time_point now, bool watched) {
     changed_ = true;
     if (watched) due_ = std::min(due_.value_or(now + kTogether), now + kTogether);
   }
-  // Somebody watches from now on, and hears of a snapshot whatever the others were told.
+  // Call it when a watcher is added. It gets a snapshot whatever the others had.
   void joined(Clock::time_point now) {
     changed_ = true;
     due_ = now;
   }
-  // True: a snapshot is to be made now; arrived() follows.
+  // Returns true if a snapshot must be made now; call arrived() when it is there.
   bool begin(Clock::time_point now, bool watched) {
     due_.reset();
     if (!watched) return false;
     due_ = now + kHoldersInterval;
     return !std::exchange(making_, true);
   }
-  // True: the snapshot is told. other_holders: than in the former one.
+  // Returns true if the snapshot must be sent. `other_holders` means that its holders have changed.
   bool arrived(bool other_holders) {
     making_ = false;
     return std::exchange(changed_, false) || other_holders;
@@ -90,7 +90,8 @@ class StatusRequests {
   using StatusDone = std::function<void(const SnapshotPointer& snapshot)>;
   using DrainDone = std::function<void(const DrainAnswer& answer)>;
 
-  // What it asks, in the loop. Done is called in the loop, later or at once; or never, if the daemon stops.
+  // The daemon's functions, called in the loop. Each calls `done` in the loop, possibly from within the call;
+  // never, if the daemon stops.
   struct Daemon {
     std::function<void(WithHolders with, std::function<void(DaemonStatus)> done)> status;
     std::function<void(ReloadOrder order, ReloadDone done)> reload;
@@ -99,49 +100,49 @@ class StatusRequests {
   };
 
   struct Newest {
-    SnapshotPointer snapshot;  // nullptr: there is none yet
-    std::uint64_t number = 0;  // counts them
+    SnapshotPointer snapshot;  // nullptr: none yet
+    std::uint64_t number = 0;  // increases with each snapshot
   };
 
-  // loop, history and what daemon refers to outlive it. Made and destroyed in the loop's thread.
+  // `loop`, `history` and what `daemon` refers to must outlive this object. Constructed and destroyed on the
+  // loop thread.
   StatusRequests(EventLoop& loop, LogHistory& history, Daemon daemon);
   ~StatusRequests() { close(); }
   StatusRequests& operator=(StatusRequests&&) = delete;
 
-  // Loop thread. Something may be otherwise than in the newest snapshot.
+  // Loop thread. Call it when the status may have changed.
   void changed();
-  // Loop thread. Watchers end, and nobody else is answered any more.
+  // Loop thread. Ends the watchers and drops all waiting requests.
   void close();
 
-  // The rest may be called by any thread. A node's devices may be many: done runs on a thread of its own, on
-  // which a snapshot may be made a text of; never, if the daemon stops. Those who ask for the same while a
-  // snapshot is being made share it.
+  // The other members may be called on any thread. `done` runs on a thread of its own, where the text of a
+  // long status can be made; never, if the daemon stops. Equal requests share a snapshot.
   void query_status(WithHolders with, StatusDone done);
-  // done runs in the loop; never, if the daemon stops.
+  // Calls `done` in the loop; never, if the daemon stops.
   void request_reload(ReloadOrder order, ReloadDone done);
-  // The configuration that is on trial is to stay. done as above.
+  // Confirms the configuration on trial. `done` as above.
   void request_confirm(ConfirmDone done);
-  // The answer names the holders, who may be many: done runs where request_status() runs it.
+  // Calls `done` as query_status() does, because the answer may name many holders.
   void request_drain(DrainOrder order, DrainDone done);
 
-  // Who subscribes hears of each new snapshot, whose JSON is there by then, and calls watch() to get a first
-  // one.
+  // A reader is woken after each new snapshot, when its JSON is ready. Call watch() after subscribing to get
+  // a first one.
   Readers& readers() { return told_->readers; }
   void watch();
   Newest newest() const;
   LogHistory& history() { return history_; }
 
  private:
-  // What the thread that makes texts uses, too.
+  // State shared with the thread that makes texts.
   struct Told {
     Readers readers;
     mutable std::mutex mutex;
     Newest newest;
   };
 
-  // Runs task in the loop, if this is still there then.
+  // Runs `task` in the loop if this object still exists then.
   void post(std::function<void()> task);
-  // handed runs in the loop, when the daemon has told.
+  // Calls `handed` in the loop with the daemon's answer.
   void ask(WithHolders with, StatusDone handed);
   void on_status(WithHolders with, DaemonStatus status);
   void on_due();
@@ -154,11 +155,11 @@ class StatusRequests {
   EventLoop::Poster post_;
   SnapshotTimes times_;
   Timer due_;
-  std::map<WithHolders, std::vector<StatusDone>> asking_;  // those that are there have been put
+  std::map<WithHolders, std::vector<StatusDone>> asking_;  // requests under way
   Newest published_;
   const std::shared_ptr<Told> told_ = std::make_shared<Told>();
   Lifetime open_;  // until close()
-  // Other threads copy it.
+  // copied by other threads
   const std::function<void(const std::function<void()>& task)> if_open_ =
       open_.bound([](const std::function<void()>& task) { task(); });
   Workers texts_;
