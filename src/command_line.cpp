@@ -24,7 +24,7 @@ class CommandLine {
   int run(int count, const char* const* words);
 
  private:
-  // A subcommand, and the options that it will be called with.
+  // Adds a subcommand with the options that it will be called with.
   template <typename Options>
   std::pair<CLI::App*, std::shared_ptr<Options>> add(const char* name, const char* words,
                                                      int (*call)(const Options&)) {
@@ -300,7 +300,7 @@ void CommandLine::add_undrain() {
   add_output(*command, options->format);
 }
 
-// One of each command, for its help: a line that does something useful on a node as it is.
+// One example of each command for its help: a line that works on any node.
 constexpr std::pair<const char*, const char*> kExamples[] = {
     {"run", "plughost run --config /etc/plughost/config.yaml"},
     {"check", "plughost check --strict config.yaml"},
@@ -355,7 +355,7 @@ int CommandLine::run(int count, const char* const* words) {
   } catch (const std::system_error& error) {
     std::cerr << "plughost: " << error.what() << '\n';
     return 1;
-  } catch (const std::runtime_error& error) {  // ours, with a whole sentence: ConfigError, NoAnswer
+  } catch (const std::runtime_error& error) {  // our own, with a complete sentence: ConfigError, NoAnswer
     std::cerr << error.what() << '\n';
     return 1;
   } catch (const std::exception& error) {

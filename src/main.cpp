@@ -3,7 +3,7 @@
 
 namespace {
 
-// Before the constructors of libraries' globals, which open files.
+// Runs before the constructors of library globals, which open files.
 [[gnu::constructor(101)]] void before_all() { plughost::open_standard_files(); }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What libgcc and libstdc++ call of a newer C library than the oldest that plughost runs on (glibc 2.34).
-// They are linked statically, and find it here. Thread-safe.
+// Functions of a newer C library that libgcc and libstdc++ call, for the oldest one that plughost supports
+// (glibc 2.34). Both are linked statically and find them here. Thread-safe.
 
 #include <dlfcn.h>
 #include <link.h>
@@ -45,18 +45,18 @@ int look_at(dl_phdr_info* object, std::size_t, void* data) {
 
 }  // namespace
 
-// Where libgcc finds an exception's handlers. Hidden: the libraries of the machine have their own.
-// dlfo_link_map, which libgcc does not read, is null.
+// libgcc finds an exception's handlers through this function. It is hidden, because the machine's libraries
+// have their own. libgcc does not read dlfo_link_map, so that is null.
 extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(void* address,
                                                                      dl_find_object* result) noexcept {
   Search search{.address = reinterpret_cast<std::uintptr_t>(address), .found = result};
   return ::dl_iterate_phdr(look_at, &search) == 1 ? 0 : -1;
 }
 
-// What std::random_device asks.
+// std::random_device calls this function.
 extern "C" __attribute__((visibility("hidden"))) std::uint32_t arc4random() noexcept {
   std::uint32_t number = 0;
-  // So few bytes come whole, or a signal came first.
+  // So few bytes are never returned in part; the call fails only for a signal.
   while (::getrandom(&number, sizeof number, 0) != sizeof number)
     if (errno != EINTR) std::abort();
   return number;

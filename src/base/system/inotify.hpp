@@ -27,7 +27,7 @@ enum class WatchFor {
 class Inotify {
  public:
   using Owner = std::uint64_t;
-  // What an owner watches in a directory.
+  // An owner's interest in the entries of a directory.
   struct Interest {
     int descriptor = -1;  // inotify's watch descriptor
     std::string name;     // the entry of interest; empty: all entries

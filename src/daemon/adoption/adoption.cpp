@@ -9,7 +9,7 @@
 namespace plughost {
 namespace {
 
-// What one container holds of a resource by ids that the resource does not list.
+// The ids of a resource that one container holds and the resource does not list.
 struct Claim {
   const Checkpoint::PodDevices* answer;
   std::vector<std::string> ids;

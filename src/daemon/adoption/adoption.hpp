@@ -32,7 +32,7 @@ using IdsPointer = std::shared_ptr<const IdList>;
 // Returns the union; one of the two pointers if it has all ids.
 IdsPointer united(const IdsPointer& some, const IdsPointer& others);
 
-// What is known of the ids that containers hold. By resource.
+// Findings on the ids that containers hold, by resource.
 struct HeldIds {
   std::shared_ptr<const Checkpoint> checkpoint;          // nullptr: none
   std::map<std::string, IdsPointer> own;                 // ids that were listed

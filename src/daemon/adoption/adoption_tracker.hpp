@@ -29,7 +29,7 @@ class AdoptedDevices final : public Overlay {
 
     auto operator<=>(const Name&) const = default;
   };
-  // What is to be logged.
+  // Events for the log.
   struct News {
     struct Device {
       Name device;
@@ -55,7 +55,7 @@ class AdoptedDevices final : public Overlay {
   void apply(const std::string& resource, std::vector<Device>& devices) const override;
   // Returns the other devices' hardware to which the given nodes lead, by the device's id.
   std::map<std::string, std::vector<std::string>> units_elsewhere(const std::string& resource) const;
-  // Of all resources.
+  // Returns the adopted ids, by resource.
   const std::map<std::string, std::set<std::string>>& ids() const { return ids_; }
   // Ids of a checkpoint that the resources list, or have listed.
   const std::map<std::string, IdsPointer>& own() const { return own_; }

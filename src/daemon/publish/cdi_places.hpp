@@ -66,7 +66,7 @@ class CdiWriter {
   // A slower directory hangs: it is not used until it responds.
   static constexpr std::chrono::seconds kDeadline{2};
 
-  // What is missing, and why, as sentences that say what to do.
+  // Missing specifications and their reasons, as sentences that say what to do.
   struct Outcome {
     std::string common;                              // for all resources of the entry
     std::map<std::string, std::string> by_resource;  // for single resources

@@ -20,7 +20,7 @@ namespace plughost {
 std::string first_line(std::string_view output);
 std::string last_line(std::string_view output);
 
-// What to run, how long, and what to keep of its output.
+// A program to run, its time limit, and how much of its output to keep.
 struct Program {
   static constexpr std::size_t kMostOutput = 64u << 10;
   static constexpr std::chrono::milliseconds kForEver = std::chrono::milliseconds::max();

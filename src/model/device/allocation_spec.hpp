@@ -19,7 +19,7 @@
 
 namespace plughost {
 
-// What is counted of the healthy cards.
+// The quantity that is counted on healthy cards.
 enum class CardCount {
   kCards,
   kCores,  // kCoresOfACard per card
@@ -137,7 +137,7 @@ enum class AllocationPolicy {
   kOneCard,      // all from the device with the fewest free ids that suffice
 };
 
-// Which devices the ids of one container must belong to; otherwise the allocation is refused.
+// The devices that the ids of one container must belong to; otherwise the allocation is refused.
 enum class SharesOf {
   kAny,
   kOneDevice,

@@ -1,4 +1,4 @@
-// plughost check: is a configuration right?
+// plughost check: checks a configuration.
 
 #include <chrono>
 #include <cstdlib>
@@ -19,19 +19,19 @@
 namespace plughost {
 namespace {
 
-// What a look at the machine starts nothing for, and opens no device: its files alone.
+// Returns the configuration for a scan that reads files only: it starts no program and opens no device.
 Config to_be_looked_at(Config config) {
   std::erase_if(config.resources,
                 [](const ResourceConfig& entry) { return entry.source->sandbox_needs() != SandboxNeeds{}; });
   return config;
 }
 
-// A directory may be a server's that does not answer; whoever checks a file does not wait for it.
+// Longest wait for a directory, which may be on a server that does not answer.
 constexpr std::chrono::seconds kPatience{3};
 
 struct Remarks {
   std::vector<std::string> said;
-  bool hangs = false;  // a thread is still with the directory
+  bool hangs = false;  // a thread is still reading the directory
 };
 
 Remarks remarks_on(Config config, const HostRoot& host) {
@@ -63,7 +63,7 @@ Remarks remarks_on(Config config, const HostRoot& host) {
 int check(const CheckOptions& options) {
   const Config config = load_config(options.file);
   const HostRoot host;
-  // Whoever writes a file elsewhere need not have a node's credentials.
+  // A configuration may be checked on another machine, without a node's credentials.
   const std::string error = access_error(config, host);
   const bool is_node = host.exists(config.kubelet.directory / "kubelet.sock");
   for (const Diagnostic& warning : config.warnings) std::cerr << "warning: " << warning.text() << '\n';
@@ -77,8 +77,8 @@ int check(const CheckOptions& options) {
   const Remarks remarks = remarks_on(applying(config, selection), host);
   for (const std::string& remark : remarks.said) std::cerr << "note: " << remark << '\n';
   std::cout << "next: plughost discover --config " << options.file << '\n';
-  // What exit() takes down must not go under the thread that hangs, and whoever waits for that one (a leak
-  // checker) waits for ever.
+  // exit() would destroy objects that the stalled thread uses, and a leak checker would wait for the thread
+  // forever.
   if (remarks.hangs) {
     std::cout.flush();
     std::_Exit(0);

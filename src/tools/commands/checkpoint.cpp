@@ -1,4 +1,4 @@
-// plughost checkpoint: the kubelet's checkpoint in words.
+// plughost checkpoint: prints the kubelet's checkpoint.
 
 #include "kubernetes/kubelet/checkpoint.hpp"
 

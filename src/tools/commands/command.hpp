@@ -1,8 +1,7 @@
 #pragma once
-// The subcommands. Each returns the process's exit code: 0 done, 1 it said no, 2 its input cannot be used.
-// What it throws, command_line.cpp tells: 1.
-// What they are asked for is what command_line.cpp reads from the command line: it alone includes the parser,
-// which is slow to build.
+// The subcommands. Each returns the exit code of the process: 0 success, 1 a negative result, 2 unusable
+// input. command_line.cpp prints what they throw and exits with 1. It also fills their options, and is the
+// only file that includes the parser, which is slow to compile.
 
 #include <iosfwd>
 #include <optional>
@@ -22,7 +21,7 @@ enum class OutputFormat { kTable, kJson, kYaml };
 struct RunOptions {
   std::string config = kConfigFile;
   std::string plugin_directory;  // empty: the configuration's
-  std::string control;           // likewise
+  std::string control;           // empty: the configuration's
   std::string state_directory = kStateDirectory;
   std::optional<LogLevel> log_level;  // nullopt: the configuration's
 };
@@ -36,7 +35,7 @@ int check(const CheckOptions& options);
 
 struct ConvertOptions {
   std::string file;               // empty: none
-  std::string arguments;          // likewise
+  std::string arguments;          // empty: none
   std::vector<std::string> near;  // "a.b/c=a.b/d"
 };
 int convert(const ConvertOptions& options);
@@ -56,15 +55,15 @@ struct SimulateOptions {
 int simulate(const SimulateOptions& options);
 
 struct FactsOptions {
-  std::string config;  // empty: the usual one, if it is there
+  std::string config;  // empty: the usual one, if it exists
   std::vector<std::string> paths;
 };
 int facts(const FactsOptions& options);
 
 struct PlanOptions {
-  std::string facts;   // a directory of files, or one
+  std::string facts;   // a file, or a directory of files
   std::string file;    // the configuration
-  std::string former;  // the one before it; empty: none
+  std::string former;  // the previous configuration; empty: none
   OutputFormat format = OutputFormat::kTable;
 };
 int plan(const PlanOptions& options);
@@ -95,8 +94,8 @@ int doctor(const DoctorOptions& options);
 
 struct SetupOptions {
   std::string config = kConfigFile;
-  std::string kubernetes;  // a distribution's name; empty: as is found
-  std::string root = "/";  // of the machine that is set up
+  std::string kubernetes;  // a distribution's name; empty: detected
+  std::string root = "/";  // root of the machine that is set up
   bool dry_run = false;
   bool undo = false;
 };
@@ -122,8 +121,8 @@ int events(const EventsOptions& options);
 struct ReloadOptions {
   std::string control = kControlSocket;
   std::optional<LogLevel> log_level;  // nullopt: the configuration's
-  std::string confirm;                // "5m": on trial for so long; empty: not on trial
-  bool keep = false;                  // what is on trial stays
+  std::string confirm;                // duration of the trial, "5m"; empty: no trial
+  bool keep = false;                  // confirms the configuration on trial
   OutputFormat format = OutputFormat::kTable;
 };
 int reload(const ReloadOptions& options);
@@ -144,7 +143,7 @@ struct UndrainOptions {
 };
 int undrain(const UndrainOptions& options);
 
-// Prints a command's result for programs. format: kJson or kYaml.
+// Prints a command's result for programs. `format` must be kJson or kYaml.
 void print(std::ostream& out, const Json& json, OutputFormat format);
 
 }  // namespace plughost

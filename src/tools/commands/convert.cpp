@@ -1,4 +1,4 @@
-// plughost convert: another plugin's configuration in plughost's words.
+// plughost convert: converts another plugin's configuration.
 
 #include "tools/convert/convert.hpp"
 
@@ -17,14 +17,14 @@ namespace {
 
 constexpr int kNotWhole = 3;
 
-// Writes one line about the input, in which names and texts are a stranger's.
+// Writes one line about the input, whose names and texts are not trusted.
 void tell(const std::string& line) { std::cerr << printable(line) << '\n'; }
 
 void print_unread(const ReadFiles& files) {
   for (const UnreadFile& unread : files.unread) tell(unread.file + ": not read: " + unread.why);
 }
 
-// What was found where, and where nothing was.
+// Prints which file had which configuration, and which had none.
 void print_files(const Conversion& conversion, const ReadFiles& files, const std::string& source) {
   std::set<std::string> with_something;
   for (const Conversion::Found& found : conversion.found) {
@@ -101,7 +101,7 @@ int convert(const ConvertOptions& options) {
     return print(*conversion, files, source);
   }
   print_unread(files);
-  // A template may be YAML, but not the one that is meant.
+  // A template may parse as YAML, though with another meaning.
   if (!files.language.empty())
     tell(source + ": " + files.language);
   else

@@ -1,4 +1,4 @@
-// plughost discover: what each resource would advertise now.
+// plughost discover: prints what each resource would advertise now.
 
 #include <iostream>
 

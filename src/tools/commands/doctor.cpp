@@ -1,4 +1,4 @@
-// plughost doctor: what is wrong with this node, and what to do about it.
+// plughost doctor: finds problems of this node and says what to do.
 
 #include "tools/doctor/doctor.hpp"
 #include "base/text/text.hpp"
@@ -18,7 +18,7 @@ std::string count_of(const Findings& findings, Level level) {
 void print_text(const Findings& findings) {
   std::size_t name_width = 0;
   for (const Check& check : checks()) name_width = std::max(name_width, check.name.size());
-  constexpr std::size_t kLevelWidth = 7;  // of "problem" and "warning"
+  constexpr std::size_t kLevelWidth = 7;  // width of "problem" and "warning"
   const std::string indent(kLevelWidth + 2 + name_width + 2, ' ');
   for (const Finding& finding : findings) {
     const std::string level(name_of(finding.level));

@@ -1,4 +1,4 @@
-// plughost drain and undrain: a device out of service, and back in it.
+// plughost drain and undrain: take a device out of service and put it back.
 
 #include <iostream>
 #include <utility>

@@ -1,4 +1,4 @@
-// plughost events: what has changed lately in the running daemon.
+// plughost events: prints the latest events of the running daemon.
 
 #include <iostream>
 
@@ -11,7 +11,7 @@ namespace {
 
 void show(const Json& event, OutputFormat format) {
   if (format == OutputFormat::kJson) {
-    std::cout << event.dump() << '\n';  // one a line
+    std::cout << event.dump() << '\n';  // one per line
   } else if (format == OutputFormat::kYaml) {
     std::cout << "---\n";
     print(std::cout, event, format);

@@ -1,4 +1,4 @@
-// plughost facts: what this node is, for a look at it elsewhere.
+// plughost facts: records this node, for a plan on another machine.
 
 #include <chrono>
 #include <filesystem>
@@ -15,14 +15,14 @@
 namespace plughost {
 namespace {
 
-// To the second.
+// Returns the time in seconds.
 std::string now() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   const std::string text = utc_text(std::chrono::duration_cast<std::chrono::microseconds>(since).count());
   return text.substr(0, text.find('.')) + 'Z';
 }
 
-// That of the usual place need not be there, nor be right: what the machine is does not depend on it.
+// The usual file may be missing or wrong: the machine's facts do not depend on it.
 std::optional<Config> configuration(const std::string& file) {
   if (!file.empty()) return load_config(file);
   std::error_code failed;

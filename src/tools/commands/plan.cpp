@@ -1,4 +1,4 @@
-// plughost plan: what a configuration would give on recorded nodes, and what it changes there.
+// plughost plan: prints what a configuration would give on recorded nodes, and what it would change there.
 
 #include "tools/plan/plan.hpp"
 
@@ -18,14 +18,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFacts = 64u << 20;  // bytes of one node's
-constexpr std::size_t kWidth = 60;             // characters that ids or nodes may take in a line
+constexpr std::size_t kMostFacts = 64u << 20;  // largest facts of one node, in bytes
+constexpr std::size_t kWidth = 60;             // longest list of ids or nodes in a line, in characters
 
 struct SeenNode {
   std::string name;
   std::string file;
   std::string recorded;
-  std::optional<PlannedNode> before;  // nullopt: there is no configuration before this one
+  std::optional<PlannedNode> before;  // nullopt: no previous configuration was given
   PlannedNode after;
   std::vector<PlannedChange> changes;
 
@@ -44,7 +44,7 @@ struct Fleet {
   bool compared = false;
 };
 
-// One file, or those of a directory, by name. Throws std::system_error if it cannot be listed.
+// Returns one file, or those of a directory, by name. Throws std::system_error if it cannot be listed.
 std::vector<std::string> files_in(const std::string& place) {
   std::vector<std::string> files;
   if (!fs::is_directory(place)) return {place};
@@ -63,7 +63,7 @@ Facts facts_in(const std::string& file) {
   return read_facts(*text);
 }
 
-// Two nodes that are called the same are told apart by their files.
+// Nodes of one name are distinguished by their files.
 std::string name_of(const Facts& facts, const std::string& file, std::set<std::string>& taken) {
   const std::string name = facts.node.empty() ? fs::path(file).stem().string() : facts.node;
   return taken.insert(name).second ? name : name + " (" + fs::path(file).filename().string() + ")";
@@ -92,7 +92,7 @@ Fleet look_at(const std::vector<std::string>& files, const Config* before, const
   return fleet;
 }
 
-// The first, and how many more there are.
+// Returns the first word and the number of the others.
 std::string some_of(const std::vector<std::string>& words) {
   std::string text;
   std::size_t shown = 0;
@@ -103,7 +103,7 @@ std::string some_of(const std::vector<std::string>& words) {
   return text + (shown < words.size() ? " and " + std::to_string(words.size() - shown) + " more" : "");
 }
 
-// "8", or "8 (1 Unhealthy)"; empty: it is not offered.
+// Returns "8", or "8 (1 Unhealthy)"; empty: not offered.
 std::string count_text(const PlannedResource* resource) {
   if (!resource) return "";
   if (resource->unknown) return "?";
@@ -152,13 +152,14 @@ void print_offers(const Fleet& fleet) {
             << " nothing: " << some_of(bare) << '\n';
 }
 
-// A line for each entry that does not apply somewhere, where it did before or nobody asks for that.
+// Prints a line for each entry that does not apply to some node, although it did before. Without a previous
+// configuration, prints all that do not apply somewhere.
 void print_not_here(const Fleet& fleet) {
   struct Places {
     std::size_t count = 0;
     std::string first;
   };
-  std::map<std::pair<std::string, std::string>, Places> entries;  // by place and name
+  std::map<std::pair<std::string, std::string>, Places> entries;  // by position and name
   for (const SeenNode& node : fleet.nodes) {
     for (const NotHere& other : node.after.others) {
       const auto is_it = [&](const NotHere& each) { return each.name == other.name; };
@@ -225,7 +226,7 @@ Json json_of(const Fleet& fleet) {
   return json;
 }
 
-// Returns the remarks of the look at a node, and why its devices are Unhealthy.
+// Returns the remarks on a node, and why devices are Unhealthy.
 std::set<std::string> notes_on(const PlannedNode& node) {
   std::set<std::string> notes(node.remarks.begin(), node.remarks.end());
   for (const auto& [name, resource] : node.resources) {
@@ -236,9 +237,9 @@ std::set<std::string> notes_on(const PlannedNode& node) {
   return notes;
 }
 
-// Each once: many nodes have the same to say, and what was so before is no news.
+// Prints each note once, with its nodes, and leaves out those that were the same before.
 void print_notes(const Fleet& fleet) {
-  std::map<std::string, std::vector<std::string>> nodes;  // by what is noted of them
+  std::map<std::string, std::vector<std::string>> nodes;  // nodes by note
   for (const SeenNode& node : fleet.nodes) {
     const std::set<std::string> known = node.before ? notes_on(*node.before) : std::set<std::string>();
     for (const std::string& note : notes_on(node.after)) {

@@ -1,4 +1,4 @@
-// plughost preset: ready-made entries, which of them are linked, and which find something on this machine.
+// plughost preset: prints the presets, which of them are linked, and which find devices on this machine.
 
 #include <fstream>
 #include <iostream>
@@ -16,7 +16,7 @@ namespace {
 
 struct Row {
   Preset preset;
-  Survey found;  // by `here`
+  Survey found;  // set with `here`
 };
 
 std::size_t device_count(const Survey& found) {
@@ -25,7 +25,7 @@ std::size_t device_count(const Survey& found) {
   return count;
 }
 
-// "dri/render: renderD128, renderD129"
+// Example: "dri/render: renderD128, renderD129".
 std::string devices_text(const Survey& found) {
   std::string text;
   for (const ResourceSnapshot& snapshot : found.snapshots) {
@@ -38,8 +38,8 @@ std::string devices_text(const Survey& found) {
   return text;
 }
 
-// What the preset would offer on this machine. What only its own text says is there, as with `count`, is not
-// found.
+// Returns what the preset would offer on this machine. Devices that exist only in its text, as with `count`,
+// do not count.
 Survey look(const Preset& preset) {
   try {
     Config config = load_config(preset.file);
@@ -53,7 +53,7 @@ Survey look(const Preset& preset) {
   }
 }
 
-// All presets; or, if that is asked, those that find something here.
+// Returns all presets, or with `here` those that find devices on this machine.
 std::vector<Row> rows_of(const Presets& presets, bool here) {
   std::vector<Row> rows;
   for (Preset& preset : presets.list()) {
@@ -116,7 +116,7 @@ void show(const Presets& presets, const std::vector<std::string>& names) {
   }
 }
 
-// changed: of those that were asked for.
+// `changed` are those of `names` that have changed.
 void tell(const std::vector<Preset>& changed, const std::vector<std::string>& names, const char* done) {
   std::vector<std::string> told;
   for (const Preset& preset : changed) told.push_back(preset.name);

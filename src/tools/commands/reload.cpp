@@ -1,4 +1,4 @@
-// plughost reload: SIGHUP with an answer.
+// plughost reload: reloads the configuration and prints the result.
 
 #include <iostream>
 

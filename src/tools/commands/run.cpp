@@ -1,4 +1,4 @@
-// plughost run: the daemon.
+// plughost run: runs the daemon.
 
 #include <malloc.h>
 #include <sys/resource.h>
@@ -16,7 +16,7 @@
 namespace plughost {
 namespace {
 
-// Each resource takes a few descriptors, and the soft limit is for programs that use select(2).
+// Each resource needs some descriptors, and the soft limit exists for programs that use select(2).
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -28,10 +28,10 @@ void raise_descriptor_limit() {
 
 int run(const RunOptions& options) {
   raise_descriptor_limit();
-  // One heap: a dozen threads that seldom do anything need no arena each.
+  // One heap is enough: the dozen threads are mostly idle.
   ::mallopt(M_ARENA_MAX, 1);
   lock_without_graph();
-  // Before the first other thread: gRPC's threads inherit the mask.
+  // Called before any other thread exists, so gRPC's threads inherit the mask.
   block_signals({SIGHUP, SIGTERM, SIGINT});
   try {
     const Overrides overrides{.plugin_directory = options.plugin_directory, .control = options.control};

@@ -1,4 +1,4 @@
-// plughost setup: what this node and its configuration need of systemd, written down.
+// plughost setup: writes what this node and its configuration need from systemd.
 
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where a program may be in a root that is not this machine's.
+// Places of the program in a root that is not this machine's.
 constexpr std::array kPrograms{kPackagedProgram, "/usr/local/bin/plughost", "/opt/bin/plughost"};
 
 std::string program_in(const HostRoot& host, const std::string& root) {
@@ -39,7 +39,7 @@ bool is_among(std::span<const FileChange> changes, std::string_view path) {
   return false;
 }
 
-// What makes it count; nothing was done of it.
+// Returns the commands that put the files into effect; setup runs none of them.
 std::string next_step(std::span<const FileChange> changes, bool enabled) {
   if (!is_among(changes, kDropIn) && !is_among(changes, kOwnUnit)) return "systemctl reload plughost";
   std::string steps = is_among(changes, kSysusers) ? "systemd-sysusers && " : "";
@@ -63,14 +63,14 @@ void tell(std::span<const FileChange> changes) {
     std::cout << (change.after ? "wrote " : "removed ") << change.path << '\n';
 }
 
-// As it is called on the machine that is set up.
+// Returns the path on the machine that is set up.
 fs::path config_of(const SetupOptions& options) {
   return options.root == "/" ? fs::absolute(options.config).lexically_normal() : fs::path(options.config);
 }
 
 struct Words {
-  std::string nothing;  // why there is nothing to do
-  std::string next;     // what makes it count
+  std::string nothing;  // why nothing must be done
+  std::string next;     // commands that put the files into effect
 };
 
 void finish(const SetupOptions& options, const HostRoot& host, std::span<const FileChange> changes,

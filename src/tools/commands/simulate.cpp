@@ -1,4 +1,4 @@
-// plughost simulate: the exact Allocate answer, before any pod asks.
+// plughost simulate: prints the exact Allocate answer before a pod asks for it.
 
 #include <algorithm>
 #include <chrono>
@@ -50,7 +50,7 @@ const AskingPod& named(const std::vector<AskingPod>& pods, const std::string& na
                            (known.empty() ? "none" : known));
 }
 
-// Returns the containers that hold units by now; none if the checkpoint cannot be read.
+// Returns the containers that hold units now; none if the checkpoint cannot be read.
 AnsweredContainers holding(const Config& config, const ResourceSnapshot& snapshot) {
   try {
     const Checkpoint checkpoint = Checkpoint::read(config.kubelet.directory / kCheckpointName);
@@ -71,12 +71,12 @@ std::variant<Allocation, std::string> answer_on(const ResourceSnapshot& snapshot
   return answer;
 }
 
-// One container and what it gets.
+// One container and its answer.
 struct Told {
   const AskingContainer* container;
-  std::string card;                              // the device's id; empty: none
+  std::string card;                              // id of the device; empty: none
   std::variant<Allocation, std::string> answer;  // or why there is none
-  std::string other;  // the pod that an Allocate would be taken for; empty: this one
+  std::string other;  // the pod that an Allocate would be attributed to; empty: this one
 };
 
 Told tell(const HostRoot& host, const ResourceSnapshot& snapshot, const std::vector<AskingPod>& pods,
@@ -105,7 +105,7 @@ Told tell(const HostRoot& host, const ResourceSnapshot& snapshot, const std::vec
   return told;
 }
 
-// nullptr: it is marked already.
+// Returns nullptr if the pod is marked already.
 Json mark_of(const ResourceSnapshot& snapshot, const AskingPod& pod) {
   if (marked(pod)) return {};
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -134,9 +134,9 @@ std::string text_of(const Told& told) {
   return text;
 }
 
-// Prints what the containers of the pod get, and returns the exit code. The snapshot's spec has an assume.
-// name: "namespace/name". units: of a container; nullopt: of whichever. Throws std::runtime_error: there is
-// no answer, and why.
+// Prints what the pod's containers get, and returns the exit code. The snapshot's spec must have `assume`.
+// `name` is "namespace/name". `units` selects a container; nullopt: any. Throws std::runtime_error if there
+// is no answer.
 int simulate_pod(const HostRoot& host, const Config& config, const ResourceSnapshot& snapshot,
                  const std::string& name, std::optional<std::uint64_t> units, OutputFormat format) {
   const std::vector<AskingPod> pods = asking_pods(config, snapshot);
@@ -208,7 +208,7 @@ const ResourceSnapshot& snapshot_of(const Survey& found, const std::string& name
                            (known.empty() ? "none" : known));
 }
 
-// nullopt: was not said.
+// Returns nullopt if `what` has no number.
 std::optional<std::uint64_t> units_asked(const ResourceSnapshot& snapshot, const std::string& what) {
   if (!snapshot.spec->assume)
     throw std::runtime_error(snapshot.resource + ": --pod is for an entry with `assume`");

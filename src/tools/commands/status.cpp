@@ -1,4 +1,4 @@
-// plughost status: the running daemon, its resources, their devices, and who holds them.
+// plughost status: prints the running daemon's resources, their devices and their holders.
 
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 namespace plughost {
 namespace {
 
-// "4s", "12m", "3h", "9d": how long ago, or until then. time: as time_json() writes it.
+// Returns the time since or until `time` as "4s", "12m", "3h" or "9d". `time` is in the form of time_json().
 std::string age(const Json& time) {
   const std::optional<std::int64_t> microseconds = microseconds_of(time.text());
   if (!microseconds) return "";
@@ -65,7 +65,7 @@ std::string holders_of(const Json& device) {
   return text;
 }
 
-// A device of which some shares are taken is Healthy, and has a reason.
+// A device with some shares taken is Healthy and still has a reason.
 std::string health_of(const Json& device) {
   const std::string& reason = device["reason"].text();
   if (device["health"].text() == "Healthy" && !reason.empty()) return "Healthy; " + reason;
@@ -162,7 +162,7 @@ void print_devices(const Json& status, const Json& resource) {
   print_table(std::cout, {"DEVICE", "HEALTH", "SINCE", "NUMA", "NODES", "HELD BY"}, rows);
 }
 
-// Keeps what is asked for. False: there is no such resource.
+// Removes the other resources. Returns false if no resource has the name.
 bool select(Json& status, const std::string& name) {
   if (name.empty()) return true;
   const Json::Array& resources = std::as_const(status)["resources"].array();
@@ -175,7 +175,7 @@ bool select(Json& status, const std::string& name) {
 
 void show(const Json& status, const StatusOptions& options) {
   if (options.format == OutputFormat::kTable) {
-    // A terminal is cleared, so that the table stands still.
+    // Clears a terminal, so that the table stays in place.
     constexpr std::string_view kClear = "\x1b[H\x1b[2J\x1b[3J";
     if (options.watch && ::isatty(STDOUT_FILENO) == 1)
       (void)!::write(STDOUT_FILENO, kClear.data(), kClear.size());
@@ -185,7 +185,7 @@ void show(const Json& status, const StatusOptions& options) {
       print_devices(status, status["resources"].array().front());
     if (options.watch) std::cout << '\n';
   } else if (options.watch && options.format == OutputFormat::kJson) {
-    std::cout << status.dump() << '\n';  // one a line
+    std::cout << status.dump() << '\n';  // one per line
   } else {
     if (options.watch) std::cout << "---\n";
     print(std::cout, status, options.format);
@@ -193,7 +193,7 @@ void show(const Json& status, const StatusOptions& options) {
   std::cout.flush();
 }
 
-// A custom plugin of node-problem-detector has 5 s, unless it is told otherwise.
+// Less than the default 5 s limit of node-problem-detector's custom plugins.
 constexpr std::chrono::seconds kCheckDeadline{4};
 
 int check_node(const std::string& control) {

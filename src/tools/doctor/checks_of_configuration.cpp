@@ -25,7 +25,7 @@ bool is_read(const Config& config, const fs::path& file) {
   });
 }
 
-// What a ClusterRole has to have.
+// Returns the rule for a ClusterRole.
 std::string rule(const Right& right) {
   return R"({apiGroups: [")" + right.group + R"("], resources: [)" + right.resource +
          (right.subresource.empty() ? "" : '/' + right.subresource) + "], verbs: [" + right.verb + "]}";
@@ -67,7 +67,8 @@ Findings check_devices(const HostRoot&, const Observed& observed) {
   if (!observed.config) return {};
   Findings found;
   for (const std::string& error : observed.devices.errors) {
-    const std::size_t place = std::min(error.find(": "), error.size());  // "file:line:col: name: why"
+    const std::size_t place =
+        std::min(error.find(": "), error.size());  // end of "file:line:col" in "file:line:col: name: why"
     found.push_back({.level = Level::kProblem,
                      .where = error.substr(0, place),
                      .what = error.substr(std::min(place + 2, error.size())),

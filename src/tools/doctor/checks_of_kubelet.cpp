@@ -9,14 +9,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kOldestMinor = 20;  // what plughost is held against begins here: docs/conformance.md
+constexpr int kOldestMinor = 20;  // oldest version in docs/conformance.md
 
 const SocketOwner* socket_of(const Observed& observed, const fs::path& path) {
   const auto found = observed.sockets.find(path);
   return found == observed.sockets.end() ? nullptr : &found->second;
 }
 
-// As the one that listens says itself, or else as this node's Kubernetes has it.
+// Returns the root directory of the running kubelet, or of this node's Kubernetes.
 fs::path root_of(const HostRoot& host, const std::optional<SeenProcess>& kubelet) {
   const auto told = kubelet ? kubelet->option("--root-dir") : std::nullopt;
   if (!told) return kubernetes_of(host).root;
@@ -24,7 +24,7 @@ fs::path root_of(const HostRoot& host, const std::optional<SeenProcess>& kubelet
   return root.has_filename() ? root : root.parent_path();
 }
 
-// The 26 of "Kubernetes v1.26.15" or "k3s version v1.26.15+k3s1 (…)".
+// Returns the 26 of "Kubernetes v1.26.15" or "k3s version v1.26.15+k3s1 (…)".
 std::optional<int> minor_of(const std::string& version) {
   const std::size_t at = version.find("v1.");
   if (at == version.npos) return std::nullopt;

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostCheckpoint = 256u << 20;
 
-// Of the plugins: neither the kubelet's, nor that of its pod resources.
+// Returns true for a plugin's socket: neither the kubelet's nor that of its pod resources.
 bool of_a_plugin(const Observed& observed, const fs::path& socket) {
   return socket.filename() != "kubelet.sock" && socket != observed.kubelet().pod_resources &&
          socket != observed.control();
@@ -43,7 +43,7 @@ std::vector<OtherPlugin> other_plugins(const HostRoot& host, const Observed& obs
   return all;
 }
 
-// How somebody who looks at the node ends it, and it stays so.
+// Returns how to stop the plugin for good.
 std::string how_to_stop(const std::optional<SeenProcess>& process) {
   if (!process) return "stop that plugin";
   if (!process->pod.empty())
@@ -57,7 +57,7 @@ std::string how_to_stop(const std::optional<SeenProcess>& process) {
 
 bool is_of_a_name(char c) { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; }
 
-// Is the word there, and not a part of a longer one?
+// Returns true if `word` occurs as a whole word.
 bool has_word(std::string_view text, std::string_view word) {
   for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
     const std::size_t end = at + word.size();
@@ -67,8 +67,8 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
-// Does its command line have the resource's name, or the two parts of it apart, as in
-// `--domain example.com --device {"name": "serial"}`?
+// Returns true if the command line has the resource's name, or its two parts apart, as in `--domain
+// example.com --device {"name": "serial"}`.
 bool says(const std::vector<std::string>& arguments, const std::string& resource) {
   const auto one_has = [&](std::string_view word) {
     return std::ranges::any_of(arguments, [&](const std::string& each) { return has_word(each, word); });
@@ -78,7 +78,7 @@ bool says(const std::vector<std::string>& arguments, const std::string& resource
                                one_has(std::string_view(resource).substr(slash + 1)));
 }
 
-// Is its socket named after the resource: with another character for the '/', or in base 64?
+// Returns true if the socket is named after the resource: with another character for '/', or in base 64.
 bool named_after(const fs::path& socket, const std::string& resource) {
   const std::string name = socket.stem();
   for (const char instead : {'_', '-'}) {
@@ -100,7 +100,7 @@ std::string texts_of(const std::vector<OtherPlugin>& plugins) {
   return joined(texts, ", ");
 }
 
-// Ids of the resource that the kubelet knows, and the configuration does not.
+// Returns ids of the resource that the kubelet knows and the configuration does not.
 std::set<std::string> unlisted_ids(const Checkpoint& checkpoint, const ResourceSnapshot& snapshot) {
   std::set<std::string> unlisted;
   const auto take = [&](const std::vector<std::string>& ids) {
@@ -145,7 +145,7 @@ Findings owners_by_name(const std::vector<OtherPlugin>& others, const Observed& 
   return found;
 }
 
-// What there is to say of the daemon that has this configuration.
+// Returns the finding on the daemon that uses this configuration.
 Finding answering(const SeenProcess& process, const Observed& observed) {
   const std::string socket = process.option("--control").value_or(observed.control());
   const auto found = observed.sockets.find(socket);
@@ -163,7 +163,7 @@ Finding answering(const SeenProcess& process, const Observed& observed) {
 Findings check_daemon(const HostRoot& host, const Observed& observed) {
   Findings found;
   for (const SeenProcess& process : daemons(host)) {
-    // Without the option it is the default, as ours is as a rule.
+    // Without the option, both use the default.
     const fs::path file = process.option("--config").value_or(observed.file);
     std::error_code failed;
     if (file == observed.file || fs::equivalent(file, observed.file, failed))
@@ -248,7 +248,7 @@ Findings check_owners(const HostRoot& host, const Observed& observed) {
 }
 
 Findings check_counts(const HostRoot& host, const Observed& observed) {
-  if (!observed.counted || daemons(host).empty()) return {};  // other checks tell of that
+  if (!observed.counted || daemons(host).empty()) return {};  // other checks report that
   Findings found;
   std::size_t agreed = 0;
   for (const ResourceSnapshot& snapshot : observed.devices.snapshots) {

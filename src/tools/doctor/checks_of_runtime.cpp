@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Adds the kind that a specification is of. JSON is YAML.
+// Adds the kind of a specification. JSON is parsed as YAML.
 void add_kind(const std::string& text, const std::string& path, std::set<std::string>& kinds) {
   Diagnostics unused;
   const auto spec = parse_yaml(text, path, unused);
@@ -58,14 +58,14 @@ Findings runtime_findings(const RuntimeSettings& settings) {
   return found;
 }
 
-// Returns where the links of the path lead, as far as it exists.
+// Resolves the links of the path, as far as it exists.
 fs::path followed(const HostRoot& host, const fs::path& path) {
   if (const auto real = host.canonical(path); real || path == path.parent_path()) return real.value_or(path);
   return followed(host, path.parent_path()) / path.filename();
 }
 
-// The daemon writes the specifications of the kinds `written` to `ours`. Finds nothing if the runtime reads
-// that directory, or if it is not known what it reads.
+// The daemon writes the specifications of the kinds `written` to `ours`. Returns nothing if the runtime reads
+// that directory, or if its directories are unknown.
 Findings directory_findings(const HostRoot& host, const RuntimeSettings& settings, const std::string& ours,
                             const std::set<std::string>& written) {
   const auto directory = [&](const fs::path& path) { return followed(host, path / ""); };

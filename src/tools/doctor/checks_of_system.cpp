@@ -18,12 +18,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kUnit = "plughost.service";
-// A server of its own, a connection and a stream for each resource, and the process's own.
+// Descriptors per resource: a server, a connection, a stream, and a share of the process's own.
 constexpr std::uint64_t kDescriptorsEach = 4;
 constexpr std::uint64_t kDescriptorsAlways = 64;
-// Directories that entries look at, and those on the way to them.
+// Watches for the directories of entries and their parents.
 constexpr std::uint64_t kWatchesWanted = 512;
-// 2024-01-01: no node that runs this can have an earlier clock.
+// 2024-01-01: no node that runs this version can have an earlier clock.
 constexpr std::time_t kEarliest = 1'704'067'200;
 
 std::string first_line(const HostRoot& host, const fs::path& file) {
@@ -31,7 +31,7 @@ std::string first_line(const HostRoot& host, const fs::path& file) {
   return text.substr(0, text.find('\n'));
 }
 
-// nullopt: the file is not there, or says something else.
+// Returns nullopt if the file is missing or has other content.
 std::optional<std::uint64_t> number_of(const HostRoot& host, const fs::path& file) {
   std::istringstream text(first_line(host, file));  // SELinux's booleans are two numbers
   std::uint64_t number = 0;
@@ -40,7 +40,7 @@ std::optional<std::uint64_t> number_of(const HostRoot& host, const fs::path& fil
 
 fs::path proc_of(const SeenProcess& process) { return fs::path("/proc") / std::to_string(process.id); }
 
-// The hard limit of "Max open files  1024  524288  files".
+// Returns the hard limit of "Max open files  1024  524288  files".
 std::optional<std::uint64_t> descriptors_of(const HostRoot& host, const SeenProcess& process) {
   const std::string text = host.text(proc_of(process) / "limits").value_or("");
   const std::size_t at = text.find("Max open files");
@@ -58,7 +58,7 @@ struct InotifyUse {
   std::uint64_t watches = 0;
 };
 
-// Of one user. /proc/<pid>/fdinfo has a line for each watch.
+// Returns the use by one user. /proc/<pid>/fdinfo has a line for each watch.
 InotifyUse inotify_use(const HostRoot& host, uid_t user) {
   InotifyUse use;
   for (const SeenProcess& process : processes(host)) {
@@ -74,7 +74,7 @@ InotifyUse inotify_use(const HostRoot& host, uid_t user) {
   return use;
 }
 
-// The type of "system_u:object_r:container_file_t:s0".
+// Returns the type of "system_u:object_r:container_file_t:s0".
 std::string type_of(const std::string& label) {
   std::istringstream parts(label);
   std::string type;
@@ -82,7 +82,7 @@ std::string type_of(const std::string& label) {
   return type;
 }
 
-// That the kubelet runs in, as this node's Kubernetes has it, or as the one that listens shows.
+// Returns the unit of the kubelet, as this node's Kubernetes names it or as the running one shows.
 std::vector<std::string> kubelet_units(const HostRoot& host, const Observed& observed) {
   const Kubernetes kubernetes = kubernetes_of(host);
   const auto kubelet = kubernetes.name.empty() ? kubelet_process(host, observed) : std::nullopt;
@@ -140,7 +140,7 @@ Findings check_sandbox(const HostRoot& host, const Observed& observed) {
   const NodeTerms node{.kubernetes = kubernetes_of(host)};
   Findings found;
   for (const Need& need : unmet(needs_of(*observed.config, node), unit->settings)) {
-    // `systemd` has said so.
+    // the check `systemd` reports it
     if (need.settings.front().key == "Before") continue;
     found.push_back({.level = Level::kWarning,
                      .where = unit->path,
@@ -265,7 +265,7 @@ Findings check_inotify(const HostRoot& host, const Observed& observed) {
                                "`, and the same in a file of /etc/sysctl.d"});
   };
   if (use.watches + kWatchesWanted > *most_watches) report("max_user_watches", use.watches, *most_watches);
-  // One more than now, so that plughost can start again while the old one ends.
+  // One more than now, so that plughost can start while the old one ends.
   if (use.instances + 1 > *most_instances) report("max_user_instances", use.instances, *most_instances);
   return or_ok(std::move(found), directory,
                std::to_string(use.watches) + " of " + std::to_string(*most_watches) +

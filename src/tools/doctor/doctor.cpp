@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kVersionDeadline{5};
 
-// nullopt: there is no socket.
+// Returns nullopt if no socket exists.
 std::optional<SocketOwner> owner_of(const fs::path& socket) {
   std::error_code failed;
   if (!fs::is_socket(socket, failed)) return std::nullopt;
@@ -31,7 +31,7 @@ std::optional<SocketOwner> owner_of(const fs::path& socket) {
     return SocketOwner{SocketOwner::State::kListens, listening_process(socket)};
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::connection_refused) return SocketOwner{SocketOwner::State::kNobody};
-    // So many wait already that the queue is full.
+    // the queue of connections is full
     if (error.code() == std::errc::resource_unavailable_try_again)
       return SocketOwner{SocketOwner::State::kListens};
     return SocketOwner{};
@@ -49,7 +49,7 @@ void observe_sockets(const HostRoot& host, Observed& observed) {
     host.list(directory, [&](std::string_view name, FileType) { look(directory / name); });
 }
 
-// Only of programs that are known to print it.
+// Runs only programs that are known to print it.
 std::string version_of(const SeenProcess& process) {
   if (process.name() != "kubelet" && process.name() != "k3s") return {};
   const std::string program = "/proc/" + std::to_string(process.id) + "/exe";
@@ -58,7 +58,7 @@ std::string version_of(const SeenProcess& process) {
   return ending.output.substr(0, ending.output.find('\n'));
 }
 
-// Empty: everybody, or it is not there.
+// Returns an empty string if everyone may open it, or if it is missing.
 std::string who_may_open(const HostRoot& host, const std::string& node) {
   constexpr mode_t kEverybody = S_IROTH | S_IWOTH;
   struct stat status {};
@@ -77,7 +77,7 @@ void observe_devices(const HostRoot& host, Observed& observed) {
         const bool block = host.type(node.host_path) == FileType::kBlock;
         if (const auto number = host.device_number(node.host_path))
           observed.links[node.host_path] = (block ? "/dev/block/" : "/dev/char/") + *number;
-        // A runtime makes a node of CDI's for the container's user.
+        // A runtime creates a node of CDI with the container's user as owner.
         const bool by_cdi = terms_of(device, *snapshot.spec).cdi != CdiNames::kNone;
         std::string who = by_cdi ? "" : who_may_open(host, node.host_path);
         if (!who.empty()) observed.closed_nodes[node.host_path] = std::move(who);

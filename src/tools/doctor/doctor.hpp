@@ -1,5 +1,5 @@
 #pragma once
-// Looks at a node as an operator would, and says what to do. Only reads. Blocks; any thread.
+// Examines a node and advises the operator. Only reads. Blocks; any thread.
 
 #include <sys/types.h>
 
@@ -23,97 +23,98 @@
 
 namespace plughost {
 
-// Who is behind a socket file.
+// The process behind a socket file.
 struct SocketOwner {
   enum class State {
     kListens,
-    kNobody,   // the file is there, and connections are refused
-    kUnknown,  // we may not connect
+    kNobody,   // the file exists, and connections are refused
+    kUnknown,  // permission denied
   };
   State state = State::kUnknown;
-  pid_t process = 0;  // that listens; 0: not to be seen from here
+  pid_t process = 0;  // the listener; 0: not visible from here
 
   bool operator==(const SocketOwner&) const = default;
 };
 
-// What was seen of a node that files under a prefix do not say: answers of the kernel and of other processes.
-// A test writes down what it wants to have been seen.
+// Observations that files under a prefix cannot provide: answers of the kernel and of other processes. Tests
+// construct them.
 struct Observed {
-  // The configuration: what it says if it can be used, and else why not.
+  // The configuration, or why it cannot be used.
   std::filesystem::path file;
   std::optional<Config> config;
   std::vector<Diagnostic> errors;
-  Survey devices;  // what it would advertise now; empty without one
+  Survey devices;  // what the configuration would advertise now; empty without one
 
-  uid_t user = 0;  // whose eyes these are
+  uid_t user = 0;  // the user who observes
 
-  // Of the kubelet's directories, the kubelet's own, and the daemon's control socket, by path.
+  // Owners of the kubelet's sockets, those in its directories, and the control socket, by path.
   std::map<std::string, SocketOwner> sockets;
-  std::optional<ApiPermissions> api_permissions;  // nullopt: the configuration asks nothing of the API server
-  std::string kubelet_version;                    // as it says itself; empty: not known
-  std::optional<Allocatable::Ids> counted;  // the Healthy devices that the kubelet counts; nullopt: not known
-  std::map<std::string, std::string> labels;  // SELinux', by path; absent: the file has none
-  // Of the device nodes that containers would get, by path: "/dev/char/195:0".
+  std::optional<ApiPermissions> api_permissions;  // nullopt: the configuration does not use the API server
+  std::string kubelet_version;                    // as the kubelet reports it; empty: unknown
+  std::optional<Allocatable::Ids> counted;    // the Healthy devices that the kubelet counts; nullopt: unknown
+  std::map<std::string, std::string> labels;  // SELinux labels, by path; absent: the file has none
+  // The device nodes that containers would get, by path: "/dev/char/195:0".
   std::map<std::string, std::string> links;
-  std::map<std::string, std::string> closed_nodes;  // of these who may open it, if not everybody: "660 0:20"
-  std::uint64_t descriptors = 0;                    // hard limit for a process of ours; ~0: none
-  std::time_t now = 0;                              // seconds since 1970
-  bool clock_is_set = true;                         // the kernel has been told that the clock is right
+  std::map<std::string, std::string>
+      closed_nodes;               // those that not everyone may open, with mode and owner: "660 0:20"
+  std::uint64_t descriptors = 0;  // hard limit for our process; ~0: none
+  std::time_t now = 0;            // seconds since 1970
+  bool clock_is_set = true;       // the kernel considers the clock synchronized
 
-  // What the configuration says of the kubelet; the defaults without one.
+  // Returns the kubelet's settings of the configuration, or the defaults.
   const KubeletConfig& kubelet() const;
-  // Where the configuration wants the daemon's control socket; the default without one.
+  // Returns the path of the control socket in the configuration, or the default.
   std::string control() const;
 };
 
-// The process that listens on the kubelet's socket; nullopt: none, or it may not be seen.
+// Returns the process that listens on the kubelet's socket; nullopt: none, or not visible.
 std::optional<SeenProcess> kubelet_process(const HostRoot& host, const Observed& observed);
-// Every `plughost run`.
+// Returns every `plughost run` process.
 std::vector<SeenProcess> daemons(const HostRoot& host);
 
-// Looks at the node. Connects to the sockets that it finds and closes the connection again, scans for devices
-// as `plughost discover` does, asks the kubelet's program for its version, the kubelet what it counts, and
-// the API server what we may do; changes nothing. Blocks.
+// Observes the node: connects to the sockets that exist and closes the connections, scans as `plughost
+// discover` does, and queries the kubelet's program for its version, the kubelet for its count, and the API
+// server for our permissions. Changes nothing. Blocks.
 Observed observe(const HostRoot& host, const std::filesystem::path& configuration);
 
 enum class Level {
   kOk,
-  kNote,     // worth knowing; nothing has to be done
-  kWarning,  // something does not work, or will not one day
+  kNote,     // worth knowing; no action is needed
+  kWarning,  // something does not work, or will fail later
   kProblem,  // containers do not get what the configuration promises
 };
 std::string_view name_of(Level level);
 
 struct Finding {
   Level level = Level::kOk;
-  std::string where;    // a path, a process, a resource
-  std::string what;     // a sentence without its full stop; text of others is in it as it is
-  std::string why;      // why it matters; empty if it is ok
-  std::string advice;   // what to do; empty if it is ok
-  std::string check{};  // the name of the check that found it
+  std::string where;    // a path, a process or a resource
+  std::string what;     // a sentence without its full stop; may contain unescaped text of others
+  std::string why;      // why it matters; empty if ok
+  std::string advice;   // what to do; empty if ok
+  std::string check{};  // name of the check that found it
 
   bool operator==(const Finding&) const = default;
 };
 using Findings = std::vector<Finding>;
 
-// A pure function of what is under the prefix and of what was observed.
+// A pure function of the files under the prefix and the observations.
 struct Check {
-  std::string_view name;  // for good: docs/doctor.md and people's scripts have it
-  std::string_view asks;  // the question that it answers
-  // Says kOk as well, so that a reader sees that it was asked; nothing where the question makes no sense.
+  std::string_view name;  // permanent: docs/doctor.md and users' scripts refer to it
+  std::string_view asks;  // the question that the check answers
+  // Also returns kOk findings, so that a reader sees that the check ran; empty if the check does not apply.
   Findings (*run)(const HostRoot& host, const Observed& observed);
 };
 
-// In the order in which an operator would ask. The one list of them.
+// The list of all checks, in the order of an operator's questions.
 std::span<const Check> checks();
 
-// What all checks find. One that fails is a warning that says so.
+// Runs all checks. A check that fails becomes a warning.
 Findings examine(const HostRoot& host, const Observed& observed);
 
-// Of a list in a sentence.
+// Most items of a list in a sentence.
 inline constexpr std::size_t kMostShown = 3;
 
-// What was found; where that is nothing, that all is well.
+// Returns `found`, or a finding that all is well if it is empty.
 Findings or_ok(Findings found, std::string where, std::string what);
 
 // checks_of_configuration.cpp

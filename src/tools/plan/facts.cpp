@@ -15,13 +15,13 @@ namespace {
 using File = RecordedTree::File;
 using Parsed = nlohmann::json;
 
-constexpr int kDeepest = 64;  // of objects in each other: no path is longer
+constexpr int kDeepest = 64;  // limit for nested objects: no path is deeper
 constexpr Word<FileType> kTypes[] = {{"file", FileType::kRegular},   {"link", FileType::kLink},
                                      {"char", FileType::kCharacter}, {"block", FileType::kBlock},
                                      {"socket", FileType::kSocket},  {"fifo", FileType::kFifo},
                                      {"other", FileType::kOther}};
 
-// "line 3, column 7".
+// Example: "line 3, column 7".
 std::string place_in(std::string_view text, std::size_t position) {
   const std::string_view before = text.substr(0, position);
   const auto line = 1 + std::ranges::count(before, '\n');
@@ -43,7 +43,7 @@ Parsed parse(std::string_view text) try {
                                                 : "this is no JSON at " + place_in(text, exception.byte));
 }
 
-// nullopt: it is none.
+// Returns nullopt for any other object.
 std::optional<File> special_of(const Parsed& json) {
   const auto is_text = [](const Parsed& each) { return each.is_string(); };
   if (!json.is_array() || json.empty() || !std::ranges::all_of(json, is_text)) return std::nullopt;
@@ -155,7 +155,7 @@ Facts read_facts(std::string_view text) {
     throw FactsError(parsed.is_array() ? "this is a list, not an object" : "this is no object");
   const auto machine = std::make_shared<RecordedMachine>();
   Parsed tree = std::exchange(parsed["tree"], nullptr);
-  // What is left is little.
+  // The rest is small.
   const Json rest = Json::parse(parsed.dump(), {.other_numbers_as_text = true});
   const Json& version = rest["plughostFacts"];
   if (version.is_null())

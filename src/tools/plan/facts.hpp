@@ -1,5 +1,5 @@
 #pragma once
-// The facts of a node: what it is, for a look at it elsewhere, and their form in JSON. Values; pure
+// The facts of a node, from which a plan can be made on another machine, and their form in JSON. Values; pure
 // functions.
 
 #include <memory>
@@ -12,24 +12,24 @@
 namespace plughost {
 
 inline constexpr int kFactsVersion = 1;
-// The content of a greater file is not recorded.
+// Larger files are recorded without content, in bytes.
 inline constexpr std::size_t kMostRecordedText = 4096;
 
 struct Facts {
-  std::string node;      // how it is called in tables
-  std::string recorded;  // when: "2026-01-31T12:00:00Z"
+  std::string node;      // name in tables
+  std::string recorded;  // time, "2026-01-31T12:00:00Z"
   std::shared_ptr<const RecordedMachine> machine;
 };
 
-// The text is no facts, or those of another version. what() is a sentence without the file's name, with line
-// and column where the text is no JSON.
+// The text has no facts, or those of another version. what() is a sentence without the file's name; if the
+// text is not JSON, it has line and column.
 struct FactsError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 Facts read_facts(std::string_view text);
 
-// What read_facts reads, on one line. What is not UTF-8 in names is replaced.
+// Returns the text for read_facts(), on one line. Invalid UTF-8 in names is replaced.
 std::string text_of(const Facts& facts);
 
 }  // namespace plughost

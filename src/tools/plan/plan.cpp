@@ -9,8 +9,8 @@
 namespace plughost {
 namespace {
 
-// Of two entries that make a resource of one name the second is refused. owners: the names of those entries
-// by their resources.
+// Refuses the second of two entries that form a resource of one name. `owners` has the entries' names by
+// resource.
 void apply_snapshot(const ResourceSnapshot& snapshot, std::map<std::string, std::string>& owners,
                     PlannedNode& node) {
   const std::string& entry = snapshot.spec->name.text();

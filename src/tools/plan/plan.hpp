@@ -1,6 +1,6 @@
 #pragma once
-// What a configuration gives on nodes that were recorded, and what another one would change there. Values;
-// nothing here looks at this machine, and a look in memory does not block.
+// Computes what a configuration gives on recorded nodes, and what another one would change. Values; does not
+// read this machine and does not block.
 
 #include <map>
 #include <string>
@@ -12,28 +12,28 @@
 
 namespace plughost {
 
-// What a node would offer of a resource.
+// A resource that a node would offer.
 struct PlannedResource {
   struct Device {
     unsigned replicas = 1;
-    std::string error;  // why it is Unhealthy; empty: it is Healthy
+    std::string error;  // why it is Unhealthy; empty: Healthy
 
     bool operator==(const Device&) const = default;
   };
   std::map<std::string, Device> devices;  // by id
-  bool unknown = false;                   // a program lists them, which nobody runs here
-  // How many the scheduler sees, replicas included.
+  bool unknown = false;                   // a program lists them, which is not run here
+  // Returns the number that the scheduler sees, replicas included.
   std::size_t count() const;
   std::size_t healthy() const;
 
   bool operator==(const PlannedResource&) const = default;
 };
 
-// What a configuration makes of a node.
+// A configuration applied to a node.
 struct PlannedNode {
   std::map<std::string, PlannedResource> resources;
   std::vector<NotHere> others;      // entries that do not apply
-  std::vector<std::string> errors;  // what `plughost discover` would fail with there
+  std::vector<std::string> errors;  // errors of `plughost discover` on that node
   std::vector<std::string> remarks;
 };
 
@@ -41,14 +41,14 @@ PlannedNode plan(const Config& config, const Facts& facts);
 
 struct PlannedChange {
   std::string resource;
-  const PlannedResource* before = nullptr;  // nullptr: it is not offered
-  const PlannedResource* after = nullptr;   // likewise
+  const PlannedResource* before = nullptr;  // nullptr: not offered
+  const PlannedResource* after = nullptr;   // nullptr: not offered
   std::vector<std::string> added;           // ids
   std::vector<std::string> removed;
-  std::vector<std::string> changed;  // with other replicas, or another health
+  std::vector<std::string> changed;  // with other replicas or another health
 };
 
-// The resources that differ, by name. Both outlive the result.
+// Returns the resources that differ, by name. Both arguments must outlive the result.
 std::vector<PlannedChange> changes_between(const PlannedNode& before, const PlannedNode& after);
 
 }  // namespace plughost

@@ -24,26 +24,26 @@ using Look = HostRoot::Look;
 
 constexpr int kDeepestInDev = 8;
 
-// Each of the names has a blank before and behind it.
+// `names` has a blank before and after each name.
 bool is_one_of(std::string_view names, std::string_view name) {
   return names.find(' ' + std::string(name) + ' ') != std::string_view::npos;
 }
 
-// What comes and goes with pods and programs, what there is one of for each processor or piece of memory, and
-// what no container is ever given.
+// Subsystems whose devices come and go with pods and programs, exist once per processor or unit of memory, or
+// are never given to a container.
 constexpr std::string_view kOmittedSubsystems =
     " acpi ata_device ata_link ata_port bdi clockevents clocksource container cpu cpuid devcoredump"
     " devlink dmi edac event_source hwmon ieee80211 leds machinecheck mdio_bus memory memory_tiering msr"
     " node nvmem pci_bus pci_express pnp power_supply powercap queues regulator scsi_device scsi_disk"
     " scsi_host thermal vc vtconsole wakeup wmi workqueue xen ";
 
-// Devices that come and go likewise, by their names.
+// Block devices that come and go likewise, by name.
 constexpr std::string_view kOmittedBlocks[] = {"loop*", "ram*", "zram*", "dm-*", "nbd*", "rbd*", "drbd*"};
 constexpr std::string_view kOmittedTerminals[] = {"tty", "tty[0-9]*", "pty*", "tty[a-ep-z][0-9a-f]"};
 
-// Of the virtual network interfaces those that are part of the machine's own network.
+// Virtual network interfaces that belong to the machine's own network.
 constexpr std::string_view kRecordedVirtualInterfaces[] = {"bond", "vlan"};
-constexpr std::string_view kCan = "280";  // ARPHRD_CAN: buses that programs of the machine share
+constexpr std::string_view kCan = "280";  // ARPHRD_CAN: a bus that the machine's programs share
 
 constexpr std::string_view kOmittedInDev[] = {"pts",       "shm",  "mqueue",    "hugepages*",
                                               "fd",        "vcs*", "tty[0-9]*", "loop[0-9]*",
@@ -51,7 +51,7 @@ constexpr std::string_view kOmittedInDev[] = {"pts",       "shm",  "mqueue",    
 
 constexpr std::string_view kLinks[] = {"device", "driver", "iommu_group", "physfn", "subsystem", "virtfn*"};
 
-// What a device is, not what it does: none of these costs its driver anything to tell.
+// Attributes that identify a device. Reading them does not make its driver work.
 constexpr std::string_view kAttributes =
     " abi_version address bDeviceClass bDeviceProtocol bDeviceSubClass bInterfaceClass bInterfaceNumber"
     " bInterfaceProtocol bInterfaceSubClass bNumConfigurations bNumInterfaces bcdDevice board_id busnum"
@@ -62,7 +62,7 @@ constexpr std::string_view kAttributes =
     " sriov_totalvfs subsystem_device subsystem_vendor survivability_mode sys_image_guid tpm_version_major"
     " type uevent uniq vendor version wwid ";
 
-// Below the directory of a device.
+// Attributes below the directory of a device.
 constexpr std::string_view kDeeperAttributes[] = {"/ports/*/state", "/ports/*/link_layer",
                                                   "/ports/*/gid_attrs/ndevs/*", "/ras/*_err_count"};
 
@@ -71,12 +71,12 @@ constexpr const char* kTexts[] = {
     "/proc/driver/nvidia/version", "/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name",
     "/sys/devices/soc0/family",    "/sys/devices/soc0/machine",    "/etc/nv_tegra_release"};
 
-// Names alone, for `exists`, and because udev runs where it can be controlled.
+// Recorded by name only: for `exists`, and because /run/udev/control shows that udev runs.
 constexpr const char* kNames[] = {"/sys/module/*",          "/sys/class/*",      "/sys/bus/*",
                                   "/sys/bus/pci/drivers/*", "/proc/device-tree", "/run/udev/control"};
 
 constexpr std::string_view kUdevDatabase = "/run/udev/data/";
-// Content is recorded of files in these alone.
+// Content is recorded only for files in these directories.
 constexpr std::string_view kTold[] = {"/sys/", "/proc/sys/kernel/", "/proc/driver/nvidia",
                                       "/proc/device-tree/", kUdevDatabase};
 
@@ -86,7 +86,7 @@ bool any_matches(const Range& patterns, const std::string& name) {
                              [&](std::string_view each) { return matches(std::string(each), name); });
 }
 
-// Of an entry of udev's database what devices are known by: links, properties and tags.
+// Keeps the identity of a device in an entry of udev's database: links, properties and tags.
 std::string without_state(const std::string& entry) {
   std::string kept;
   std::istringstream lines(entry);
@@ -97,7 +97,7 @@ std::string without_state(const std::string& entry) {
 
 class Recorder {
  public:
-  // host outlives it.
+  // `host` must outlive this object.
   Recorder(const HostRoot& host, const RecordingTerms& terms)
       : host_(host),
         most_devices_(terms.most_devices),
@@ -139,7 +139,7 @@ class Recorder {
     return machine_.tree.find(path, LastLink::kKeep).file != nullptr;
   }
 
-  // The name and the type of what is there, and the links on the way to it.
+  // Records the name and type of a path, and the links on the way.
   void name(const std::string& path) {
     std::string done;
     std::string rest = path;
@@ -181,13 +181,13 @@ class Recorder {
     for (const std::string& path : host_.glob(pattern).paths) name(path);
   }
 
-  // With its content.
+  // Records a file with its content.
   void text(const std::string& path) {
     name(path);
     const auto place = host_.canonical(path);
     if (!place || host_.type(path) != FileType::kRegular) return;
     std::optional<std::string> content = host_.text(path);
-    const bool is_udevs = path.starts_with(kUdevDatabase);  // that there is one says that udev has finished
+    const bool is_udevs = path.starts_with(kUdevDatabase);  // its existence shows that udev has finished
     if (content && is_udevs) content = without_state(*content);
     const bool told = content && content->size() <= kMostRecordedText && valid_utf8(*content);
     if (told || is_udevs)
@@ -221,7 +221,7 @@ class Recorder {
                            std::end(kRecordedVirtualInterfaces));
   }
 
-  // The device, those above it, and what udev knows of them. path: without links.
+  // Records the device, its parents and udev's entry. `path` must be free of links.
   void device(const std::string& path) {
     if (!path.starts_with("/sys/") || !devices_.insert(path).second) return;
     name(path);
@@ -239,7 +239,7 @@ class Recorder {
            host_.glob(first + std::string(pattern.substr(pattern.find('/', 1)))).paths)
         text(each);
     }
-    // Which entry of udev's database is a device's: SysDevice knows.
+    // SysDevice knows which entry of udev's database belongs to the device.
     if (const auto seen = SysDevice::at(noted_, path)) {
       seen->properties();
       take_noted();
@@ -262,7 +262,7 @@ class Recorder {
     }
   }
 
-  // What it looks at on this node, without its programs.
+  // Records what the configuration reads on this node, without its programs.
   void configuration(const Config& config) {
     survey(config, noted_);
     take_noted();
@@ -273,7 +273,7 @@ class Recorder {
     if (!config.node_labels.empty()) labels(config.node_labels);
   }
 
-  // Without what else the file may say of the node.
+  // Records the labels, without other content of the file.
   void labels(const std::string& file) {
     name(file);
     const auto place = host_.canonical(file);
@@ -303,13 +303,13 @@ class Recorder {
     if (look != Look::kEntries) return;
     for (const std::string& each : entries(path)) {
       const std::string below = path + (path == "/" ? "" : "/") + each;
-      // The attributes of a device are many; those that are wanted are looked at themselves.
+      // A device has many attributes; the relevant ones are recorded by name.
       const bool attribute = path.starts_with("/sys/") && host_.own_type(below) == FileType::kRegular;
       if (!attribute && counts(below)) name(below);
     }
   }
 
-  // Is there room for one more name?
+  // Returns true if one more name may be recorded.
   bool counts(const std::string& path) {
     if (path.starts_with("/sys/") || path.starts_with("/proc/") || has(path)) return true;
     const bool room = names_ < most_names_;
@@ -322,11 +322,11 @@ class Recorder {
   const std::size_t most_names_;
   RecordedMachine machine_;
   std::vector<std::string> remarks_;
-  std::set<std::string> devices_;  // that are recorded
+  std::set<std::string> devices_;  // recorded devices
   std::map<std::string, Look> noted_paths_;
   std::size_t names_ = 0;
   std::size_t left_out_ = 0;
-  HostRoot noted_;  // the same machine, and every look at it is in noted_paths_
+  HostRoot noted_;  // the same machine; all reads are recorded in noted_paths_
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
-// Records what a node is: what conditions and kinds look at, and no secrets. Blocks on the file system and on
-// drivers; any thread.
+// Records a node: everything that conditions and kinds read, without secrets. Blocks on the file system and
+// on drivers; any thread.
 
 #include <string>
 #include <vector>
@@ -13,12 +13,12 @@
 namespace plughost {
 
 struct RecordingTerms {
-  const Config* config = nullptr;  // what its entries look at is recorded, too; nullptr: there is none
-  std::vector<std::string> paths;  // patterns: the names and types of what is there
+  const Config* config = nullptr;  // also records what its entries read; nullptr: none
+  std::vector<std::string> paths;  // patterns of paths whose names and types are recorded
   std::string now;                 // "2026-01-31T12:00:00Z"
   NvmlView nvml;
-  std::size_t most_devices = 2000;  // of a subsystem
-  std::size_t most_names = 20'000;  // of files outside /sys and /proc
+  std::size_t most_devices = 2000;  // per subsystem
+  std::size_t most_names = 20'000;  // files outside /sys and /proc
 };
 
 struct Recording {

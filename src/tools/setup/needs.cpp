@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr const char* kCharacterDevices = "char-* rw";
 constexpr const char* kBlockDevices = "block-* rw";
 
-// A path as a word of a unit file (systemd.syntax(7), systemd.unit(5) for the percent sign).
+// Quotes a path as a word of a unit file (systemd.syntax(7), systemd.unit(5) for the percent sign).
 std::string unit_word(const std::string& text) {
   std::string word;
   bool quotes = false;
@@ -30,14 +30,14 @@ std::string unit_word(const std::string& text) {
   return quotes ? '"' + word + '"' : word;
 }
 
-// As an argument of a command there, where $ has a meaning, too.
+// Quotes an argument of a command in a unit file, where $ is special, too.
 std::string command_word(const std::string& text) {
   std::string word;
   for (const char c : unit_word(text)) word += c == '$' ? "$$" : std::string(1, c);
   return word;
 }
 
-// /var/run is a link to /run wherever systemd is.
+// Replaces /var/run, which is a link to /run wherever systemd runs.
 std::string as_mounted(const fs::path& path) {
   const std::string text = path;
   return text.starts_with("/var/run/") ? text.substr(4) : text;
@@ -55,7 +55,7 @@ Setting of_service(std::string key, std::string value) {
   return {.section = "Service", .key = std::move(key), .value = std::move(value)};
 }
 
-// What is not there when the service starts would stay read-only, so it is made before.
+// A path that is missing when the service starts would stay read-only, so it is created before.
 Need writable(const fs::path& directory, std::string what, const char* mode = "0755") {
   const std::string path = as_mounted(directory);
   return {.what = std::move(what),
@@ -87,7 +87,7 @@ void add_directories(const Config& config, std::vector<Need>& needs) {
 
 void add(const std::vector<Template>& command, SandboxNeeds& needs) {
   needs.programs = true;
-  // Of any user the first word is the same.
+  // The first word is the same for every user.
   if (!command.empty() && command.front().text() == words_as("nobody").front()) needs.users = true;
 }
 
@@ -106,19 +106,19 @@ void add_devices(const Config& config, std::vector<Need>& needs) {
                                   of_service("SystemCallFilter", "@setuid chroot")}});
 }
 
-// The unit's own runtime directory has the usual one.
+// Adds needs of a control socket outside the unit's own runtime directory.
 void add_control(const Config& config, const NodeTerms& node, std::vector<Need>& needs) {
   const fs::path& control = config.telemetry.control;
   if (control == kControlSocket) return;
   Need need = writable(control.parent_path(), "`control`: it is not in the unit's own directory");
-  // Of these commands only the last counts, after the former ones are forgotten.
+  // The empty value clears the former commands, so that only this one counts.
   need.settings.push_back(of_service("ExecReload", ""));
   need.settings.push_back(
       of_service("ExecReload", command_word(node.program) + " reload --control " + command_word(control)));
   needs.push_back(std::move(need));
 }
 
-// Whoever makes a directory before the program whose it is would leave it with its parent's label.
+// A directory that is created before its program runs would have its parent's label.
 void add_labels(const NodeTerms& node, std::vector<Need>& needs) {
   if (node.restorecon.empty()) return;
   std::string command = "-+" + node.restorecon;
@@ -154,7 +154,7 @@ bool has_all_words(const UnitSettings& unit, const Setting& setting) {
   return std::ranges::includes(unit.words(setting.key), wanted.words(setting.key));
 }
 
-// Somebody who has named addresses has said who may come.
+// Returns true if the unit names addresses: its author has decided who may connect.
 bool has_addresses(const UnitSettings& unit) {
   std::set<std::string> words = unit.words("IPAddressAllow");
   words.erase("localhost");
@@ -165,7 +165,7 @@ bool is_one_of(const std::vector<std::string>& values, std::initializer_list<std
   return !values.empty() && std::ranges::find(words, values.back()) != words.end();
 }
 
-// Not everybody's unit is as closed as ours, and what opens ours would close another.
+// Returns true if the unit has the restriction. Other units may be less restricted than ours.
 bool is_closed(const UnitSettings& unit, const std::string& key) {
   if (key == "ReadWritePaths") return is_one_of(unit.values("ProtectSystem"), {"strict", "full"});
   if (key == "IPAddressAllow") return unit.assigns("IPAddressDeny");
@@ -184,7 +184,7 @@ bool gives(const UnitSettings& unit, const Setting& setting) {
   return std::ranges::count(unit.values(setting.key), setting.value) > 0;
 }
 
-// What prepares a setting is not asked for where the setting is there.
+// Returns true for a setting that only prepares another one.
 bool only_prepares(const Setting& setting) {
   return setting.key == "ExecStartPre" || setting.key == "RequiresMountsFor" || setting.value.empty();
 }

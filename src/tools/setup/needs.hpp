@@ -1,6 +1,6 @@
 #pragma once
-// What a configuration needs of a node's systemd that the unit, as it is there, does not give. Pure
-// functions, thread-safe.
+// Computes what a configuration needs from systemd and the present unit does not give. Pure functions;
+// thread-safe.
 
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ struct Setting {
 };
 
 struct Need {
-  std::string what;  // a sentence without its full stop: who needs it, and why
+  std::string what;  // a sentence without its full stop: what needs it, and why
   std::vector<Setting> settings;
 
   bool operator==(const Need&) const = default;
@@ -30,20 +30,20 @@ struct Need {
 
 inline constexpr const char* kPackagedProgram = "/usr/bin/plughost";
 
-// What the entries of a configuration do that the unit's sandbox keeps from them: of all entries, whether
-// they apply on this node now or not, for what is to be opened must not change with a device that comes.
+// Returns what the entries do that the unit's sandbox forbids. It counts all entries, whether they apply now
+// or not, because the sandbox must not depend on devices that come and go.
 SandboxNeeds sandbox_needs(const Config& config);
 
-// What of the node's own counts.
+// Properties of the node that matter here.
 struct NodeTerms {
   Kubernetes kubernetes;
-  std::string program = kPackagedProgram;  // that the unit starts
-  std::string restorecon;  // gives files the labels that SELinux' policy has for them; empty: it is off
+  std::string program = kPackagedProgram;  // started by the unit
+  std::string restorecon;  // program that restores the labels of SELinux's policy; empty: SELinux is off
 };
 
-// Everything, in the order in which it stands in a file.
+// Returns all needs, in the order of the file.
 std::vector<Need> needs_of(const Config& config, const NodeTerms& node);
-// Of these what the unit does not give.
+// Returns those that the unit does not meet.
 std::vector<Need> unmet(std::vector<Need> needs, const UnitSettings& unit);
 
 }  // namespace plughost

@@ -29,8 +29,8 @@ bool is_volatile(const std::string& directory) {
   return directory.starts_with("/run/") || directory.starts_with("/var/run/");
 }
 
-// Of the directories where the runtime looks the one that we are to write to; empty: the usual one is among
-// them, or there is none. What is written is gone with the next boot at best.
+// Returns the runtime's CDI directory that plughost must write to; empty: the usual one is among them, or
+// none exists. A directory that the next boot empties is preferred.
 std::string cdi_directory(const RuntimeSettings& settings) {
   const std::vector<std::string>& all = settings.spec_dirs;
   for (const char* const usual : {"/run/cdi", "/var/run/cdi"}) {
@@ -53,7 +53,7 @@ std::string section_text(std::span<const Need> needs, std::string_view section) 
   return text.empty() ? text : "[" + std::string(section) + "]\n" + text;
 }
 
-// Where nobody looks who reads the directory.
+// Returns a hidden name, which readers of the directory ignore.
 std::string temporary_beside(const fs::path& file) {
   return file.parent_path() / ('.' + file.filename().string() + ".new");
 }
@@ -67,7 +67,7 @@ void write(const HostRoot& host, const FileChange& change) {
 void remove(const HostRoot& host, const FileChange& change) {
   const fs::path file = host.at(change.path);
   fs::remove(file);
-  std::error_code failed;  // of a link that is not there, or of a directory that is not empty
+  std::error_code failed;  // a link that is missing, or a directory that is not empty
   if (change.path == kOwnUnit) fs::remove(host.at(kOwnUnitLink), failed);
   if (file.parent_path().extension() == ".d") fs::remove(file.parent_path(), failed);
 }
@@ -82,7 +82,7 @@ Lines lines_of(const std::optional<std::string>& text) {
   return lines;
 }
 
-// How many lines the longest common subsequence of the two ends has, from each pair of places on.
+// Returns the length of the longest common subsequence of the two remainders, for each pair of positions.
 std::vector<std::vector<std::size_t>> common(const Lines& before, const Lines& after) {
   std::vector<std::vector<std::size_t>> longest(before.size() + 1,
                                                 std::vector<std::size_t>(after.size() + 1));
@@ -94,7 +94,7 @@ std::vector<std::vector<std::size_t>> common(const Lines& before, const Lines& a
   return longest;
 }
 
-// "1,3"; of no line "0,0".
+// Returns "1,3"; for no lines "0,0".
 std::string range_of(const Lines& lines) {
   return (lines.empty() ? "0," : "1,") + std::to_string(lines.size());
 }
@@ -197,7 +197,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array kSystemd{"/run/systemd/system", "/usr/lib/systemd/systemd", "/lib/systemd/systemd"};
 constexpr std::array kRestorecon{"/usr/sbin/restorecon", "/sbin/restorecon"};
-// That the unit hides from the program.
+// Directories that the unit hides from the program.
 constexpr std::array<std::string_view, 5> kHidden{"/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/"};
 
 template <std::size_t n>
@@ -231,7 +231,7 @@ std::string looked_for() {
   return joined(units, ", ");
 }
 
-// nullopt: none is to be seen.
+// Returns nullopt if no sign exists.
 std::optional<Sign> chosen(const HostRoot& host, const std::string& name) {
   if (!name.empty()) {
     const Distribution* const distribution = distribution_of(name);
@@ -267,7 +267,7 @@ Kubernetes find_kubernetes(const HostRoot& host, const std::string& name, SetupP
   return kubernetes;
 }
 
-// What cannot be undone by taking a file away is left to people.
+// Leaves steps to the operator that removing a file cannot undo.
 void remark_on_selinux(const HostRoot& host, const Config& config, SetupPlan& plan) {
   if (host.text("/sys/fs/selinux/enforce").value_or("").starts_with('0') || !has_selinux(host)) return;
   if (first_there(host, kRestorecon).empty())
@@ -293,7 +293,7 @@ void remark_on_paths(const Config& config, const Kubernetes& kubernetes, const f
           kubernetes.root / "pod-resources/kubelet.sock");
 }
 
-// As it will be read with that node.yaml beside it.
+// Reads the configuration as it will be with that node.yaml beside it.
 Config read_config(const HostRoot& host, const SetupTerms& terms, const std::string& node_file,
                    SetupPlan& plan) {
   if (!host.exists(terms.config)) {
@@ -327,7 +327,7 @@ std::string own_unit(const SetupTerms& terms, SetupPlan& plan) {
 
 struct Units {
   std::string drop_in;
-  std::string own;  // empty: it came with a package, or somebody has written it
+  std::string own;  // empty: it came with a package or was written by hand
 };
 
 Units plan_units(const HostRoot& host, const SetupTerms& terms, const Config& config, Kubernetes kubernetes,

@@ -1,6 +1,6 @@
 #pragma once
-// From what is found on a node and from a configuration to the files that the two need: as texts, what is to
-// be done for them, and doing it. May block on the file system.
+// Plans the files that a node and its configuration need, as texts, and writes them. May block on the file
+// system.
 
 #include <filesystem>
 #include <optional>
@@ -19,65 +19,65 @@ namespace plughost {
 inline constexpr const char* kPlughostUnit = "plughost.service";
 inline constexpr const char* kDropIn = "/etc/systemd/system/plughost.service.d/10-setup.conf";
 inline constexpr const char* kOwnUnit = "/etc/systemd/system/plughost.service";
-// By which `systemctl enable` has it start with the machine.
+// Link by which `systemctl enable` starts the service with the machine.
 inline constexpr const char* kOwnUnitLink = "/etc/systemd/system/multi-user.target.wants/plughost.service";
 inline constexpr const char* kSysusers = "/etc/sysusers.d/plughost.conf";
 
-// A file that begins so is ours, and no other is ever written to or removed.
+// First line of our files. No other file is ever written or removed.
 inline constexpr std::string_view kSetupMark = "# Written by plughost setup";
 bool is_of_setup(std::string_view text);
 
 struct PlannedFile {
   std::string path;
-  std::string text;  // empty: there is to be none of ours
+  std::string text;  // empty: the file must not exist
 
   bool operator==(const PlannedFile&) const = default;
 };
 
-// Of the unit; empty: it needs nothing.
+// Returns the drop-in of the unit; empty: it needs none.
 std::string drop_in_text(std::span<const Need> needs);
-// For the configuration: where this node's kubelet and container runtime have what is elsewhere than usual.
-// settings: nullptr: not known. Empty: all is where it usually is.
+// Returns node.yaml: the paths of this node's kubelet and container runtime that are not the usual ones.
+// `settings` is nullptr if unknown. Empty: all are usual.
 std::string node_file_text(const Kubernetes& kubernetes, const RuntimeSettings* settings);
-// The unit that comes with plughost, for a program at that place.
+// Returns plughost's unit for a program at that path.
 std::string unit_text(std::string_view program);
-// The group that the unit needs.
+// Returns the definition of the group that the unit needs.
 std::string sysusers_text();
 
-// What cannot be done, in a sentence.
+// A step that cannot be done; what() is a sentence.
 struct SetupError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 struct FileChange {
   std::string path;
-  std::optional<std::string> before;  // nullopt: there is no such file
-  std::optional<std::string> after;   // nullopt: it is taken away
+  std::optional<std::string> before;  // nullopt: no such file
+  std::optional<std::string> after;   // nullopt: removed
 
-  // As `diff -u` and patch(1) have it, with all of both texts, so that what stays is seen, too. Empty:
-  // nothing changes.
+  // Returns the change in the form of `diff -u` and patch(1), with the whole of both texts, so that the
+  // unchanged lines are visible. Empty: no change.
   std::string diff() const;
   bool operator==(const FileChange&) const = default;
 };
 
-// Of the files those that are not as they are planned. One that is not ours, and is in the way, is a
-// SetupError; one that is not in the way is left alone.
+// Returns the files that differ from the plan. Throws SetupError if a file that is not ours is in the way;
+// leaves others alone.
 std::vector<FileChange> changes_of(const HostRoot& host, std::span<const PlannedFile> files);
 
-// In their order, each at once or not at all: the first that cannot be made is a SetupError that says what
-// was done before. A directory that is empty then goes with its last file.
+// Makes the changes in order, each completely or not at all. Throws SetupError at the first failure, with
+// what was done before it. Removes a directory with its last file.
 void make_changes(const HostRoot& host, std::span<const FileChange> all);
 
 struct SetupTerms {
-  std::filesystem::path config = kConfigFile;  // as it is called on the node
-  std::string kubernetes;                      // the distribution's name; empty: as is found
-  std::string program;  // as this program is called on the node; empty: it is not there
+  std::filesystem::path config = kConfigFile;  // path on the node
+  std::string kubernetes;                      // the distribution's name; empty: detected
+  std::string program;                         // path of this program on the node; empty: missing there
 };
 
 struct SetupPlan {
   std::vector<std::string> found;    // sentences
-  std::vector<std::string> remarks;  // what somebody should know, or do by hand
-  std::vector<Need> needs;           // that the unit does not meet
+  std::vector<std::string> remarks;  // for the operator to know or to do by hand
+  std::vector<Need> needs;           // not met by the unit
   std::vector<PlannedFile> files;
   bool enabled = false;  // the unit starts with the machine
 };
@@ -85,7 +85,7 @@ struct SetupPlan {
 // Throws SetupError, and ConfigError if the configuration has errors.
 SetupPlan plan_setup(const HostRoot& host, const SetupTerms& terms);
 
-// The files of a node where setup has never been.
+// Returns the files of a node without setup.
 std::vector<PlannedFile> plan_undo(const std::filesystem::path& config);
 
 }  // namespace plughost

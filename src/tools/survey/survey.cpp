@@ -18,7 +18,7 @@
 namespace plughost {
 namespace {
 
-// Nothing if there is nothing to be told of its devices, with the reason in all.
+// Returns nullopt if nothing is known of the entry's devices, with the reason in `all`.
 std::optional<DevicesOf> scan_entry(const ResourceConfig& entry, const HostRoot& host, Survey& all) {
   try {
     Scan scan = entry.source->scan_chosen(host, *entry.spec);
@@ -130,7 +130,7 @@ void for_each_answer(const ResourceSnapshot& snapshot, Use use) {
   }
 }
 
-// Adds what the entry, or its kind, says of CDI devices, whether it has devices or not.
+// Adds the CDI names that the entry or its kind uses, whether it has devices or not.
 void add_use(const ResourceConfig& entry, CdiUse& use) {
   const auto add_names = [&use](const auto& annotations) {
     for (const auto& [key, value] : annotations) {
@@ -149,7 +149,7 @@ void add_use(const ResourceConfig& entry, CdiUse& use) {
   use.programs = use.programs || entry.spec->allocate.has_value();
 }
 
-// Empty: there is nothing to say that was shown to be true.
+// Returns an empty string if no problem is certain.
 std::string remark_on(const HostRoot& host, const Answer& answer, const std::string& path) {
   const FileType type = host.type(path);
   if (type == FileType::kSocket)

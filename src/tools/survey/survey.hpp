@@ -1,5 +1,5 @@
 #pragma once
-// One look at the machine: what a configuration would advertise now. Blocks; any thread.
+// Scans the machine once and returns what a configuration would advertise. Blocks; any thread.
 
 #include <set>
 #include <string>
@@ -14,16 +14,16 @@ namespace plughost {
 
 struct Survey {
   std::vector<ResourceSnapshot> snapshots;  // by name
-  std::vector<std::string> errors;          // entries that could not be looked at
-  std::vector<std::string> undecided;       // the names of entries of which nothing can be told
+  std::vector<std::string> errors;          // entries that could not be scanned
+  std::vector<std::string> undecided;       // names of the entries whose devices are unknown
   std::vector<std::string> remarks;
   std::vector<NotHere> others;         // entries that do not apply
-  std::vector<std::string> unmatched;  // patterns of entries that match no device
-  std::vector<CdiFile> cdi;            // the CDI specifications of others' that the daemon would write
+  std::vector<std::string> unmatched;  // patterns without a match
+  std::vector<CdiFile> cdi;            // CDI specifications of others that the daemon would write
 };
 Survey survey(const Config& config, const HostRoot& host);
 
-// How the entries that apply use CDI, whether they have devices now or not.
+// How the applying entries use CDI, whether they have devices now or not.
 struct CdiUse {
   bool any = false;             // at least one entry gives devices by CDI names
   bool programs = false;        // an `allocate` program may name CDI devices
@@ -33,9 +33,8 @@ struct CdiUse {
 // `found` is the survey of `config`.
 CdiUse cdi_use(const Config& config, const Survey& found);
 
-// Finds mounts that a container can do less with than somebody expects: one sentence for each path that an
-// snapshot's devices have mounted, and that is a socket, or a device node, or a directory with nodes in it,
-// without the node being given, too.
+// Returns one sentence for each mount that is less useful in a container than expected: a socket, a device
+// node or a directory with nodes that a snapshot's devices mount without giving the node, too.
 std::vector<std::string> mount_remarks(const HostRoot& host, const std::vector<ResourceSnapshot>& snapshots);
 
 }  // namespace plughost
