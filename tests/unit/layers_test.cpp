@@ -220,7 +220,7 @@ constexpr std::size_t kMostLines = 400;
 constexpr std::size_t kMostClassLines = 300;
 // The lines of all files in src: what comes in pays for itself. Whoever raises the number says in the commit
 // what it bought.
-constexpr std::size_t kMostLinesOfAll = 54'841;
+constexpr std::size_t kMostLinesOfAll = 54'840;
 
 // Of a line at the beginning of something: the class that it defines, or of which it defines a function;
 // empty: none.

@@ -96,8 +96,8 @@ struct Guess {
   IdSet ids;
   std::string pod;  // UID
   std::vector<std::string> containers;
-  // Who held exactly these ids at the time of the Allocate: the kubelet takes ids from a pod that has ended,
-  // but its checkpoint shows that only after the next write.
+  // The holder of exactly these ids at the time of the Allocate: the kubelet takes ids from a pod that has
+  // ended, but its checkpoint shows that only after the next write.
   AnsweredContainers former;
 };
 

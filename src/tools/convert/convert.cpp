@@ -51,7 +51,7 @@ std::string first_of(const Texts& texts) {
   return joined(some, ", ") + (count > kMost ? " and " + std::to_string(count - kMost) + " more" : "");
 }
 
-// Where nothing was found.
+// Reports that no configuration was found.
 void refuse(const std::vector<Node>& documents, const Manifests& manifests, Diagnostics& diagnostics) {
   const Mark mark = documents.empty() ? Mark{.file = "--args"} : documents.front().mark;
   const Texts& ways = manifests.advice.empty() ? manifests.hints : manifests.advice;
@@ -85,7 +85,8 @@ class Telling {
  public:
   explicit Telling(Conversion& conversion) : conversion_(conversion) {}
 
-  // What is said at one place is one sentence. whose: "a.example/b: ", or nothing.
+  // Adds the losses and doubts among the notes. The notes of one place form one line. `whose` is
+  // "a.example/b: " or empty.
   void tell(const Notes& notes, const std::string& whose) {
     for (auto& [weight, to] : {std::pair{Note::Weight::kLoss, &conversion_.losses},
                                std::pair{Note::Weight::kDoubt, &conversion_.doubts}}) {
@@ -117,7 +118,7 @@ void tell(const ConfigDraft& draft, Conversion& conversion) {
   }
 }
 
-// several: files.
+// `several` means that the input had several files.
 std::string text_of(const ConfigDraft& draft, const Conversion& conversion, bool several) {
   std::string text = comment("Written by plughost convert, which took its input for the configuration of " +
                              conversion.from + ".");
@@ -144,8 +145,8 @@ std::string place_of(const FoundPlugin& found) {
   return found.starter.empty() ? found.file : found.starter;
 }
 
-// "ConfigMap a/b, key c: the configuration of X, started by DaemonSet d"; empty: the file is it, and nothing
-// more.
+// Returns "ConfigMap a/b, key c: the configuration of X, started by DaemonSet d"; empty: the file is the
+// configuration and nothing else.
 std::string sentence_of(const FoundPlugin& found) {
   const std::string whose(name_of(found.plugin));
   if (!found.configuration)
@@ -192,7 +193,7 @@ std::optional<ConfigDraft> draft_of(const FoundPlugin& found, const Texts& words
   return draft;
 }
 
-// Each name with its domain, which is no longer that of all entries.
+// Writes each name with its domain, before configurations with different domains are merged.
 void spell_out_names(ConfigDraft& draft) {
   const YamlDraft* const domain = draft.top.find("domain");
   if (!domain) return;
@@ -205,7 +206,7 @@ void spell_out_names(ConfigDraft& draft) {
   std::erase_if(draft.top.members, [](const YamlDraft::Member& each) { return each.first == "domain"; });
 }
 
-// A domain that nobody says is the one that pods ask for, if they do.
+// Replaces a guessed domain by the one that pods in the manifests request, if there is exactly one.
 void find_domain(const Manifests& manifests, ConfigDraft& draft) {
   YamlDraft* const domain = draft.top.find("domain");
   if (!domain || !draft.domain_is_a_guess) return;
@@ -229,7 +230,7 @@ bool is_of(const YamlDraft& entry, const YamlDraft& name) {
   return its && !entry.disabled && its->scalar == name.scalar;
 }
 
-// Is there an entry of that name after the n-th of a configuration, which would be the one that counts?
+// Returns true if a later entry has the name and replaces this one.
 bool comes_again(const Drafts& drafts, std::size_t configuration, std::size_t n, const YamlDraft& name) {
   const auto is_it = [&](const YamlDraft& entry) { return is_of(entry, name); };
   const ConfigDraft& own = drafts[configuration].second;
@@ -242,8 +243,8 @@ bool comes_again(const Drafts& drafts, std::size_t configuration, std::size_t n,
                      });
 }
 
-// Two configurations are of two kinds of nodes, or of two plugins on one node: then the last one to register
-// a name has it with the kubelet.
+// Keeps the last entry of each name. Two configurations belong to different nodes, or to two plugins on one
+// node; in the latter case the kubelet keeps the last registration.
 void keep_last_of_each_name(Drafts& drafts) {
   for (std::size_t i = 0; i < drafts.size(); ++i) {
     std::vector<YamlDraft>& entries = drafts[i].second.resources.items;
@@ -251,7 +252,7 @@ void keep_last_of_each_name(Drafts& drafts) {
       YamlDraft& entry = entries[n];
       const YamlDraft* const name = entry.find("name");
       if (entry.disabled || !name || entry.find("when") || !comes_again(drafts, i, n, *name)) continue;
-      // The label by which NVIDIA's plugin chooses among its configurations.
+      // NVIDIA's plugin selects a configuration by this label.
       const std::string label = name->scalar.text().starts_with("nvidia.com/")
                                     ? "nvidia.com/device-plugin.config"
                                     : "example.com/pool";
@@ -265,7 +266,7 @@ void keep_last_of_each_name(Drafts& drafts) {
   }
 }
 
-// Several configurations as one: what is said of one of them stands before its entries.
+// Merges the configurations. Notes on one of them precede its entries.
 ConfigDraft merged(Drafts& drafts) {
   ConfigDraft all;
   std::set<std::string> told;
@@ -292,7 +293,7 @@ ConfigDraft merged(Drafts& drafts) {
   return all;
 }
 
-// Either may be asked first.
+// Sets `near` in both entries, because the kubelet may allocate either first.
 void set_near(const NearPair& pair, ConfigDraft& draft, Diagnostics& diagnostics) {
   for (const auto& [name, other] : {std::pair{pair.one, pair.other}, std::pair{pair.other, pair.one}}) {
     bool is_there = false;

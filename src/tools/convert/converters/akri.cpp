@@ -22,7 +22,7 @@ struct Match {
   std::string value;
 };
 
-// nullopt: it is no list of matches.
+// Returns nullopt unless the rule is a list of matches.
 std::optional<std::vector<Match>> matches_of(std::string_view rule) {
   std::vector<Match> all;
   while (!rule.empty()) {
@@ -55,21 +55,21 @@ std::optional<std::vector<Match>> matches_of(std::string_view rule) {
 
 using Rule = std::vector<Match>;
 
-// Akri asks libudev's list of devices about some keys, which takes patterns, and compares the others itself,
-// as regular expressions of the whole text.
+// Akri passes some keys to libudev's enumeration, which accepts patterns, and matches the others itself as
+// regular expressions of the whole text.
 bool is_regex(const Match& match) {
   if (match.operation == "!=") return match.key == "KERNEL" || match.key == "TAG" || match.key == "ENV";
   return match.key == "DRIVER" || match.key.ends_with('S');
 }
 
-// The texts that the match stands for, as patterns; nullopt: there are none that say the same.
+// Returns the match's values as patterns; nullopt: no patterns are equivalent.
 std::optional<std::vector<std::string>> patterns_of(const Match& match) {
   if (!is_regex(match)) return std::vector{match.value};
   const auto globs = globs_of("^(" + match.value + ")$", 0);
   return globs && !globs->bounded && !globs->cut ? std::optional(globs->patterns) : std::nullopt;
 }
 
-// libudev's list has a device that any of the matches with this key fits.
+// libudev's enumeration accepts a device if any match with this key fits.
 bool is_one_of_several(const Match& match) {
   return match.operation == "==" && (match.key == "KERNEL" || match.key == "SUBSYSTEM" || match.key == "ENV");
 }
@@ -79,8 +79,8 @@ std::string text_of(const Match& match) {
          quote(match.value);
 }
 
-// The rule as several that have one pattern for each match, and one match where theirs takes any of several.
-// error: why that cannot be done.
+// Splits the rule into rules with one pattern per match, and with one match where Akri accepts any of
+// several. `error` says why that is impossible.
 std::vector<Rule> alternatives_of(const Rule& rule, std::string& error) {
   std::vector<Rule> all(1);
   std::map<std::string, std::vector<Match>> choices;
@@ -114,7 +114,7 @@ std::vector<Rule> alternatives_of(const Rule& rule, std::string& error) {
   return all;
 }
 
-// Subsystems whose names tell them: a rule need not name one, and an entry of plughost's has to.
+// Returns the subsystem that a kernel name implies. A rule may omit it; an entry of plughost requires it.
 std::string subsystem_of(std::string_view kernel_name) {
   static constexpr Word<const char*> kSubsystems[] = {
       {"video", "video4linux"}, {"media", "media"},   {"hidraw", "hidraw"}, {"i2c-", "i2c-dev"},
@@ -137,7 +137,8 @@ struct Udev {
 constexpr Word<std::string_view> kOfUsb[] = {
     {"idVendor", "vendor"}, {"idProduct", "product"}, {"serial", "serial"}};
 
-// What `only` and `except` call the key; empty: they have no word for it. Of attributes those of USB devices.
+// Returns the attribute of `only` and `except` for the key, for attributes of USB devices only; empty: none
+// exists.
 std::string_view attribute_of(const Match& match, std::string_view subsystem) {
   static constexpr Word<std::string_view> kKeys[] = {{"KERNEL", "name"}, {"DRIVER", "driver"}};
   if (match.key == "ATTR" && subsystem == "usb") return value_of(kOfUsb, match.attribute).value_or("");
@@ -151,7 +152,7 @@ std::string subsystem_of(const std::vector<Match>& matches) {
     const bool says = match.operation == "==";
     if (says && match.key == "SUBSYSTEM") return match.value;
     if (says && match.key == "KERNEL") by_name = subsystem_of(match.value);
-    // No other device has it itself.
+    // only USB devices have this attribute themselves
     of_usb = of_usb || (match.key == "ATTR" && match.attribute == "idVendor");
   }
   return by_name.empty() && of_usb ? "usb" : by_name;
@@ -200,8 +201,8 @@ Udev udev_of(const std::vector<Match>& matches) {
   return udev;
 }
 
-// Returns the `groups` of the USB device whose nodes `groupRecursive` puts together: a rule of ATTRS alone
-// fits the device and all that is below it. Empty if `usb` has no word for a match: it takes no patterns.
+// Returns the `groups` of the USB device whose nodes `groupRecursive` combines: a rule of ATTRS alone matches
+// the device and everything below it. Empty if `usb` lacks a word for a match, since it accepts no patterns.
 YamlDraft groups_of(const Rule& rule, const std::string& permissions) {
   std::map<std::string_view, std::string> said;
   for (const Match& match : rule) {
@@ -237,7 +238,7 @@ void add_udev(const Rule& rule, const std::string& error, const std::string& per
   if (!one.except.empty()) entry.add("except", std::move(one.except));
 }
 
-// `discoveryDetails` is a text; before 0.1 the same stood below `protocol`.
+// `discoveryDetails` is a text. Before 0.1 the same settings stood under `protocol`.
 std::optional<Node> details_of(LenientFields& spec, Diagnostics& diagnostics) {
   if (const Node* const handler = spec.node("discoveryHandler")) {
     LenientFields fields(*handler, spec.path_of("discoveryHandler"), diagnostics);
@@ -277,7 +278,7 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
   const std::vector<std::string> rules = udev.texts("udevRules");
   if (rules.empty()) diagnostics.error(root.mark, "udevRules", "there is no rule in it");
   const bool grouped = udev.flag("groupRecursive").value_or(false);
-  bool ungrouped = false;  // an entry whose devices `groupRecursive` would have put together
+  bool ungrouped = false;  // some entry's devices would have been combined by `groupRecursive`
   draft.names_join = true;
   const std::string permissions = udev.text("permissions").value_or("rwm");
   const unsigned capacity = spec.number("capacity").value_or(1);

@@ -13,10 +13,10 @@
 namespace plughost {
 namespace {
 
-// By which NVIDIA's plugin chooses among its configurations.
+// NVIDIA's plugin selects its configuration by this label.
 constexpr const char* kConfigurationLabel = "nvidia.com/device-plugin.config";
 
-// Labels that `when` has words of its own for, which need no API server.
+// Labels that `when` supports by words of its own, without the API server.
 constexpr Word<std::string_view> kOwnWords[] = {{"kubernetes.io/arch", "arch"},
                                                 {"beta.kubernetes.io/arch", "arch"},
                                                 {"kubernetes.io/hostname", "hostname"}};
@@ -27,7 +27,7 @@ YamlDraft values_of(const LabelTerm& term) {
   return term.values;
 }
 
-// All of the terms.
+// Returns a condition that requires all of the terms.
 YamlDraft condition_of(const std::vector<LabelTerm>& terms) {
   YamlDraft condition = YamlDraft::flow_map();
   YamlDraft labels = YamlDraft::flow_map();
@@ -46,7 +46,7 @@ YamlDraft condition_of(const std::vector<LabelTerm>& terms) {
   return condition;
 }
 
-// Somebody has to know the node's labels.
+// Adds a note that the configuration needs the node's labels.
 void need_labels(ConfigDraft& draft) {
   if (draft.top.find("apiServer")) return;
   YamlDraft& server = draft.top.add("apiServer", YamlDraft::flow_map());

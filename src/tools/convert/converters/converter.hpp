@@ -1,5 +1,5 @@
 #pragma once
-// What the converters of single plugins are given, and what they give. Internal to convert.
+// The interface of the converters of single plugins. Internal to convert.
 
 #include <optional>
 #include <string>
@@ -15,18 +15,18 @@
 
 namespace plughost {
 
-// A configuration of plughost's that is being written.
+// A configuration of plughost under construction.
 struct ConfigDraft {
-  Notes notes;                              // about all of it
-  YamlDraft top = YamlDraft::map();         // what stands before the entries
+  Notes notes;                              // on the whole configuration
+  YamlDraft top = YamlDraft::map();         // settings before the entries
   YamlDraft resources = YamlDraft::list();  // the entries
-  bool names_join = false;                  // those of one name are one resource; else the last one counts
-  bool joins_others = false;  // with those of that name of other configurations of its kind, too
+  bool names_join = false;    // entries of one name form one resource; otherwise the last one counts
+  bool joins_others = false;  // also with those of other configurations of the same plugin
   bool domain_is_a_guess = false;
 };
 
-// root is a map or a list; without a file it is an empty map. Problems that leave nothing to work with are
-// reported; all else is a note.
+// `root` is a map or a list; without a file it is an empty map. Reports problems that leave nothing to
+// convert; everything else becomes a note.
 using Convert = void(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics);
 Convert convert_akri;
 Convert convert_generic;
@@ -42,34 +42,32 @@ Convert convert_smarter;
 Convert convert_sriov;
 Convert convert_volcano;
 
-// The bound of plughost's `replicas` and `count`.
+// Limit of plughost's `replicas` and `count`.
 inline constexpr unsigned kMostSharing = 10'000;
-// At most kMostSharing; a note on the value says if it was more.
+// Returns the number, at most kMostSharing; adds a note if it was larger.
 YamlDraft sharing_draft(unsigned theirs);
 
-// An entry of the kind `gpu`.
 YamlDraft gpu_entry(const char* name, const char* vendor);
 
-// `domain`/`name`, both as they are: braces are no placeholders.
+// Returns `domain`/`name` with escaped braces, so that they are no placeholders.
 std::string literal_name(std::string_view domain, std::string_view name);
 
-// An id of USB or PCI hardware as four digits, from one to four with or without 0x; empty: it is none.
+// Returns an id of USB or PCI hardware as four digits. Accepts one to four, with or without 0x; empty:
+// invalid.
 std::string hardware_id(std::string_view text);
-// A list of them. What is none is reported at node.
+// Returns the ids, and reports invalid ones at `at`.
 std::vector<std::string> hardware_ids(const std::vector<std::string>& texts, const Node& at,
                                       const std::string& path, Diagnostics& diagnostics);
 
-// "a,b"
 std::vector<std::string> words_between_commas(const std::string& list);
 
 void add_notes(Notes& to, Notes notes);
 
-// What the file says, or the command line, which wins.
+// Returns the setting of the command line, or else of the file.
 std::optional<std::string> setting(LenientFields& file, const char* key, Arguments& arguments,
                                    const char* flag);
 
-// Sets the entries' `when`: each applies on the nodes that theirs ran on, with the configuration that these
-// have chosen.
+// Sets the entries' `when`, so that each applies on the nodes that ran the plugin with this configuration.
 void set_nodes(const FoundPlugin& found, ConfigDraft& draft);
 
 }  // namespace plughost

@@ -1,5 +1,5 @@
-// generic-device-plugin: `domain`, `devices` or `device`, and the flags that say the same; and MicroShift,
-// which has it as `genericDevicePlugin: {status, domain, devices}` in its configuration.
+// generic-device-plugin: `domain`, `devices` or `device`, and the equivalent flags; also MicroShift, which
+// has the same settings under `genericDevicePlugin: {status, domain, devices}`.
 
 #include <algorithm>
 
@@ -14,12 +14,12 @@ namespace {
 
 constexpr const char* kDefaultDomain = "devic.es";
 constexpr const char* kDomainBefore = "squat.ai";
-constexpr unsigned kMinorWithDefault = 2;  // 0.2.0 changed it
+constexpr unsigned kMinorWithDefault = 2;  // 0.2.0 changed the default
 
-// Is the form of a --device one that the versions before 0.1 had?
+// Whether --device has its present form or that of versions before 0.1.
 enum class Form { kNow, kOld };
 
-// There theirs takes an id without quotes as it is written.
+// Marks scalars as quoted, because the flag takes unquoted ids literally.
 void read_as_texts(Node& node) {
   node.quoted = node.quoted || node.kind == Node::Kind::kScalar;
   for (Node& item : node.items) read_as_texts(item);
@@ -51,7 +51,7 @@ void add_log_level(const std::string& theirs, ConfigDraft& draft) {
   if (*level != theirs) log.notes.push_back("It was " + theirs + '.');
 }
 
-// The tag's minor version, as 1 in "example/generic-device-plugin:0.1.4"; nullopt: it has none.
+// Returns the tag's minor version, 1 in "example/generic-device-plugin:0.1.4"; nullopt: none.
 std::optional<unsigned> minor_version(std::string_view image) {
   image = image.substr(0, image.find('@'));
   std::string_view tag = image.substr(image.rfind(':') + 1);  // npos + 1 is 0
@@ -64,7 +64,7 @@ std::optional<unsigned> minor_version(std::string_view image) {
 
 YamlDraft default_domain(Form form, const std::string& image, ConfigDraft& draft) {
   const auto minor = minor_version(image);
-  // An image without a version is mostly one of before.
+  // images without a version are mostly older
   const bool before = form == Form::kOld || (minor ? *minor < kMinorWithDefault : !image.empty());
   YamlDraft domain = before ? kDomainBefore : kDefaultDomain;
   if (form == Form::kOld)
@@ -101,7 +101,7 @@ void convert_generic(const Node& root, Arguments& arguments, ConfigDraft& draft,
   for (std::size_t i = 0; i < flags.size(); ++i) {
     if (add_flag_device(flags[i], i, draft, diagnostics) == Form::kOld) form = Form::kOld;
   }
-  // A refusal would drop the notes, which say why no device can be kept.
+  // An error would drop the notes that say why no device can be kept.
   if (draft.resources.empty() && draft.notes.empty())
     diagnostics.error(root.mark, "", "there is no device in it");
 

@@ -1,4 +1,4 @@
-// The devices of generic-device-plugin, which MicroShift has, too.
+// The devices of generic-device-plugin and of MicroShift.
 
 #include <fnmatch.h>
 
@@ -18,14 +18,14 @@ namespace {
 
 constexpr const char* kDefaultPermissions = "mrw";
 
-// Without "//", "." and "..", as the kernel reads a path without links.
+// Removes "//", "." and "..", as the kernel resolves a path without links.
 std::string plain_path(std::string_view path) {
   std::string plain = std::filesystem::path(path).lexically_normal();
   if (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();
   return plain;
 }
 
-// In a pattern of Go's a class of other characters begins with '^' alone, and '!' is a character like any.
+// In Go's patterns only '^' negates a character class, and '!' is an ordinary character.
 std::string pattern_of(const std::string& theirs) {
   std::string pattern = plain_path(theirs);
   for (std::size_t at = 0; (at = pattern.find("[!", at)) != std::string::npos; at += 2)
@@ -33,7 +33,7 @@ std::string pattern_of(const std::string& theirs) {
   return pattern;
 }
 
-// A path as plughost takes one; a note on the draft says if it is not as it was.
+// Converts a path, with a note if it has changed.
 YamlDraft path_value(const std::string& theirs, LenientFields& path, const char* key) {
   if (!theirs.starts_with('/')) {
     path.error(*path.node(key), key, path_error(theirs));
@@ -45,7 +45,7 @@ YamlDraft path_value(const std::string& theirs, LenientFields& path, const char*
   return value;
 }
 
-// The terms of a path that count for its type.
+// Adds the terms of a path that depend on its type.
 void add_type(LenientFields& path, YamlDraft& draft) {
   const Node* const node = path.node("type");
   const std::string type = path.text("type").value_or("Device");
@@ -66,7 +66,7 @@ void add_type(LenientFields& path, YamlDraft& draft) {
   if (read_only) draft.notes.emplace_back("`readOnly` had no effect on a device node; left out.");
 }
 
-// Directories that hold nodes, and that people name as one.
+// Directories of device nodes that are often given as a whole.
 bool is_known_directory(std::string_view path) {
   static constexpr std::string_view kDirectories[] = {
       "/dev/snd",  "/dev/dri",        "/dev/bus/usb", "/dev/input", "/dev/bus",   "/dev/dvb",
@@ -75,7 +75,7 @@ bool is_known_directory(std::string_view path) {
 }
 
 YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& diagnostics) {
-  // The first versions had a text in its place.
+  // the first versions had a text instead
   Node as_map;
   if (node.kind == Node::Kind::kScalar) {
     as_map.kind = Node::Kind::kMap;
@@ -118,7 +118,7 @@ bool is_empty_path(const Node& item) {
   return item.kind == Node::Kind::kMap && path && path->kind == Node::Kind::kScalar && path->scalar.empty();
 }
 
-// Of what has only comments nothing is left: it is the comment, and they are what it was.
+// Disables a value whose items are all comments, because they are the only rest of it.
 void disable_if_nothing_is_left(YamlDraft& owner, YamlDraft& list) {
   if (list.empty() || !std::ranges::all_of(list.items, &YamlDraft::disabled)) return;
   for (YamlDraft& item : list.items) item.disabled = false;
@@ -133,7 +133,7 @@ YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& di
   YamlDraft paths = YamlDraft::list();
   for (std::size_t i = 0; const Node& item : group.items("paths")) {
     const std::string place = group.path_of("paths") + '[' + std::to_string(i++) + ']';
-    // MicroShift prints an empty one where there is none.
+    // MicroShift prints an empty item where there is none.
     if (!is_empty_path(item)) paths.add(path_draft(item, place, diagnostics));
   }
   YamlDraft usbs = usbs_of_group(group, draft.notes);
@@ -150,7 +150,6 @@ YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& di
   return draft;
 }
 
-// The patterns of a group.
 std::vector<std::string> patterns_of(const YamlDraft& group) {
   std::vector<std::string> patterns;
   if (const YamlDraft* const paths = group.find("paths")) {
@@ -167,15 +166,14 @@ bool may_match_the_same(const std::string& one, const std::string& other) {
          ::fnmatch(other.c_str(), one.c_str(), FNM_PATHNAME) == 0;
 }
 
-// Are both of one path, and may these be the same device?
+// Returns true if both groups have one path that may match the same device.
 bool may_be_the_same(const YamlDraft& a, const YamlDraft& b) {
   const std::vector<std::string> one = patterns_of(a);
   const std::vector<std::string> other = patterns_of(b);
   return one.size() == 1 && other.size() == 1 && may_match_the_same(one[0], other[0]);
 }
 
-// Of a device that two groups match theirs gives what the last one says, and plughost what the first one
-// says.
+// Reverses the groups: if two match a device, the other plugin uses the last one and plughost the first.
 void put_last_first(YamlDraft& groups) {
   for (std::size_t i = 0; i < groups.items.size(); ++i) {
     for (std::size_t j = i + 1; j < groups.items.size(); ++j) {
@@ -189,12 +187,12 @@ void put_last_first(YamlDraft& groups) {
   }
 }
 
-// Do two groups that are not the same begin with the same device?
+// Returns true if two different groups may begin with the same device.
 bool begin_with_the_same(const std::vector<std::string>& one, const std::vector<std::string>& other) {
   return !one.empty() && !other.empty() && one != other && may_match_the_same(one[0], other[0]);
 }
 
-// The first path of a group that is always there and in no other group; nullopt: it has none.
+// Returns the first path of a group that is not optional and in no other group; nullopt: none.
 std::optional<std::size_t> own_path(const YamlDraft& groups, std::size_t group) {
   const std::vector<std::string> patterns = patterns_of(groups.items[group]);
   for (std::size_t i = 0; i < patterns.size(); ++i) {
@@ -208,8 +206,8 @@ std::optional<std::size_t> own_path(const YamlDraft& groups, std::size_t group) 
   return std::nullopt;
 }
 
-// plughost makes a device's id of its first path, and theirs of all: with ids that are the same, one of two
-// devices would not be there.
+// plughost derives a device's id from its first path, the other plugin from all paths. Two devices with the
+// same id would become one.
 void put_own_paths_first(YamlDraft& groups) {
   std::vector<std::size_t> alike;
   for (std::size_t i = 0; i < groups.items.size(); ++i) {
@@ -240,7 +238,7 @@ void put_own_paths_first(YamlDraft& groups) {
 
 YamlDraft group_of(YamlDraft path) { return YamlDraft::map({{"paths", YamlDraft::list({std::move(path)})}}); }
 
-// Before `groups` there were `paths`, each of them a group.
+// Versions before `groups` had `paths`, each of which was a group.
 void add_old_paths(LenientFields& device, YamlDraft& groups) {
   for (std::size_t i = 0; const Node& item : device.items("paths")) {
     const std::string place = device.path_of("paths") + '[' + std::to_string(i++) + ']';
@@ -255,11 +253,11 @@ bool has_items(const Node& group) {
 
 void add_device(const Node& node, const std::string& path, ConfigDraft& draft, Diagnostics& diagnostics) {
   LenientFields device(node, path, diagnostics);
-  // `type` was the word for it until 2023.
+  // `type` was the name of this key until 2023
   const char* const key = device.node("name") || !device.node("type") ? "name" : "type";
   const std::string name(without_blanks(device.require_text(key)));
   YamlDraft groups = YamlDraft::list();
-  bool has_empty = false;  // with items that say nothing, which MicroShift prints
+  bool has_empty = false;  // some items are empty, which MicroShift prints
   for (std::size_t i = 0; const Node& group : device.items("groups")) {
     const std::string place = device.path_of("groups") + '[' + std::to_string(i++) + ']';
     YamlDraft one = group_draft(group, place, diagnostics);

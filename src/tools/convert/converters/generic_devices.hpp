@@ -1,5 +1,5 @@
 #pragma once
-// The devices of generic-device-plugin, which MicroShift has, too. Internal to converters.
+// The devices of generic-device-plugin and of MicroShift. Internal to converters.
 
 #include <string>
 #include <vector>
@@ -8,16 +8,16 @@
 
 namespace plughost {
 
-// The entries of `devices`.
+// Converts the items of `devices`.
 void add_devices(const std::vector<Node>& devices, const std::string& path, ConfigDraft& draft,
                  Diagnostics& diagnostics);
-// One as the first versions had it on the command line: `serial,/dev/ttyUSB*,/dev/ttyACM*`.
+// Converts an item of the first versions' command line: `serial,/dev/ttyUSB*,/dev/ttyACM*`.
 void add_short_device(const std::string& text, ConfigDraft& draft, Diagnostics& diagnostics);
-// What holds for all entries that these made.
+// Adds notes that concern all converted entries.
 void add_device_notes(ConfigDraft& draft);
 
-// A group's `usb` as plughost has it; empty: it has none. Of an item that says nothing that theirs knows,
-// and of one that theirs finds nothing for, notes and a comment tell.
+// Converts a group's `usb`; empty: it has none. Items without known keys, and those that the other plugin
+// finds nothing for, become notes and a comment.
 YamlDraft usbs_of_group(LenientFields& group, Notes& notes);
 
 }  // namespace plughost

@@ -10,13 +10,13 @@
 namespace plughost {
 namespace {
 
-// Go's YAML reads an id without quotes as a number, unless it has a letter.
+// Go's YAML parser reads an unquoted id as a number unless it has a letter.
 bool was_a_number(const Node& id) {
   const std::string& text = id.scalar;
   return !id.quoted && text.size() > 1 && is_digits(text);
 }
 
-// Is there an id? An empty one, which MicroShift prints, is none.
+// Returns true if an id is given. MicroShift prints empty ones, which do not count.
 bool add_usb_id(LenientFields& usb, const char* key, YamlDraft& draft) {
   const Node* const node = usb.node(key);
   const auto text = usb.text(key);
@@ -32,7 +32,7 @@ bool add_usb_id(LenientFields& usb, const char* key, YamlDraft& draft) {
   return true;
 }
 
-// Empty: it has nothing to match by.
+// Returns an empty draft if it has nothing to match by.
 YamlDraft usb_draft(LenientFields& usb) {
   YamlDraft draft = YamlDraft::map();
   const bool vendor = add_usb_id(usb, "vendor", draft);
@@ -47,7 +47,8 @@ YamlDraft usb_draft(LenientFields& usb) {
   return draft;
 }
 
-// Theirs makes one device of whatever fits one of the items: they are what one piece of hardware may be.
+// The other plugin forms one device of everything that matches one of the items, so they are alternatives for
+// one piece of hardware.
 YamlDraft any_of(YamlDraft usbs) {
   const auto kept = std::ranges::count(usbs.items, false, &YamlDraft::disabled);
   if (kept < 2) {

@@ -16,7 +16,7 @@ constexpr std::size_t kMostPatterns = 64;
 constexpr unsigned kDeepest = 8;
 constexpr unsigned kWithoutEnd = std::numeric_limits<unsigned>::max();
 
-// What cannot be said with patterns.
+// Thrown for an expression without equivalent patterns.
 struct Untranslatable {};
 
 struct Repeat {
@@ -68,7 +68,7 @@ class Translation {
     return true;
   }
 
-  // An anchor that may be missing is none.
+  // An optional anchor has no effect.
   bool skip_none_or_more() { return skip('*') || skip('?'); }
 
   // a|b|c
@@ -81,7 +81,8 @@ class Translation {
     return unique(std::move(all));
   }
 
-  // Up to a '|' or the ')' that ends it. Not anchored at its ends, it is found inside of names, too.
+  // Parses up to '|' or the closing ')'. Without an anchor at an end, the expression also matches inside of
+  // names.
   Alternatives sequence(unsigned depth) {
     const bool top = depth == 0;
     const bool from_start = top && skip('^') && !skip_none_or_more();
@@ -94,7 +95,7 @@ class Translation {
       }
       items.push_back(item(depth));
     }
-    // What may be missing at an open end says nothing.
+    // Optional items at an open end have no effect.
     const auto may_be_missing = [](const Item& each) { return each.repeat.least == 0; };
     if (top && !to_end) {
       while (!items.empty() && may_be_missing(items.back())) items.pop_back();
@@ -135,15 +136,14 @@ class Translation {
     return item;
   }
 
-  // As patterns have it.
+  // Returns the class in the syntax of patterns.
   std::string char_class() {
     std::string all = "[";
     rest_.remove_prefix(1);
     if (skip('^')) all += '!';
     const std::size_t end = rest_.find(']');
     const std::string_view members = rest_.substr(0, end);
-    // A dash that is no range, and the members that patterns read in another way, are too rare to be worth
-    // it.
+    // A literal dash, and members that patterns read differently, are too rare to support.
     if (end == std::string_view::npos || members.empty() ||
         members.find_first_of("[\\!^/") != std::string_view::npos)
       throw Untranslatable{};
@@ -177,7 +177,7 @@ class Translation {
     } else {
       return found;
     }
-    skip('?');  // the shorter match is a match, too
+    skip('?');  // a lazy repetition matches the same texts
     if (!rest_.empty() && std::string_view("*+{").find(rest_.front()) != std::string_view::npos)
       throw Untranslatable{};
     return found;
@@ -215,7 +215,7 @@ class Translation {
   bool cut_ = false;
 };
 
-// "**" says no more than "*".
+// "**" is equivalent to "*".
 std::string with_single_stars(const std::string& pattern) {
   std::string all;
   for (const char c : pattern) {
@@ -224,14 +224,14 @@ std::string with_single_stars(const std::string& pattern) {
   return all;
 }
 
-// What a '*' stands for in the expression may have slashes, and in a pattern it has none.
+// A '*' of the expression may match slashes; that of a pattern does not.
 void add_in_directories(const std::string& pattern, std::size_t from, unsigned directories,
                         Alternatives& all) {
   all.push_back(pattern);
   if (std::ranges::count(pattern, '/') >= std::ptrdiff_t{directories}) return;
-  // Each star after the last one that was changed, so that no pattern is made twice.
+  // Continues after the last star that was changed, so that no pattern is repeated.
   for (std::size_t at = from; (at = pattern.find('*', at)) != std::string::npos; ++at) {
-    if (at > 0 && pattern[at - 1] == '[') continue;  // the character
+    if (at > 0 && pattern[at - 1] == '[') continue;  // a literal '*'
     add_in_directories(pattern.substr(0, at) + "*/*" + pattern.substr(at + 1), at + 2, directories, all);
   }
 }
@@ -245,7 +245,7 @@ std::optional<Globs> globs_of(std::string_view regex, unsigned directories) try 
   for (const std::string& pattern : globs.patterns)
     add_in_directories(pattern, 0, directories, in_directories);
   globs.patterns = unique(std::move(in_directories));
-  // The shortest first, as somebody would write them.
+  // The shortest first, in the usual order of a hand-written list.
   std::ranges::stable_sort(globs.patterns, {}, &std::string::size);
   return globs;
 } catch (const Untranslatable&) {

@@ -1,5 +1,5 @@
 #pragma once
-// Regular expressions as patterns for file names. Thread-safe.
+// Translates regular expressions into file name patterns. Thread-safe.
 
 #include <optional>
 #include <string>
@@ -9,9 +9,9 @@
 namespace plughost {
 
 struct Globs {
-  std::vector<std::string> patterns;  // glob(7); no two of them are the same
-  bool exact = true;  // false: the expression finds more: in deeper directories, or a '/' for '.'
-  // A repetition without end is written out up to kMostRepeats: of digits, or of something else.
+  std::vector<std::string> patterns;  // glob(7), without repetitions
+  bool exact = true;                  // false: the expression also matches deeper directories, or '/' for '.'
+  // An unlimited repetition, of digits or of something else, was limited to kMostRepeats.
   bool bounded = false;
   bool cut = false;
 };
@@ -20,9 +20,9 @@ inline constexpr unsigned kMostRepeats = 3;
 
 inline constexpr unsigned kMostDirectories = 3;
 
-// Patterns that together match what Go's regexp finds in a path without '/' at its beginning, in up to as
-// many directories. Letters, classes, '.', groups, '|', '^', '$', '?', '*', '+' and {m,n} are
-// understood. nullopt: it uses something else, or would need too many patterns.
+// Returns patterns that together match what Go's regexp finds in a path without a leading '/', in up to
+// `directories` directories. Supports letters, classes, '.', groups, '|', '^', '$', '?', '*', '+' and {m,n}.
+// Returns nullopt for anything else, or if too many patterns are needed.
 std::optional<Globs> globs_of(std::string_view regex, unsigned directories = kMostDirectories);
 
 }  // namespace plughost

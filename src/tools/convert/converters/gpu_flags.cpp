@@ -1,4 +1,4 @@
-// Intel's GPU plugin and ROCm's k8s-device-plugin, which have flags only.
+// Intel's GPU plugin and ROCm's k8s-device-plugin, which are configured by flags only.
 
 #include <utility>
 
@@ -15,7 +15,7 @@ void convert_intel_gpu(const Node&, Arguments& arguments, ConfigDraft& draft, Di
     diagnostics.error({.file = "--shared-dev-num"}, "",
                       quote(sharing) + " is no number from 1 to " + std::to_string(kMostSharing));
 
-  // i915 and xe are names of theirs, too.
+  // the other plugin, too, names resources after i915 and xe
   YamlDraft& entry = draft.resources.add(gpu_entry("gpu.intel.com/{driver}", "intel"));
   if (replicas.value_or(1) > 1) entry.add("replicas", *replicas);
   const std::string policy = arguments.value("allocation-policy").value_or("none");
@@ -28,7 +28,7 @@ void convert_intel_gpu(const Node&, Arguments& arguments, ConfigDraft& draft, Di
         "` gives a container shares of as many cards as it can; so does `distributed`, which takes the least "
         "used ones.");
 
-  // Of PCI devices: "0x56c0,0x56c1".
+  // Ids of PCI devices: "0x56c0,0x56c1".
   for (const auto& [flag, key] : {std::pair{"allow-ids", "only"}, std::pair{"deny-ids", "except"}}) {
     const std::vector<std::string> ids = words_between_commas(arguments.value(flag).value_or(""));
     std::vector<std::string> devices = hardware_ids(ids, Node{.mark = {.file = flag}}, "", diagnostics);

@@ -1,4 +1,4 @@
-// The plugins that count GPU memory and give the card that a scheduler's extender has written into the pod:
+// The plugins that count GPU memory and give the card that a scheduler extender has recorded in the pod:
 // Aliyun's gpushare-device-plugin, kube-device-plugin-mini and Volcano's.
 
 #include <string>
@@ -9,18 +9,18 @@
 namespace plughost {
 namespace {
 
-// The bound of plughost's `unit: {memory}`.
+// Limit of plughost's `unit: {memory}`.
 constexpr unsigned kLargestFactor = 1024 * 1024;
-// Of the log of each of them.
+// Log flags that all of them have.
 constexpr const char* kLogFlags[] = {"v", "logtostderr", "alsologtostderr", "stderrthreshold"};
 
 struct Memory {
   std::string resource;
   std::string dialect;
   std::string unit;
-  YamlDraft counts;  // that the node shows
+  YamlDraft counts;  // shown by the node
   bool only_card = false;
-  std::string id = {};  // empty: the kind's own
+  std::string id = {};  // empty: the default of the kind
   bool empty_at_stop = false;
 };
 
@@ -52,7 +52,7 @@ void add_memory(const Memory& memory, ConfigDraft& draft) {
 
 void convert_gpushare(const Node&, Arguments& arguments, ConfigDraft& draft, Diagnostics&) {
   for (const char* const flag : kLogFlags) arguments.value(flag);
-  // How it reaches the kubelet for its list of pods.
+  // Flags for the connection to the kubelet's list of pods.
   for (const char* const flag :
        {"kubelet-address", "kubelet-port", "client-cert", "client-key", "token", "timeout"})
     arguments.value(flag);

@@ -1,4 +1,4 @@
-// KubeVirt: `permittedHostDevices` of its own or the HyperConverged object.
+// KubeVirt: `permittedHostDevices` of the KubeVirt or the HyperConverged object.
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +14,7 @@ using Texts = std::vector<std::string>;
 
 constexpr const char* kPermitted = "permittedHostDevices";
 
-// What virt-launcher looks for: only '/' and '.' are changed.
+// Returns the variable that virt-launcher reads: only '/' and '.' are replaced.
 std::string kubevirt_variable(std::string resource) {
   std::ranges::transform(resource, resource.begin(),
                          [](char c) { return c == '/' || c == '.' ? '_' : to_upper(c); });
@@ -87,7 +87,7 @@ void convert_kubevirt(const Node& root, Arguments&, ConfigDraft& draft, Diagnost
     draft.notes.emplace_back(
         "KubeVirt needs `externalResourceProvider: true` at each of these, so that it does not offer them "
         "itself.");
-  // A refusal would drop the notes, which say why no item can be kept.
+  // An error would drop the notes that say why no item can be kept.
   else if (draft.notes.empty())
     diagnostics.error(root.find(kPermitted)->mark, kPermitted, "there is no device in it");
 }

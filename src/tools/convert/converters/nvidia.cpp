@@ -14,7 +14,7 @@ constexpr unsigned kLastImexChannel = 2047;
 
 constexpr const char* kWholeGpu = "nvidia.com/gpu";
 
-// What the file says, or the command line, which wins.
+// The settings of the command line, or else of the file.
 class Settings {
  public:
   Settings(const Node& flags, Arguments& arguments, Diagnostics& diagnostics)
@@ -22,7 +22,7 @@ class Settings {
         plugin_(or_nothing(flags_.node("plugin")), "flags.plugin", diagnostics),
         arguments_(arguments) {}
 
-  // Of `flags`, or of `flags.plugin`.
+  // Returns a setting of `flags`, or of `flags.plugin`.
   std::string text(const char* key, const char* flag, const char* fallback) {
     return setting(flags_, key, arguments_, flag).value_or(fallback);
   }
@@ -32,7 +32,7 @@ class Settings {
   bool truth(const char* key, const char* flag) { return truth(flags_, key, flag); }
   bool plugin_truth(const char* key, const char* flag) { return truth(plugin_, key, flag); }
   std::string driver_root() { return text("nvidiaDriverRoot", "nvidia-driver-root", "/"); }
-  // Of shares and of parts of cards.
+  // Policy for shares and for parts of cards.
   std::string sharing_policy() {
     const std::string policy =
         plugin_text("sharedDevicesAllocationPolicy", "shared-devices-allocation-policy", "distributed");
@@ -43,12 +43,12 @@ class Settings {
     const std::vector<std::string> given = arguments_.values("device-list-strategy");
     if (given.empty()) return all;
     all.clear();
-    for (const std::string& list : given)  // "envvar,cdi-cri", or the flag several times
+    for (const std::string& list : given)  // "envvar,cdi-cri", or the flag repeated
       std::ranges::move(words_between_commas(list), std::back_inserter(all));
     return all;
   }
 
-  // Notes on what has no counterpart.
+  // Returns notes on settings without a counterpart.
   Notes notes() {
     Notes notes;
     if (flags_.node("gfd"))
@@ -91,7 +91,7 @@ class Settings {
   Arguments& arguments_;
 };
 
-// `sharing`: of time, or by MPS.
+// The map `sharing`: time slicing or MPS.
 struct Sharing {
   bool mps = false;
   bool rename = false;
@@ -139,7 +139,7 @@ Sharing read_sharing(LenientFields& top, ConfigDraft& draft, Diagnostics& diagno
   return sharing;
 }
 
-// `migStrategy`, as it counts.
+// Returns the effective `migStrategy`.
 std::string mig_of(Settings& settings, const Sharing& sharing, ConfigDraft& draft, Diagnostics& diagnostics) {
   std::string mig = settings.text("migStrategy", "mig-strategy", "none");
   if (sharing.mps && mig == "mixed")
@@ -206,7 +206,7 @@ YamlDraft replicas_of(const Sharing& sharing, const std::string& mig, ConfigDraf
   YamlDraft by_type = YamlDraft::list();
   unsigned replicas = 1;
   for (const auto& [name, count] : sharing.replicas) {
-    // Then cards and their parts are of one entry, and their types tell them apart.
+    // cards and their parts share an entry and are distinguished by their types
     if (mig == "mixed")
       by_type.add(YamlDraft::flow_map({{"only", YamlDraft::map({{"type", name.substr(name.find('/') + 1)}})},
                                        {"count", sharing_draft(count)}}));
@@ -219,7 +219,7 @@ YamlDraft replicas_of(const Sharing& sharing, const std::string& mig, ConfigDraf
   return replicas > 1 ? sharing_draft(replicas) : by_type;
 }
 
-// Adds how the entry's devices are shared, and which of them a container gets.
+// Adds the sharing of the entry's devices and the policy of their allocation.
 void add_sharing(const Sharing& sharing, const std::string& mig, const std::string& policy, YamlDraft& entry,
                  ConfigDraft& draft) {
   YamlDraft replicas = replicas_of(sharing, mig, draft);
@@ -250,7 +250,7 @@ void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, 
 
   const Sharing sharing = read_sharing(top, draft, diagnostics);
   const std::string mig = mig_of(settings, sharing, draft, diagnostics);
-  // A part of a divided card is nvidia.com/mig-1g.5gb and so on.
+  // a part of a divided card is nvidia.com/mig-1g.5gb and so on
   YamlDraft& entry =
       draft.resources.add(YamlDraft::map({{"name", mig == "mixed" ? "nvidia.com/{type}" : kWholeGpu}}));
   YamlDraft gpu = gpu_draft(settings, sharing, mig);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr const char* kDomain = "smarter-devices";
 constexpr std::string_view kTegra = "nvidia-gpu";
 
-// The groups of the entry of that name, which is made for the first of them.
+// Returns the groups of the entry of that name; creates the entry if necessary.
 YamlDraft& groups_of(const std::string& name, YamlDraft& entries) {
   const auto has_name = [&](const YamlDraft& entry) { return entry.find("name")->scalar.text() == name; };
   const auto found = std::ranges::find_if(entries.items, has_name);
@@ -28,7 +28,7 @@ YamlDraft& groups_of(const std::string& name, YamlDraft& entries) {
   return *entry.find("groups");
 }
 
-// In /dev/…/by-id and its like `{name}` is the link's name alone; theirs has the directories, too.
+// In /dev/…/by-id and the like, `{name}` is the link's name; the other plugin includes the directories.
 bool in_link_directory(const std::string& pattern) {
   return fs::path(pattern).parent_path().filename().string().starts_with("by-");
 }

@@ -14,18 +14,18 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// Drivers that give a card a device node.
+// Drivers that create a device node for a card.
 constexpr std::array<std::string_view, 3> kNodeDrivers = {"vfio-pci", "uio_pci_generic", "igb_uio"};
-// Selectors that plughost has no word for: without them more cards would be taken.
+// Selectors without a counterpart. Ignoring them would select more cards.
 constexpr std::array<const char*, 5> kNarrowing = {"ddpProfiles", "acpiIndexes", "vdpaType", "pKeys",
                                                    "auxTypes"};
 constexpr const char* kPfNames = "pfNames";
 constexpr const char* kRootDevices = "rootDevices";
-constexpr const char* kAddress = "pci";  // the attribute
-// Of a virtual function; PCI Express has 16 bits for it, and no card has as many.
+constexpr const char* kAddress = "pci";  // name of the attribute
+// Largest number of a virtual function. PCI Express has 16 bits for it, which no card uses in full.
 constexpr unsigned kLastNumber = 1023;
 
-// A list of theirs, and what the kind `rdma` calls it.
+// A list of the other plugin and its name in the kind `rdma`.
 struct ListWords {
   const char* theirs;
   const char* rdma;
@@ -33,7 +33,7 @@ struct ListWords {
 constexpr ListWords kSelectors[] = {
     {"vendors", "vendors"}, {"devices", "deviceIDs"}, {"drivers", "drivers"}, {"linkTypes", "linkTypes"}};
 
-// A physical function of `pfNames` or `rootDevices`, and which of its virtual ones; no number: all of them.
+// A physical function of `pfNames` or `rootDevices` and the numbers of its virtual ones; no number: all.
 struct Root {
   std::string name;
   Texts numbers;
@@ -41,17 +41,17 @@ struct Root {
 };
 
 struct Selector {
-  std::map<std::string, Texts> lists;              // by theirs' word
-  std::map<std::string, std::vector<Root>> roots;  // likewise
+  std::map<std::string, Texts> lists;              // by the other plugin's word
+  std::map<std::string, std::vector<Root>> roots;  // by the other plugin's word
   Texts without_words;                             // why it cannot be kept
   bool rdma = false;
   bool vhost_net = false;
   Notes notes;
-  // What it says under the word; nothing, if it does not have it.
+  // Returns the list of that word; empty: none.
   Texts said(const std::string& word) const { return lists.contains(word) ? lists.at(word) : Texts{}; }
 };
 
-// "0-3,5"; nullopt: it is no such text.
+// Parses "0-3,5". Returns nullopt for another text.
 std::optional<Texts> numbers_of(std::string_view text) {
   Texts numbers;
   for (bool more = true; more;) {
@@ -69,7 +69,7 @@ std::optional<Texts> numbers_of(std::string_view text) {
   return numbers;
 }
 
-// "ens1f0#0-3"
+// Parses "ens1f0#0-3".
 std::vector<Root> roots_of(LenientFields& theirs, const char* key) {
   std::vector<Root> roots;
   for (const std::string& text : theirs.texts(key)) {
@@ -115,7 +115,7 @@ Selector read_selector(const Node& node, const std::string& path, Diagnostics& d
   return selector;
 }
 
-// One map of `only`: attributes, and what each may be.
+// One map of `only`: attributes and their allowed values.
 using Pattern = std::map<std::string, Texts>;
 
 YamlDraft pattern_draft(const Pattern& pattern) {
@@ -124,7 +124,7 @@ YamlDraft pattern_draft(const Pattern& pattern) {
   return draft;
 }
 
-// The patterns that also say one of the roots. attribute: what says whose virtual function a card is.
+// Returns the patterns restricted to the roots. `attribute` identifies the physical function of a card.
 std::vector<Pattern> with_roots(const std::vector<Pattern>& patterns, const std::vector<Root>& roots,
                                 const char* attribute) {
   std::vector<Pattern> all;
@@ -148,7 +148,7 @@ std::vector<Pattern> with_roots(const std::vector<Pattern>& patterns, const std:
     Pattern part = pattern;
     part[attribute] = whole;
     all.push_back(std::move(part));
-    // A card that has no virtual functions is its own; and it is nobody's.
+    // A card without virtual functions is a physical function itself.
     if (attribute != std::string_view("physfn") || pattern.contains("vf") || pattern.contains(kAddress))
       continue;
     part = pattern;
@@ -168,7 +168,7 @@ std::vector<Pattern> patterns_of(const Selector& selector) {
 
 class Resource {
  public:
-  // errors: why it cannot be kept, beside what is found here.
+  // `errors` say why it cannot be kept, in addition to what is found here.
   Resource(const Node& node, std::string path, std::string_view prefix, Diagnostics& diagnostics,
            Texts errors = {})
       : theirs_(node, std::move(path), diagnostics), diagnostics_(diagnostics), errors_(std::move(errors)) {
@@ -177,7 +177,7 @@ class Resource {
     type_ = theirs_.text("deviceType").value_or("netDevice");
   }
 
-  // One entry for each of its selectors.
+  // Returns one entry per selector.
   std::vector<YamlDraft> drafts() {
     const std::vector<Selector> selectors = read_selectors();
     Notes notes;
@@ -193,13 +193,13 @@ class Resource {
   }
 
  private:
-  // Written as a comment: it would not be what was meant.
+  // Writes the entry as a comment, because it would have another meaning.
   void refuse(const std::string& why) {
     if (!std::exchange(entry_.disabled, true)) entry_.notes.push_back(name_ + " cannot be kept.");
     entry_.notes.push_back(loss(why));
   }
 
-  // Older versions have one, which is no list, and say beside it that it is of RDMA cards.
+  // Older versions have a single selector instead of a list, and declare RDMA cards beside it.
   std::vector<Selector> read_selectors() {
     const Node* const node = theirs_.node("selectors");
     const std::string path = theirs_.path_of("selectors");
@@ -229,7 +229,7 @@ class Resource {
              ", which theirs refuses: there are netDevice, accelerator and auxNetDevice.");
     selector.rdma ? add_rdma(selector) : add_pci(selector);
     add_only(selector);
-    // As theirs, which looks at no such card.
+    // the other plugin ignores such cards
     entry_.add("except", YamlDraft::flow_map({{"vfs", "*"}}));
     entry_.add("env", YamlDraft::map({{"PCIDEVICE_{resourceEnv}", "{pci}"},
                                       {"PCIDEVICE_{resourceEnv}_INFO", "{{{pciInfo}}}"}}));
@@ -252,7 +252,7 @@ class Resource {
     rdma.add("portState", "ignore");
   }
 
-  // What the kind's own lists cannot say.
+  // Adds what the lists of the kind cannot express.
   void add_only(const Selector& selector) {
     const std::vector<Pattern> patterns = patterns_of(selector);
     if (patterns.empty()) refuse("No card fits both its `rootDevices` and its `pfNames`: theirs took none.");
@@ -302,7 +302,7 @@ class Resource {
   Texts errors_;
   std::string name_;
   std::string type_;
-  YamlDraft entry_ = YamlDraft::map();  // which is being written
+  YamlDraft entry_ = YamlDraft::map();  // under construction
 };
 
 }  // namespace

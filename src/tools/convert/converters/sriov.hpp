@@ -1,6 +1,6 @@
 #pragma once
-// The two forms of sriov-network-device-plugin's resources: its file, and the policies of which an operator
-// writes that. Internal to converters.
+// The two forms of sriov-network-device-plugin's resources: its file, and the policies from which an operator
+// writes the file. Internal to converters.
 
 #include <string>
 #include <string_view>
@@ -10,8 +10,8 @@
 
 namespace plughost {
 
-// The entries of an item of `resourceList`, one for each of its selectors. errors: why none can be kept,
-// beside what is found here.
+// Returns the entries of an item of `resourceList`, one per selector. `errors` say why none can be kept, in
+// addition to what is found here.
 std::vector<YamlDraft> sriov_entries(const Node& resource, const std::string& path, std::string_view prefix,
                                      Diagnostics& diagnostics, const std::vector<std::string>& errors);
 

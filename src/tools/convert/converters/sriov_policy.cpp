@@ -1,4 +1,4 @@
-// SriovNetworkNodePolicy: what the SR-IOV network operator makes the plugin's file of.
+// SriovNetworkNodePolicy: the SR-IOV network operator writes the plugin's file from it.
 
 #include <optional>
 #include <utility>
@@ -13,7 +13,8 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// A physical function's device, and its virtual ones': the operator's ConfigMap supported-nic-ids.
+// Device ids of a physical function and its virtual functions, from the operator's ConfigMap
+// supported-nic-ids.
 constexpr Word<std::string_view> kFunctionsOf[] = {
     {"158a", "154c"}, {"158b", "154c"}, {"1572", "154c"}, {"0d58", "154c"}, {"1583", "154c"},
     {"1592", "1889"}, {"1593", "1889"}, {"159b", "1889"}, {"1599", "1889"}, {"1591", "1889"},
@@ -33,7 +34,8 @@ void add(Node& map, const char* key, const Node& value) {
   if (value.kind != Node::Kind::kNull) map.members.push_back({text_node(value.mark, key), value});
 }
 
-// The item of `resourceList` that the operator makes of a policy. errors: why it cannot be kept.
+// Returns the item of `resourceList` that the operator writes for a policy. `errors` say why it cannot be
+// kept.
 Node resource_of(const Node& spec, Texts& errors, Notes& notes) {
   const Node& nic = at(spec, "nicSelector");
   Node selectors{.kind = Node::Kind::kMap, .mark = nic.mark};

@@ -59,7 +59,7 @@ void add_item(const YamlDraft& item, Lines& lines) {
   Lines own;
   add_notes(item.notes, own);
   const Lines value = in_one_line(item) ? Lines{yaml_in_one_line(json_of(item))} : lines_of(item);
-  // Comments before the first key stand before the dash.
+  // comments before the first key precede the dash
   bool dash = false;
   for (const std::string& line : value) {
     if (!dash && line.starts_with('#')) {

@@ -1,5 +1,5 @@
 #pragma once
-// YAML that is written: values with comments. Plain values.
+// YAML under construction: values with comments. Plain values.
 
 #include <concepts>
 #include <initializer_list>
@@ -12,17 +12,16 @@
 
 namespace plughost {
 
-// A comment.
 struct Note {
-  // To whoever reads the file only; or what may be otherwise than it is written; or what theirs gives to pods
-  // and the file does not.
+  // kRemark: for readers of the file. kDoubt: the text may differ from the other plugin. kLoss: the other
+  // plugin gives something to pods that the text does not.
   enum class Weight { kRemark, kDoubt, kLoss };
 
   Note(std::string words, Weight of = Weight::kRemark) : text(std::move(words)), weight(of) {}
   Note(const char* words) : text(words) {}
   bool operator==(const Note&) const = default;
 
-  std::string text;  // one sentence or more
+  std::string text;  // one or more sentences
   Weight weight = Weight::kRemark;
 };
 inline Note doubt(std::string text) { return {std::move(text), Note::Weight::kDoubt}; }
@@ -33,19 +32,18 @@ struct YamlDraft {
   using Member = std::pair<std::string, YamlDraft>;
   enum class Kind { kScalar, kList, kMap };
 
-  // A text, a number or a flag.
   template <typename Scalar>
   requires std::constructible_from<Json, Scalar> YamlDraft(Scalar value) : scalar(std::move(value)) {}
-  // [a, b]
+  // A list in one line: [a, b].
   YamlDraft(const std::vector<std::string>& texts);
   static YamlDraft list(std::initializer_list<YamlDraft> items = {});
   static YamlDraft map(std::initializer_list<Member> members = {});
-  // {a: b}
+  // A map in one line: {a: b}.
   static YamlDraft flow_map(std::initializer_list<Member> members = {});
 
   YamlDraft& add(YamlDraft item) { return items.emplace_back(std::move(item)); }  // kList
   YamlDraft& add(std::string key, YamlDraft value);                               // kMap
-  // The value of a map's key; nullptr: it has none.
+  // Returns the value of a map's key; nullptr: none.
   const YamlDraft* find(std::string_view key) const;
   YamlDraft* find(std::string_view key) { return const_cast<YamlDraft*>(std::as_const(*this).find(key)); }
   bool empty() const { return items.empty() && members.empty(); }
@@ -54,17 +52,17 @@ struct YamlDraft {
   Json scalar;
   std::vector<YamlDraft> items;
   std::vector<Member> members;
-  Notes notes;            // comments before it
-  bool flow = false;      // in one line, with brackets or braces; what is in it has no notes
-  bool disabled = false;  // of an item: written as a comment, to be looked at by somebody
+  Notes notes;            // comments before the value
+  bool flow = false;      // in one line, with brackets or braces; its items have no notes
+  bool disabled = false;  // for an item: written as a comment that the user should read
 
  private:
   explicit YamlDraft(Kind what) : kind(what) {}
 };
 
-// Lines of a comment, wrapped. No text can end the comment.
+// Returns a comment, wrapped. No text can end the comment.
 std::string comment(std::string_view text);
-// The map or list in block style, with a final newline.
+// Returns the map or list in block style, with a final newline.
 std::string to_text(const YamlDraft& draft);
 
 }  // namespace plughost

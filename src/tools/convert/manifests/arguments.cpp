@@ -18,7 +18,7 @@ std::string variable_of(std::string_view flag) {
 
 using Words = std::vector<std::string>;
 
-// The end of the JSON that begins at from with a brace; npos: it has none.
+// Returns the end of the JSON object that begins at `from`; npos: it has no end.
 std::size_t end_of_json(std::string_view text, std::size_t from) {
   int depth = 0;
   bool quoted = false;
@@ -41,7 +41,7 @@ Words split_as_shell(std::string_view text, const std::string& name, Diagnostics
   Words words;
   std::string word;
   bool in_word = false;
-  char quote_mark = 0;  // the quotation that is open
+  char quote_mark = 0;  // the open quotation mark
   std::size_t opened = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -49,8 +49,7 @@ Words split_as_shell(std::string_view text, const std::string& name, Diagnostics
       if (std::exchange(in_word, false)) words.push_back(std::exchange(word, {}));
       continue;
     }
-    // JSON without quotes around it has lost them: to a shell that has read the line, or to a printer of
-    // lists.
+    // JSON without quotation marks around it has lost them to a shell or to a printer of lists.
     const bool value_begins = quote_mark == 0 && c == '{' && (!in_word || word.ends_with('='));
     if (const std::size_t end = value_begins ? end_of_json(text, i) : std::string_view::npos;
         end != std::string_view::npos) {
@@ -82,7 +81,7 @@ Words split_as_shell(std::string_view text, const std::string& name, Diagnostics
   return words;
 }
 
-// nullopt: it is no list of scalars.
+// Returns nullopt unless the text is a list of scalars.
 std::optional<Words> list_of(std::string_view text, const std::string& name) {
   if (!text.starts_with('[') && !text.starts_with("- ")) return std::nullopt;
   Diagnostics nobody_reads;
@@ -96,7 +95,7 @@ std::optional<Words> list_of(std::string_view text, const std::string& name) {
   return words;
 }
 
-// `--flag`, or `--flag=` and anything.
+// Returns true for `--flag`, and for `--flag=` with any value.
 bool is_flag_alone(std::string_view line) {
   const std::size_t dashes = line.find_first_not_of('-');
   if (dashes == 0 || dashes == std::string_view::npos || dashes > 2 || !is_letter(line[dashes])) return false;
@@ -104,11 +103,11 @@ bool is_flag_alone(std::string_view line) {
   return std::ranges::none_of(flag, is_blank);
 }
 
-// nullopt: it is not written in lines, but as a shell reads it.
+// Returns nullopt if the text has no line per word; a shell's rules apply then.
 std::optional<Words> lines_of(std::string_view text) {
   if (text.find('\n') == std::string_view::npos) return std::nullopt;
   Words words;
-  bool takes_lines = false;  // the last word is a value that goes on
+  bool takes_lines = false;  // the last word is a value that may continue
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));

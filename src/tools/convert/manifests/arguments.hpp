@@ -1,5 +1,5 @@
 #pragma once
-// What another plugin was told on its command line and in its environment. Arguments is not thread-safe.
+// The command line and the environment of another plugin. Arguments is not thread-safe.
 
 #include <map>
 #include <optional>
@@ -12,33 +12,33 @@
 
 namespace plughost {
 
-// As another plugin is started.
+// The way in which another plugin is started.
 struct PluginCommand {
-  std::string image;               // of its container; empty: not known
-  std::vector<std::string> words;  // those before the first one with '-' are the program
+  std::string image;               // image of its container; empty: unknown
+  std::vector<std::string> words;  // the words before the first one with '-' are the program
   std::map<std::string, std::string> environment;
 };
 
 class Arguments {
  public:
-  // A word that belongs to no flag is reported at name.
+  // Reports words that belong to no flag at `name`.
   Arguments(const PluginCommand& line, const std::string& name, Diagnostics& diagnostics);
 
-  // Another name of a flag.
+  // Declares another name of a flag.
   void also_called(std::string_view flag, std::string_view other);
   bool has(std::string_view flag) const;
-  // A flag's value, the last one if it is given several times; empty for a flag without one. Without the flag
-  // that of the variable of its name (`log-level`: LOG_LEVEL). nullopt: it is not given. Flags are named
-  // without the '-' before them.
+  // Returns the value of a flag, the last one if it is repeated; an empty text for a flag without a value. If
+  // the flag is absent, returns the variable of its name (`log-level`: LOG_LEVEL); nullopt: neither is given.
+  // Flags are named without leading '-'.
   std::optional<std::string> value(std::string_view flag);
   std::vector<std::string> values(std::string_view flag);
-  // A flag that is true unless it says false.
+  // Returns a flag that is true unless its value says false.
   std::optional<bool> truth(std::string_view flag);
   std::optional<std::string> variable(std::string_view name) const;
   const std::string& image() const { return image_; }
-  // Is it known how the program was started? Then what is not here was not given.
+  // Returns true if the way of starting is known: absent flags were not given then.
   bool complete() const { return !image_.empty() || !environment_.empty(); }
-  // Flags that nobody has asked for.
+  // Returns the flags that were never queried.
   std::vector<std::string> unused() const;
 
  private:
@@ -52,9 +52,9 @@ class Arguments {
   std::set<std::string, std::less<>> asked_;
 };
 
-// A list of words in JSON, as `kubectl -o jsonpath` prints one, or in YAML; or each flag at the beginning of
-// a line, and its value behind it or in the lines below; or words as a shell splits them: blanks, quotes and
-// backslashes, and nothing else. What cannot be split is reported at name.
+// Splits a command line. It may be a list in JSON, as `kubectl -o jsonpath` prints one, or in YAML; flags at
+// the beginnings of lines, with their values after them or on the following lines; or words with a shell's
+// blanks, quotation marks and backslashes, and no other syntax. Reports errors at `name`.
 std::vector<std::string> words_of(std::string_view text, const std::string& name, Diagnostics& diagnostics);
 
 }  // namespace plughost

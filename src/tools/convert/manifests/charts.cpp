@@ -23,7 +23,7 @@ bool is_true(const Node& map, std::string_view key, bool by_default) {
 
 Node empty_map(const Mark& mark) { return {.kind = Node::Kind::kMap, .mark = mark}; }
 
-// "oci://ghcr.io/nvidia/k8s/nvidia-device-plugin" and "nvdp/nvidia-device-plugin" are of one chart.
+// Both "oci://ghcr.io/nvidia/k8s/nvidia-device-plugin" and "nvdp/nvidia-device-plugin" name the same chart.
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 void add_values(const Node& more, UsedChart& chart) {
@@ -36,7 +36,7 @@ void add_text(const Node& text, const std::string& place, UsedChart& chart, Diag
   if (const auto root = parse_yaml(text.scalar, name, diagnostics)) add_values(*root, chart);
 }
 
-// Names with dots in them are keys in maps.
+// A dot in a name separates the keys of nested maps.
 void add_parameters(const Node& list, UsedChart& chart) {
   for (const Node& each : list.items) {
     std::string name = text_at(each, "name");
@@ -59,12 +59,12 @@ void add_files(const Node& files, UsedChart& chart) {
   if (!files.scalar.empty()) chart.files.push_back(files.scalar);
   for (const Node& file : files.items) {
     if (!file.scalar.empty()) chart.files.push_back(file.scalar);
-    add_values(file, chart);  // helmfile has maps among them
+    add_values(file, chart);  // helmfile also allows maps in this list
   }
 }
 
 std::string chart_name(const Node& map) {
-  if (map.find("sourceRef")) return {};  // the inner map of Flux's
+  if (map.find("sourceRef")) return {};  // the inner map of Flux
   const Node& chart = at(map, "chart");
   if (!chart.scalar.empty()) return last_part(chart.scalar);
   if (const std::string& name = text_at(at(chart, "spec"), "chart"); !name.empty()) return last_part(name);
@@ -93,7 +93,7 @@ PluginCommand intel_command(const Node& spec) {
   return line;
 }
 
-// NVIDIA's chart and operator name a ConfigMap of configurations.
+// Adds the ConfigMap of configurations that NVIDIA's chart and operator name.
 void mount(const Node& config, ChartPlugin& found) {
   const std::string& name = text_at(config, "name");
   if (name.empty()) return;
@@ -101,7 +101,8 @@ void mount(const Node& config, ChartPlugin& found) {
   found.line.environment.emplace("CONFIG_FILE", "/config/config.yaml");
 }
 
-// What the GPU operator makes of a ClusterPolicy, and its chart of values of the same form.
+// Returns what the GPU operator starts for a ClusterPolicy, or for its chart's values, which have the same
+// form.
 std::optional<ChartPlugin> of_gpu_operator(const Node& spec, const std::string& place,
                                            Diagnostics& diagnostics) {
   const Node& device_plugin = at(spec, "devicePlugin");

@@ -99,7 +99,7 @@ Manifests Findings::take(Diagnostics& diagnostics) {
   return std::move(manifests_);
 }
 
-// Of whoever starts the same with the same ConfigMaps, and marks them as used.
+// Returns the nodes of all starters that are equal but for their nodes, and marks them as used.
 NodeChoice Findings::nodes_of_all_like(const Starter& one) {
   NodeChoice nodes = one.nodes;
   for (Starter& starter : starters_) {
@@ -112,7 +112,7 @@ NodeChoice Findings::nodes_of_all_like(const Starter& one) {
   return nodes;
 }
 
-// NVIDIA's plugin takes one of several by a label of its node.
+// Records the alternatives among which NVIDIA's plugin chooses by a label of its node.
 void Findings::record_choice(FoundConfiguration& configuration) const {
   if (configuration.found.plugin != OtherPlugin::kNvidia) return;
   for (const FoundConfiguration& each : configurations_) {

@@ -17,29 +17,29 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// A text in a text in a text, as with a HelmRelease in a ConfigMap.
+// Limit for texts inside texts, as with a HelmRelease in a ConfigMap.
 constexpr unsigned kDeepestText = 3;
-// All texts inside of texts together: aliases can repeat one without end.
+// Limit for all nested texts together, because aliases can repeat one without end.
 constexpr std::size_t kMostText = 4u << 20;
 
 bool is_object(const Node& node) {
   return !text_at(node, "kind").empty() && !text_at(node, "apiVersion").empty();
 }
 
-// "ConfigMap kube-system/gdp"
+// Example: "ConfigMap kube-system/gdp".
 std::string title_of(const Node& object) {
   const std::string& space = text_at(at(object, "metadata"), "namespace");
   const std::string name = (space.empty() ? "" : space + '/') + text_at(at(object, "metadata"), "name");
   return text_at(object, "kind") + (name.empty() ? "" : ' ' + name);
 }
 
-// "-n kube-system " for kubectl.
+// Returns "-n kube-system " for kubectl.
 std::string in_namespace(const Node& object) {
   const std::string& space = text_at(at(object, "metadata"), "namespace");
   return space.empty() ? "" : "-n " + space + ' ';
 }
 
-// In a manifest many things have a list `devices`.
+// Returns true for a list `devices` of a plugin's configuration; manifests have other lists of that name.
 bool has_groups(const Node& root) {
   return std::ranges::any_of(std::array{"devices", "device"}, [&](const char* key) {
     return std::ranges::any_of(at(root, key).items, [](const Node& item) { return item.find("groups"); });
@@ -52,13 +52,13 @@ std::optional<OtherPlugin> plugin_inside(const Node& node) {
   return plugin;
 }
 
-// Could the text be, or hold, somebody's configuration?
+// Returns true if the text could be or contain a configuration.
 bool is_worth_reading(std::string_view text) {
   static constexpr auto kWords =
       std::to_array<std::string_view>({"devicematch", "resourceList", "configList", "device", "Device",
                                        "haring", "lags", "igStrategy", "resources", "version: v1"});
   const bool is_short = text.find_first_of("\n{[") == std::string_view::npos;
-  if (is_short && text != "version: v1") return false;  // which is a whole one of NVIDIA's
+  if (is_short && text != "version: v1") return false;  // a complete configuration of NVIDIA's
   return std::ranges::any_of(
       kWords, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
@@ -70,7 +70,7 @@ bool is_ours(const Node& root) {
 
 class Search {
  public:
-  // documents outlive it.
+  // `documents` must outlive this object.
   Search(const std::vector<Node>& documents, Diagnostics& diagnostics)
       : diagnostics_(diagnostics), sources_(documents, diagnostics) {}
 
@@ -162,7 +162,7 @@ class Search {
   void members(const Node& node, const Here& here) {
     const bool object = is_object(node);
     generated(node, here);
-    // Of a chart's values, and of a ClusterPolicy's.
+    // In a chart's values and in a ClusterPolicy.
     const Node& config = at(node, "config");
     if (const Node* const choice = config.find("default"); choice && !choice->scalar.empty())
       findings_.set_default_choice(choice->scalar);
@@ -171,14 +171,14 @@ class Search {
         findings_.add_request(resource.scalar);
     }
     for (const auto& [key, member] : node.members) {
-      // kubectl's annotations repeat the whole object; what prepares a pod is no plugin.
+      // kubectl's annotations repeat the object; init containers are not the plugin.
       if ((object && (key.scalar == "metadata" || key.scalar == "status")) || key.scalar == "initContainers")
         continue;
       value(member, here.below(key.scalar));
     }
   }
 
-  // Kustomize makes ConfigMaps of files and of texts after a '='.
+  // Kustomize generates ConfigMaps from files and from texts after '='.
   void generated(const Node& node, const Here& here) {
     for (const Node& generator : at(node, "configMapGenerator").items) {
       const std::string& name = text_at(generator, "name");
@@ -204,7 +204,7 @@ class Search {
     if (bytes_ > kMostText) return;
     Diagnostics own;
     const auto documents = parse_documents(scalar.scalar, file_place(scalar, here), own);
-    // It need not be YAML at all, but where a ConfigMap has a word of device plugins in it.
+    // Other texts are ignored, unless a ConfigMap's text has words of device plugins.
     if (!documents || own.has_errors()) {
       if (here.config_map.empty() || !has_word_of_plugins(scalar.scalar)) return;
       for (const Diagnostic& each : own.all()) diagnostics_.error(each.mark, each.path, each.what);
@@ -221,10 +221,10 @@ class Search {
     }
   }
 
-  // Does the map say what runs a plugin?
+  // Returns true if the map is a container that runs NVIDIA's plugin; records any known plugin.
   bool container(const Node& node, const Here& here) {
-    if (!here.chart.empty()) return false;  // what starts there is known
-    Diagnostics own;                        // a shell's text of another program need not be understood
+    if (!here.chart.empty()) return false;  // the chart's plugin is known
+    Diagnostics own;                        // discarded, since shell text of other programs may be invalid
     PluginCommand line = command_of(node, file_place(node, here), own);
     if (const auto choice = line.environment.find("DEFAULT_CONFIG"); choice != line.environment.end())
       findings_.set_default_choice(choice->second);
@@ -251,7 +251,7 @@ class Search {
     return *plugin == OtherPlugin::kNvidia;
   }
 
-  // Somebody's use of a chart.
+  // Handles a use of a chart.
   void chart(const Node& node, Here& here) {
     if (!here.chart.empty()) return;
     const ChartUse* const use = sources_.use_at(node);
@@ -293,7 +293,7 @@ class Search {
 
   void start(ChartPlugin found, const std::string& place, const Here& here) {
     if (!found.note.empty()) findings_.add_doubt(found.note);
-    // Nothing else is given to it: what is not here is the chart's default.
+    // A chart passes only these settings: others have the chart's defaults.
     if (found.line.image.empty()) found.line.image = place;
     findings_.add({.plugin = found.plugin,
                    .place = place,
@@ -311,7 +311,7 @@ class Search {
                           " does not read there: it reads texts in `config.map`; they are left out");
       return;
     }
-    // Of an operator's object that has its nodes in itself.
+    // The nodes of an operator's object with its own selector.
     NodeChoice nodes = is_object(root) ? node_choice(at(root, "spec")) : NodeChoice();
     findings_.add({.found = {.plugin = plugin,
                              .place = here.place(),
@@ -323,7 +323,7 @@ class Search {
                    .map = here.map});
   }
 
-  // Objects that only say where a configuration is.
+  // Handles objects that only refer to a configuration.
   void look_elsewhere(const Node& object) {
     if (text_at(object, "apiVersion").starts_with("sriovnetwork.openshift.io/"))
       findings_.add_hint(title_of(object) +

@@ -1,6 +1,6 @@
 #pragma once
-// Configurations of other plugins in the texts in which people keep them: Kubernetes' objects, lists of them
-// as kubectl prints them, Helm values. Thread-safe.
+// Finds configurations of other plugins in Kubernetes objects, in lists of them as kubectl prints them, and
+// in Helm values. Thread-safe.
 
 #include <optional>
 #include <set>
@@ -19,30 +19,31 @@ namespace plughost {
 struct FoundPlugin {
   OtherPlugin plugin = OtherPlugin::kGenericDevicePlugin;
   std::string place = {};             // "ConfigMap kube-system/gdp, key config.yaml"; empty: the text itself
-  std::string file = {};              // that it is in
-  std::optional<Node> configuration;  // nullopt: how it is started is all there is
-  std::string starter;                // "DaemonSet kube-system/gdp, container main"; empty: not known
-  std::string starter_file = {};      // that it is in
-  PluginCommand line;                 // of the starter
-  // Where a map has several of NVIDIA's, and the node's label chooses: its key, and those of the others.
+  std::string file = {};              // the file of the configuration
+  std::optional<Node> configuration;  // nullopt: only the command line is known
+  std::string starter;                // "DaemonSet kube-system/gdp, container main"; empty: unknown
+  std::string starter_file = {};      // the file of the starter
+  PluginCommand line;                 // the starter's command line
+  // If a map has several configurations for NVIDIA's plugin and the node's label chooses: the key of this
+  // one, and the other keys.
   std::string choice = {};
   std::vector<std::string> other_choices = {};
-  bool is_default = false;  // what a node without the label has
-  NodeChoice nodes = {};    // of the starter
+  bool is_default = false;  // the choice for a node without the label
+  NodeChoice nodes = {};    // nodes of the starter
 };
 
 struct Manifests {
   std::vector<FoundPlugin> plugins;  // in the order of the text
-  // Files with values of charts that are known, and where these are used.
+  // Files with values of known charts, and where each is used.
   std::vector<std::pair<std::string, std::string>> values;
-  std::vector<std::string> objects;  // "ConfigMap kube-system/gdp": all that there are
-  std::vector<std::string> advice;   // where else a configuration is, with the command that gets it
-  std::vector<std::string> hints;    // where there may be one
-  std::vector<std::string> doubts;   // what is there and has no effect with theirs, a sentence each
-  std::set<std::string> requested;   // resources that pods ask for: "squat.ai/serial"
+  std::vector<std::string> objects;  // all objects: "ConfigMap kube-system/gdp"
+  std::vector<std::string> advice;   // where another configuration is, with the command that prints it
+  std::vector<std::string> hints;    // where another configuration may be
+  std::vector<std::string> doubts;   // settings without effect in the other plugin, a sentence each
+  std::set<std::string> requested;   // resources that pods request: "squat.ai/serial"
 };
 
-// What is wrong inside of a configuration in a text is reported, with its place.
+// Reports errors inside a configuration in a text, with their positions.
 Manifests find_configurations(const std::vector<Node>& documents, Diagnostics& diagnostics);
 
 }  // namespace plughost

@@ -12,7 +12,7 @@ namespace {
 
 using Terms = std::vector<LabelTerm>;
 
-// Labels that somebody gives to nodes because of what is plugged in.
+// Labels that describe the node's hardware.
 bool tells_of_hardware(std::string_view label) {
   static constexpr std::string_view kLabels[] = {
       "nvidia.com/gpu.present", "nvidia.com/gpu.deploy.device-plugin", "nvidia.com/mps.capable"};
@@ -20,7 +20,8 @@ bool tells_of_hardware(std::string_view label) {
          std::ranges::find(kLabels, label) != std::end(kLabels);
 }
 
-// Every node that plughost runs on is of Linux, and its own label is there to keep theirs away.
+// Returns true for a label that adds nothing: plughost runs on Linux only, and its own label keeps other
+// plugins away.
 bool says_nothing(std::string_view label) {
   return label == "kubernetes.io/os" || label == "beta.kubernetes.io/os" || label == "plughost";
 }
@@ -63,7 +64,7 @@ class Reading {
   NodeChoice choice;
 };
 
-// Both hold.
+// Returns a term that is true if both are.
 std::optional<LabelTerm> merged(const LabelTerm& one, const LabelTerm& other) {
   if (one.label != other.label || !one.is || !other.is) return std::nullopt;
   if (one.values.empty()) return other;
@@ -107,7 +108,7 @@ NodeChoice node_choice(const Node& pod) {
   const Node& required = or_nothing(affinity.find("requiredDuringSchedulingIgnoredDuringExecution"));
   for (const Node& term : or_nothing(required.find("nodeSelectorTerms")).items)
     by_affinity.any_of.push_back(reading.expressions(term));
-  // One that says nothing is for all nodes.
+  // An alternative without terms allows all nodes.
   if (std::ranges::any_of(by_affinity.any_of, &Terms::empty)) by_affinity.any_of.clear();
   NodeChoice choice = both(by_selector, by_affinity);
   choice.of_hardware = std::move(reading.choice.of_hardware);

@@ -1,5 +1,5 @@
 #pragma once
-// On which nodes a pod runs. Plain values.
+// The nodes on which a pod runs. Plain values.
 
 #include <string>
 #include <vector>
@@ -11,23 +11,24 @@ namespace plughost {
 // A condition on one label of a node.
 struct LabelTerm {
   std::string label;
-  bool is = true;                   // false: it has none of the values
-  std::vector<std::string> values;  // empty: any
+  bool is = true;                   // false: the label has none of the values
+  std::vector<std::string> values;  // empty: any value
   bool operator==(const LabelTerm&) const = default;
 };
 
 struct NodeChoice {
-  std::vector<std::vector<LabelTerm>> any_of;  // of each all; empty: all nodes
-  // "nvidia.com/gpu.present: true": labels that say that the hardware is there.
+  std::vector<std::vector<LabelTerm>>
+      any_of;  // alternatives, each a list of terms that must all hold; empty: all nodes
+  // Labels that show that the hardware is present, such as "nvidia.com/gpu.present: true".
   std::vector<std::string> of_hardware;
-  std::vector<std::string> unsaid;  // "example.com/size Gt 4": what is no label that has a value
+  std::vector<std::string> unsaid;  // conditions other than a label's value: "example.com/size Gt 4"
   bool operator==(const NodeChoice&) const = default;
 };
 
-// pod: a map with `nodeSelector` or `affinity`.
+// `pod` is a map with `nodeSelector` or `affinity`.
 NodeChoice node_choice(const Node& pod);
 
-// The nodes that both are for, and those that one of them is for.
+// Returns the intersection and the union of two choices.
 NodeChoice both(const NodeChoice& one, const NodeChoice& other);
 NodeChoice either(const NodeChoice& one, const NodeChoice& other);
 

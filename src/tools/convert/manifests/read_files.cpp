@@ -32,7 +32,7 @@ constexpr const char* kNix =
 constexpr const char* kCue = "this is CUE; `cue export --out yaml FILE | plughost convert -`";
 constexpr const char* kJsonnet = "this is Jsonnet; `jsonnet FILE | plughost convert -`";
 
-// Does a line that is no comment have all of the parts?
+// Returns true if a line other than a comment has all of the parts.
 bool has_line_with(std::string_view text, std::initializer_list<std::string_view> parts) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -57,7 +57,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostFiles = 20'000;
 
-// A pipe has no size and can be awaited, other than where the daemon reads.
+// Reads a file or a pipe. A pipe has no size and may be waited for here, unlike in the daemon.
 std::variant<std::string, FileError> text_of(const std::string& file) {
   if (file == kStandardInput) return read_text(STDIN_FILENO);
   struct stat status {};

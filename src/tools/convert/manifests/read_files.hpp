@@ -1,5 +1,5 @@
 #pragma once
-// A file, standard input, a pipe or a directory, as documents. Thread-safe; blocks on the file system.
+// Reads a file, standard input, a pipe or a directory as documents. Thread-safe; blocks on the file system.
 
 #include <string>
 #include <string_view>
@@ -10,13 +10,12 @@
 
 namespace plughost {
 
-// Tells of a text that is no YAML, or YAML that is to be filled in first, what it is, and the command that
-// makes of it what can be read: "this is Terraform; …". file: its name, whose ending tells, too. Empty: it is
-// none of those that are known.
+// Returns what a text in another language is, and the command that turns it into a readable one: "this is
+// Terraform; …". Judges by the text and the extension of `file`. Empty: not recognized.
 std::string other_language(std::string_view file, std::string_view text);
 
-// Does the text have a word that only configurations and manifests of device plugins have? One that has, and
-// cannot be read, may have been a configuration.
+// Returns true if the text has a word that only configurations and manifests of device plugins have. If such
+// a text cannot be read, a configuration may be lost.
 bool has_word_of_plugins(std::string_view text);
 
 inline constexpr std::string_view kStandardInput = "-";
@@ -24,19 +23,19 @@ inline constexpr std::string_view kStandardInput = "-";
 struct UnreadFile {
   std::string file;
   std::string why;         // "the line 3 is no YAML", or "this is Terraform; …"
-  bool may_matter = true;  // false: no word in it is a device plugin's
+  bool may_matter = true;  // false: it has no word of a device plugin
 };
 
 struct ReadFiles {
-  std::vector<Node> documents;     // whose marks have the files' names
-  std::vector<std::string> files;  // that were read
-  std::vector<UnreadFile> unread;  // of a directory: those that have another form
-  // What the only file is, if that is no YAML, or YAML that is to be filled in: a sentence.
+  std::vector<Node> documents;     // their marks have the files' names
+  std::vector<std::string> files;  // files read
+  std::vector<UnreadFile> unread;  // files of a directory that have another form
+  // A sentence on the only file if it is in another language or a template.
   std::string language;
 };
 
-// Of a directory and those below it the files *.yaml, *.yml and *.json, in the order of their names; links to
-// directories and what begins with a dot are left out. What is wrong with a single file is reported.
+// Reads the files *.yaml, *.yml and *.json of a directory and its subdirectories, by name, without links to
+// directories and hidden files. Reports errors of a single file.
 ReadFiles read_files(const std::string& path, Diagnostics& diagnostics);
 
 }  // namespace plughost

@@ -10,13 +10,13 @@ namespace plughost {
 namespace {
 
 using enum OtherPlugin;
-using SignWords = std::array<std::string_view, 4>;  // empty ones at the end
+using SignWords = std::array<std::string_view, 4>;  // unused ones are empty
 
 struct Signs {
   OtherPlugin plugin;
-  // Whose image may have another name and be known by a flag all the same: words of such names.
+  // Words in renamed images of the plugin, which a flag then identifies.
   SignWords makers;
-  SignWords images;  // the end of an image's path: registries and mirrors put more before it
+  SignWords images;  // end of an image's path, after registries and mirrors
   SignWords programs;
   SignWords flags;
   SignWords variables;
@@ -60,7 +60,7 @@ constexpr Signs kSigns[] = {
      {"GPU_STRATEGY"}},
 };
 
-// Plugins that plughost has no counterpart for, and that look like one of those above: they began as a copy.
+// Plugins without a converter that began as copies of known ones.
 struct Stranger {
   std::string_view name;
   SignWords images;
@@ -75,7 +75,7 @@ constexpr Stranger kStrangers[] = {
      {"device-split-count", "device-memory-scaling", "device-cores-scaling", "disable-core-limit"}},
 };
 
-// "registry.example/squat/generic-device-plugin:latest@sha256:…" without what follows its path.
+// Returns the path in "registry.example/squat/generic-device-plugin:latest@sha256:…".
 std::string_view path_of_image(std::string_view image) {
   image = image.substr(0, image.find('@'));
   const std::size_t colon = image.rfind(':');
@@ -102,7 +102,7 @@ const Row* first_of(const Row (&rows)[kCount], SignWords Row::*words, const Matc
   return found == std::end(rows) ? nullptr : found;
 }
 
-// Is the word the end of the image's path, whatever registry and mirror are before it?
+// Returns true for a word at the end of the image's path, whatever registry and mirror precede it.
 auto of_image(std::string_view path) {
   return [path](std::string_view word) {
     if (!path.ends_with(word)) return false;
@@ -128,7 +128,7 @@ const Stranger* stranger_of(const PluginCommand& line) {
   return nullptr;
 }
 
-// "k8s-device-plugin" says nothing of whose it is, and "volcano-vgpu-device-plugin" does.
+// The name "k8s-device-plugin" does not tell the plugin; "volcano-vgpu-device-plugin" does.
 bool is_another(std::string_view image, const Signs& signs) {
   static constexpr auto kOfAll = std::to_array<std::string_view>(
       {"k8s", "kube", "kubernetes", "device", "plugin", "gpu", "deviceplugin"});
@@ -144,7 +144,7 @@ bool is_another(std::string_view image, const Signs& signs) {
   return another;
 }
 
-// Images of plugins have programs that prepare, label and measure, too.
+// Images of plugins also contain programs that prepare, label and measure.
 bool runs_another_program(const PluginCommand& line) {
   if (line.image.find(":labeller") != std::string::npos) return true;
   if (line.words.empty() || line.words.front().starts_with('-')) return false;
@@ -153,7 +153,7 @@ bool runs_another_program(const PluginCommand& line) {
   return std::ranges::find(kOthers, base_name(line.words.front())) != kOthers.end();
 }
 
-// Flags that other programs have, too: a container's image would say what it is.
+// Returns true for flags of many programs; only the container's image can identify those.
 bool is_common(std::string_view flag) { return flag == "device" || flag == "domain" || flag == "pulse"; }
 
 bool has_groups(const PluginCommand& line) {
@@ -170,7 +170,7 @@ std::string image_of(const Node& container) {
          (tag.empty() ? "" : ':' + tag);
 }
 
-// A list of {name, value}, or a map, as Helm charts have it.
+// Reads a list of {name, value}, or a map as in Helm charts.
 std::map<std::string, std::string> environment_of(const Node& container) {
   std::map<std::string, std::string> all;
   const Node& env = or_nothing(container.find("env"));
@@ -182,7 +182,7 @@ std::map<std::string, std::string> environment_of(const Node& container) {
   return all;
 }
 
-// $(NAME), as the kubelet expands it.
+// Expands $(NAME) as the kubelet does.
 std::string expanded(std::string_view word, const std::map<std::string, std::string>& environment) {
   std::string all;
   for (std::size_t at = 0; at < word.size();) {
@@ -205,7 +205,7 @@ bool is_shell(std::string_view program) {
   return program == "sh" || program == "bash" || program == "ash" || program == "dash";
 }
 
-// Variables that a chart of NVIDIA's sets, by its values.
+// Variables that NVIDIA's chart sets, by the names of its values.
 constexpr auto kNvidiaValues = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"compatWithCPUManager", "PASS_DEVICE_SPECS"},
     {"deviceDiscoveryStrategy", "DEVICE_DISCOVERY_STRATEGY"},

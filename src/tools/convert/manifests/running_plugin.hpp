@@ -1,5 +1,5 @@
 #pragma once
-// What a container runs, and which device plugin that is. Thread-safe.
+// Identifies the device plugin that a container runs. Thread-safe.
 
 #include <optional>
 #include <string>
@@ -11,16 +11,15 @@
 
 namespace plughost {
 
-// What a container of a manifest, or a chart's values, has it run. What is wrong with its words is reported
-// at place.
+// Returns the command of a container in a manifest or in a chart's values. Reports invalid words at `place`.
 PluginCommand command_of(const Node& container, const std::string& place, Diagnostics& diagnostics);
 
-// By its image's name, its program's, a flag that only it has, or a variable that only it reads.
+// Identifies a plugin by its image, its program, or a flag or variable that only it has.
 std::optional<OtherPlugin> running_plugin(const PluginCommand& line);
-// The image of a device plugin that plughost has no converter for, and its name where it is known: "HAMi's
-// device plugin (projecthami/hami)"; empty: it is none.
+// Returns the image of a device plugin without a converter, with its name if known: "HAMi's device plugin
+// (projecthami/hami)"; empty: not such a plugin.
 std::string unknown_plugin(const PluginCommand& line);
-// Does it offer something without a configuration file?
+// Returns true if the plugin offers devices without a configuration file.
 bool runs_without_file(OtherPlugin plugin);
 
 }  // namespace plughost

@@ -39,7 +39,7 @@ void Sources::index(const Node& root) {
 }
 
 const Node* Sources::file(const std::string& name, const FileName& from) const {
-  // Argo CD's "$values/charts/a.yaml" is below another repository's root.
+  // Argo CD's "$values/charts/a.yaml" is relative to another repository.
   const bool of_other = name.starts_with('$') && name.find('/') != std::string::npos;
   const std::string path = of_other ? name.substr(name.find('/') + 1) : name;
   const auto found = files_.find((fs::path(from.text()).parent_path() / path).lexically_normal());
@@ -83,7 +83,7 @@ void Sources::add_use(const Node& map) {
   uses_.emplace(&map, std::move(use));
 }
 
-// Of a chart of charts: values stand below the other chart's name.
+// In a chart with dependencies, a dependency's values stand under its name.
 void Sources::add_dependencies(const Node& chart_file) {
   const Node* const values = file(kValuesKey, chart_file.mark.file);
   for (const Node& dependency : at(chart_file, "dependencies").items) {

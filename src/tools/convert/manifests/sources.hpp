@@ -1,5 +1,5 @@
 #pragma once
-// Documents that name each other: a chart's values in another file or in a ConfigMap. Not thread-safe.
+// Resolves references between documents: a chart's values in another file or in a ConfigMap. Not thread-safe.
 // Internal to manifests.
 
 #include <map>
@@ -13,25 +13,25 @@
 
 namespace plughost {
 
-// A place where a known chart is used, with all values that can be found.
+// A use of a known chart, with all values that can be found.
 struct ChartUse {
-  UsedChart chart;                  // its files: those that could not be found
-  std::vector<const Node*> others;  // documents that the values are from, too
+  UsedChart chart;                  // its `files` are those that could not be found
+  std::vector<const Node*> others;  // other documents that provided values
 };
 
 class Sources {
  public:
-  // documents outlive it.
+  // `documents` must outlive this object.
   Sources(const std::vector<Node>& documents, Diagnostics& diagnostics);
 
-  // What the map says of a known chart; nullptr: nothing.
+  // Returns the chart that the map uses; nullptr: none that is known.
   const ChartUse* use_at(const Node& map) const;
   bool has_config_map(const std::string& name) const {
     return config_maps_.contains(name) || generated_.contains(name);
   }
-  // The name of the ConfigMap that Kustomize makes of the document's file; empty: none.
+  // Returns the ConfigMap that Kustomize generates from the document's file; empty: none.
   std::string generated_of(const Node& root) const;
-  // Is the node looked at where its chart is used?
+  // Returns true for values that are handled with the use of their chart.
   bool is_values(const Node& node) const { return values_.contains(&node); }
 
  private:
@@ -40,7 +40,7 @@ class Sources {
   void add_use(const Node& map);
   void add_dependencies(const Node& chart_file);
   const Node* file(const std::string& name, const FileName& from) const;
-  // The values below key in the file or in the ConfigMap that the generator of Kustomize makes of it.
+  // Adds the values under `key` of the file or of the generated ConfigMap.
   void add_config_map(const std::string& name, const std::string& key, ChartUse& use);
   void add_values(const Node& values, ChartUse& use);
 
