@@ -1,5 +1,5 @@
 #pragma once
-// For a test that this machine cannot run.
+// For tests that this machine cannot run.
 
 #include <cstdlib>
 #include <iostream>
@@ -7,8 +7,8 @@
 
 namespace plughost::test {
 
-// Ends the process with the exit code that means 'skipped' to CTest, and says why. To be called before
-// anything is made that has to be tidied up.
+// Ends the process with CTest's exit code for 'skipped' and prints the reason. Call it before anything is
+// created that needs a clean-up.
 [[noreturn]] inline void not_shown(const std::string& why) {
   constexpr int kSkipped = 77;  // as in CMakeLists.txt
   std::cerr << "not shown: " << why << std::endl;

@@ -1,5 +1,5 @@
-// Any bytes as what the API server says, cut into parts by their first byte; as what an exec plugin prints;
-// and as a certificate. What is shown of them fits into a line.
+// Parses arbitrary bytes as the API server's answer, split by their first byte; as an exec plugin's output;
+// and as a certificate. Everything that is shown of them must fit into a line.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Any bytes as a kubelet's checkpoint: an answer or a sentence, never anything else.
+// Parses arbitrary bytes as a kubelet's checkpoint: the result is an answer or a sentence, never anything
+// else.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     plughost::Checkpoint::parse(std::string_view(reinterpret_cast<const char*>(data), size));
   } catch (const std::runtime_error&) {
-    // What most bytes get.
+    // The usual result.
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// Any bytes as a configuration: an answer or ConfigError, never anything else.
+// Parses arbitrary bytes as a configuration: the result is an answer or ConfigError, never anything else.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     load_config("/proc/self/fd/" + std::to_string(file.get()));
   } catch (const ConfigError&) {
-    // What most bytes get.
+    // The usual result.
   }
   return 0;
 }

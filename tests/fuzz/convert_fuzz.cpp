@@ -1,5 +1,5 @@
-// Any bytes as another plugin's configuration, and after a line of "--args" as its command line: diagnostics,
-// or YAML that can be parsed.
+// Converts arbitrary bytes as another plugin's configuration, and the bytes after a line "--args" as its
+// command line: the result is diagnostics, or valid YAML.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// What read_text_file lets through.
+// Returns true for a text that read_text_file accepts.
 bool is_text(const std::string& text) {
   for (const char c : text) {
     if ((static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)

@@ -1,6 +1,6 @@
-// Any bytes as what a program prints: devices or a sentence, and whatever is taken can be listed and
-// allocated, or is refused in words. After a line "watch" each line is a document; after a line "allocate"
-// all is the answer to an allocation.
+// Parses arbitrary bytes as a program's output: the result is devices or a sentence, and accepted devices can
+// be listed and are allocated or refused with a reason. After a line "watch" each line is a document; after a
+// line "allocate" the rest is the answer to an allocation.
 
 #include <algorithm>
 #include <cstddef>
@@ -39,7 +39,7 @@ void take_document(std::string_view text) {
     for (auto& [resource, listed] : assemble(spec(), read_exec_document(text)).resources)
       allocate_all(resource, std::move(listed), {});
   } catch (const DocumentError&) {
-    // What most bytes get.
+    // The usual result.
   }
 }
 
@@ -57,7 +57,7 @@ void take_answer(std::string_view text) {
                  {{.id = "a", .nodes = {{.host_path = "/dev/null", .container_path = "/dev/disk"}}}},
                  read_allocation_document(text));
   } catch (const DocumentError&) {
-    // What most bytes get.
+    // The usual result.
   }
 }
 

@@ -1,4 +1,5 @@
-// Any bytes as JSON, and as the labels of a node: values or a sentence, never anything else.
+// Parses arbitrary bytes as JSON, and as a node's labels: the result is values or a sentence, never anything
+// else.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,10 +15,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   plughost::node_labels_of(text);
   try {
     const plughost::Json json = plughost::Json::parse(text);
-    // What is written is read as the same.
+    // The output must parse to the same value.
     if (plughost::Json::parse(json.dump()) != json) std::abort();
   } catch (const std::runtime_error&) {
-    // What most bytes get.
+    // The usual result.
   }
   return 0;
 }

@@ -1,5 +1,5 @@
-// NVIDIA's driver that comes after the daemon, and lets a card go; a card and a network card behind one
-// bridge.
+// NVIDIA's driver that is loaded after the daemon and releases a card, and a card and a network card behind
+// one bridge.
 
 #include <doctest/doctest.h>
 
@@ -27,7 +27,7 @@ void start(Node& node, const std::string& resources) {
   node.start_daemon({std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory});
 }
 
-// Has the daemon the library in its memory?
+// Returns true if the daemon has mapped the library.
 bool loaded(Node& node) {
   std::ifstream maps("/proc/" + std::to_string(node.daemon().pid()) + "/maps");
   const std::string text{std::istreambuf_iterator<char>(maps), {}};
@@ -68,7 +68,7 @@ TEST_CASE("a driver that is loaded after the daemon is seen by its nodes, and le
   CHECK(fake.in_use());
   CHECK(loaded(node));
 
-  // What unbinds a card waits for those who have it open.
+  // Unbinding a card waits until no process has it open.
   fake.show("fail nvmlInit_v2 9\n");
   machine.sysfs().bind(kCard, "vfio-pci");
   send_uevent("unbind", kCard.substr(4), "pci");
@@ -100,7 +100,7 @@ TEST_CASE("a container's network card is the one behind the bridge of the GPU th
     const auto answer = node.kubelet().preferred_ids(kHca, {"0000:12:00.0", "0000:82:00.0"}, {}, 1);
     return answer.containers.at(0).at(0);
   };
-  // The entries know of each other a moment after their lists.
+  // The entries are related shortly after their lists.
   CHECK(eventually([&] {
     return node.kubelet().allocate_ids(kGpu, {"GPU-b"}).code == 0 && preferred() == "0000:82:00.0";
   }));

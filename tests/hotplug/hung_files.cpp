@@ -54,7 +54,7 @@ HungFiles::HungFiles(std::filesystem::path directory, std::vector<std::string> n
 }
 
 HungFiles::~HungFiles() {
-  answer();  // unmounted already, it lives on while somebody waits
+  answer();  // an unmounted file system lives while a request is waiting
   ::umount2(directory_.c_str(), MNT_FORCE | MNT_DETACH);
   server_.join();
 }
@@ -80,7 +80,7 @@ void HungFiles::serve() {
   for (;;) {
     const ssize_t length = ::read(device_.get(), buffer.data(), buffer.size());
     if (length < 0 && errno == ENODEV) return;  // unmounted
-    if (length < 0) continue;                   // the request was taken back
+    if (length < 0) continue;                   // the request was interrupted
     const std::string request = buffer.substr(0, static_cast<std::size_t>(length));
     const std::lock_guard lock(mutex_);
     if (header_of(request).opcode == hanging_)
@@ -99,7 +99,7 @@ void HungFiles::reply(const std::string& request) {
     case FUSE_FORGET:
     case FUSE_BATCH_FORGET:
     case FUSE_INTERRUPT:
-      return;  // nobody waits for an answer
+      return;  // needs no answer
     case FUSE_INIT: {
       fuse_init_out init{};
       init.major = 7;
@@ -161,7 +161,7 @@ void HungFiles::reply(const std::string& request) {
   out.error = -error;
   out.unique = header.unique;
   const std::string whole = bytes(out) + answer;
-  // Who asked may not wait any more.
+  // The caller may have stopped waiting.
   (void)!::write(device_.get(), whole.data(), whole.size());
 }
 

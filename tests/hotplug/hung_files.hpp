@@ -1,5 +1,6 @@
 #pragma once
-// A directory of empty files that stops answering: a file system that speaks the kernel's FUSE protocol.
+// A directory of empty files whose file system stops answering on request, through the kernel's FUSE
+// protocol.
 
 #include <cstdint>
 #include <filesystem>
@@ -12,20 +13,20 @@
 
 namespace plughost::test {
 
-// Mounted as long as it lives, in this process's mount namespace; nothing in it is cached, so that every look
-// asks. Thread-safe. Ends the process as skipped where it cannot be mounted.
+// Mounted in this process's mount namespace while the object lives, without any caching. Thread-safe. Ends
+// the process as skipped if the mount fails.
 class HungFiles {
  public:
   HungFiles(std::filesystem::path directory, std::vector<std::string> names);
-  // Whoever waits gets his answer.
+  // Answers all waiting requests.
   ~HungFiles();
   HungFiles& operator=(HungFiles&&) = delete;
 
-  // It has one more file, of which no event tells.
+  // Adds a file without an inotify event.
   void add(std::string name);
-  // opcode: a call of linux/fuse.h that gets no answer from now on.
+  // Stops answering `opcode`, a call of linux/fuse.h.
   void hang_at(std::uint32_t opcode);
-  // Answers again, and those first who wait.
+  // Answers waiting requests, and later ones.
   void answer();
 
  private:
@@ -33,10 +34,10 @@ class HungFiles {
   void reply(const std::string& request);
 
   std::filesystem::path directory_;
-  std::vector<std::string> names_;  // a file's node is its place and 2
+  std::vector<std::string> names_;  // the node number of a file is its index plus 2
   UniqueFd device_;
   std::mutex mutex_;
-  std::uint32_t hanging_ = 0;  // 0: nothing hangs
+  std::uint32_t hanging_ = 0;  // 0: answers everything
   std::vector<std::string> waiting_;
   std::thread server_;
 };

@@ -1,4 +1,5 @@
-// A file system that stops answering, at each of the calls that a look makes: the resource that lies there
+// A file system that stops answering each of the calls that a scan makes: only the resource in it stalls. A
+// watch makes none of these calls.
 // stands still, and nothing else does. A watch makes none.
 
 #include <doctest/doctest.h>
@@ -29,7 +30,7 @@ void configure(Node& node) {
                  node.path("dead") + "/*', type: Mount}]}]\n" + listed(kWell, node.path("well")));
 }
 
-// What goes on whatever hangs.
+// Checks what must go on while a file system is stalled.
 void check_the_rest(Node& node) {
   for (int round = 0; round < 3; ++round) {
     const std::string name = "file-" + std::to_string(round);
@@ -45,7 +46,7 @@ void check_the_rest(Node& node) {
   }
 }
 
-// Every path is looked at again.
+// Makes the daemon read every path again.
 void have_paths_looked_at(Node& node) {
   check(::mount("tmpfs", node.path("elsewhere").c_str(), "tmpfs", 0, nullptr), "mount");
   check(::umount(node.path("elsewhere").c_str()), "umount");
@@ -99,7 +100,7 @@ TEST_CASE("a file system that stops answering stops its own resources alone, unt
     have_paths_looked_at(node);
     node.daemon().signal(SIGTERM);
     CHECK(eventually([&] { return node.socket_files().empty(); }, limit(2s)));
-    // The kernel lets no process go while a call of its threads is with the file system.
+    // The kernel keeps a process while one of its threads is in a call to the file system.
     machine.files->answer();
     CHECK(node.daemon().wait_for_exit(limit(2s)) == 0);
   }

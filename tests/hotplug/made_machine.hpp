@@ -1,5 +1,5 @@
 #pragma once
-// A made machine with a stand-in kubelet and plughost's daemon on it. Not thread-safe.
+// A simulated machine with a stand-in kubelet and plughost's daemon. Not thread-safe.
 
 #include "hotplug/namespaces.hpp"
 #include "integration/node.hpp"
@@ -7,7 +7,7 @@
 
 namespace plughost::test {
 
-// What a MadeSysfs has below sys and run is this process's /sys and /run.
+// Mounts sys and run of a MadeSysfs as this process's /sys and /run.
 class MadeMachine {
  public:
   MadeMachine() {
@@ -18,7 +18,7 @@ class MadeMachine {
 
   const MadeSysfs& sysfs() const { return sysfs_; }
 
-  // The device comes: it is in /sys, then the kernel says so.
+  // Adds a device: first in /sys, then by an event of the kernel.
   void plug_in(const std::string& path, const std::string& subsystem, const MadeSysfs::Texts& attributes,
                const MadeSysfs::Texts& uevent = {}) const {
     sysfs_.device(path, subsystem, attributes, uevent);

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of the machine's /dev, by path; they stay reachable when another file system is mounted over it.
+// Nodes of the machine's /dev, by path. Open descriptors keep them reachable under a mount.
 std::map<std::string, UniqueFd>& kept() {
   static std::map<std::string, UniqueFd> files;
   return files;
@@ -45,13 +45,13 @@ void unshare_namespaces() {
     write_file("/proc/self/uid_map", "0 " + std::to_string(uid) + " 1");
     write_file("/proc/self/gid_map", "0 " + std::to_string(gid) + " 1");
   }
-  // In a plain chroot / is no mount point, and what is mounted here would be mounted for everybody.
+  // In a plain chroot, / is no mount point, and mounts would propagate to the host.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
     not_shown("mount --make-rprivate /: " + std::generic_category().message(errno));
 }
 
 void mount_over(const char* type, const char* directory) {
-  // EBUSY: this very file system is there already.
+  // EBUSY: the file system is mounted already.
   if (::mount(type, directory, type, 0, nullptr) != 0 && errno != EBUSY)
     not_shown(std::string(directory) + " cannot be mounted: " + std::generic_category().message(errno));
 }
@@ -122,7 +122,7 @@ void show(const fs::path& tree) {
   for (const char* name : {"sys", "run"}) {
     fs::create_directories(tree / name);
     const std::string place = std::string("/") + name;
-    ::umount2(place.c_str(), MNT_DETACH);  // what was shown before, or the empty one
+    ::umount2(place.c_str(), MNT_DETACH);  // the former mount, or the empty directory's
     check(::mount((tree / name).c_str(), place.c_str(), nullptr, MS_BIND, nullptr), "mount --bind");
   }
 }

@@ -1,6 +1,5 @@
 #pragma once
-// A machine of a test's own, in namespaces of this process. Not thread-safe: to be called before any thread
-// is there.
+// Namespaces of this process that simulate a machine. Not thread-safe: call before any thread is started.
 
 #include <filesystem>
 #include <string>
@@ -10,24 +9,23 @@
 
 namespace plughost::test {
 
-// Mount and network namespaces in which /sys and /run are empty, and /dev has what a process needs. Uevents
-// that are sent there are heard there. Needs no root where users may make namespaces. The first call does it;
-// where the kernel does not let it, the process ends with the exit code that means 'skipped' to CTest.
+// Enters mount and network namespaces with an empty /sys and /run and a minimal /dev. Uevents that are sent
+// there are received there. Needs no root if user namespaces are allowed. Only the first call has an effect.
+// If the kernel refuses, the process ends with CTest's exit code for 'skipped'.
 void enter_made_machine();
 
-// Mount and network namespaces with the kernel's own /sys and /dev, in which no udevd is to be seen. Needs
-// root; else the process ends as above.
+// Enters mount and network namespaces with the kernel's own /sys and /dev and without a visible udevd. Needs
+// root; otherwise ends the process as above.
 void enter_real_machine();
 
-// Has the kernel send a uevent in this namespace, as it does for a device of its own. devpath: below /sys.
-// Throws std::system_error.
+// Makes the kernel send a uevent in this namespace. `devpath` is below /sys. Throws std::system_error.
 void send_uevent(std::string_view action, std::string_view devpath, std::string_view subsystem,
                  const std::vector<std::pair<std::string, std::string>>& more = {});
 
-// What the tree has at sys and run is the made machine's /sys and /run from now on. Throws std::system_error.
+// Shows `sys` and `run` of the tree as /sys and /run. Throws std::system_error.
 void show(const std::filesystem::path& tree);
 
-// A device node in the made machine's /dev, which is /dev/null by another name.
+// Creates a device node in the simulated /dev with the number of /dev/null.
 void make_node(const std::string& path);
 
 }  // namespace plughost::test

@@ -1,8 +1,8 @@
-// Sticks with one serial number, links that move, cards of one IOMMU group, interfaces that their pods take
-// into their network namespaces, GPUs whose driver is upgraded, changes of the sharing, restarts and reboots,
-// at random: never is one piece of hardware given to more containers than may share it, never is an id
-// another one's while somebody holds it, and what a pod holds stays Healthy while it is with its pod.
-// PLUGHOST_PLUGGING_STEPS and PLUGHOST_PLUGGING_SEED: how many, and which.
+// Applies random changes: devices with one serial number, links that move, cards of one IOMMU group,
+// interfaces moved into network namespaces of pods, driver upgrades, changes of sharing, restarts and
+// reboots. No piece of hardware may be given to more containers than may share it, no id may change its owner
+// while it is held, and a held device stays Healthy while its pod has it. PLUGHOST_PLUGGING_STEPS and
+// PLUGHOST_PLUGGING_SEED set the number of changes and the seed.
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -35,15 +35,15 @@ using Paths = std::vector<std::string>;
 
 const std::string kTty = "example.com/tty";      // USB devices with their ttys
 const std::string kRaw = "example.com/raw";      // the same with their USB nodes
-const std::string kById = "example.com/by-id";   // the ttys, by the names that udev gives them
-const std::string kLink = "example.com/link";    // links to ttys, which somebody sets
+const std::string kById = "example.com/by-id";   // the ttys by udev's names
+const std::string kLink = "example.com/link";    // links to ttys, set by an administrator
 const std::string kCard = "example.com/card";    // cards for virtual machines
-const std::string kOther = "example.com/other";  // the same by another name
+const std::string kOther = "example.com/other";  // the same under another name
 const std::string kNic = "example.com/nic";      // network interfaces
 const std::string kGpu = "nvidia.com/gpu";
 const Node::Names kAll{kTty, kRaw, kById, kLink, kCard, kOther, kNic, kGpu};
 
-// shares: how many containers may have one of kTty.
+// `shares` is the number of containers that may share a device of kTty.
 std::string entries(unsigned shares) {
   return "- {name: " + kTty + ", forgetAfter: 0s, replicas: " + std::to_string(shares) +
          ", groups: [{usb: [{vendor: 1a86, nodes: [tty]}]}]}\n" +  //
@@ -69,19 +69,19 @@ void make_node(const std::string& path, dev_t number) {
   if (::mknod(path.c_str(), S_IFCHR | 0600, number) != 0) not_shown("device nodes cannot be made here");
 }
 
-// One piece of hardware, wherever it is now.
+// One piece of hardware, plugged in or not.
 struct Stick {
   std::string product;
   std::string serial;
   int port = 0;      // 0: not plugged in
-  unsigned tty = 0;  // its numbers while it is
+  unsigned tty = 0;  // numbers while plugged in
   unsigned usb = 0;
-  unsigned times = 0;  // that it was plugged in
+  unsigned times = 0;  // how often it was plugged in
 
   std::string make() const { return product + ':' + serial; }
 };
 
-// The machine as it really is.
+// The real state of the machine.
 class Hardware {
  public:
   Hardware() {
@@ -110,7 +110,7 @@ class Hardware {
     const std::string usb = "bus/usb/001/" + std::to_string(1000 + stick.usb).substr(1);
     make_node("/dev/" + tty, makedev(kTtyMajor, stick.tty));
     make_node("/dev/" + usb, makedev(kUsbMajor, stick.usb));
-    // udev's, which has finished when the kernel's word is out; the newest stick has the name.
+    // written by udev before its event is sent; the newest device has the name
     machine_.sysfs().tree().file("/run/udev/data/c188:" + std::to_string(stick.tty),
                                  "S:serial/by-id/usb-" + stick.serial + "\nS:serial/by-path/pci-" +
                                      std::to_string(port) + "\nE:ID_SERIAL_SHORT=" + stick.serial + "\n");
@@ -176,14 +176,14 @@ class Hardware {
     machine_.sysfs().bind(nic(name), "e1000e");
     add(nic(name) + "/net/" + name, "net", {}, {{"INTERFACE", name}}, told);
   }
-  // Its pod takes the interface into its network namespace.
+  // Moves the interface into its pod's network namespace.
   void take_nic(const std::string& name) {
     const std::string gone = nic(name) + "/net/" + name;
     machine_.sysfs().remove(gone);
     send_uevent("remove", gone.substr(4), "net");
   }
 
-  // Which hardware a process has that opens the number: empty: none of this machine's.
+  // Returns the hardware behind the device number; empty: none of this machine.
   std::string at(dev_t number) const {
     for (const Stick& stick : sticks_) {
       if (stick.port == 0) continue;
@@ -209,7 +209,7 @@ class Hardware {
   static std::string card(int slot) {
     return "/sys/devices/pci0000:00/0000:00:0" + std::to_string(slot) + ".0";
   }
-  // The place of the card with the interface "eth1".
+  // Returns the position of the card with the interface "eth1".
   static std::string nic(const std::string& name) {
     return "/sys/devices/pci0000:01/0000:01:0" + name.substr(3) + ".0";
   }
@@ -224,7 +224,7 @@ class Hardware {
   unsigned last_usb_ = 0;
 };
 
-// Paths of the machine that an answer has, and what they are just then. nullopt: there is no node any more.
+// Returns the device number behind a path of an answer; nullopt: no node exists.
 std::optional<dev_t> number_of(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
@@ -235,11 +235,12 @@ struct Pod {
   std::string name;
   std::string resource;
   std::string id;
-  Paths paths;                              // that the kubelet starts it with
-  std::set<std::string> others;             // what it was given without a node: "eth1", "GPU-a"
-  bool took_it = false;                     // into its network namespace
-  bool known = false;                       // the daemon has seen that
-  std::map<const Stick*, unsigned> sticks;  // at its admission, and how often each had been plugged in
+  Paths paths;                   // paths with which the kubelet starts it
+  std::set<std::string> others;  // hardware given without a node: "eth1", "GPU-a"
+  bool took_it = false;          // into its network namespace
+  bool known = false;            // the daemon has observed that
+  std::map<const Stick*, unsigned>
+      sticks;  // at its admission, with the number of times each had been plugged in
 };
 
 class Plugging {
@@ -259,7 +260,7 @@ class Plugging {
 
   void step() {
     const unsigned roll = below(100);
-    if (roll % 8 == 0) node_.kubelet().set_faults({});  // List of the youngest kubelet has its pods by now
+    if (roll % 8 == 0) node_.kubelet().set_faults({});  // by now the latest kubelet's List has its pods
     if (roll < 17)
       plug_in();
     else if (roll < 30)
@@ -288,10 +289,10 @@ class Plugging {
       reboot();
   }
 
-  // A kubelet that was started just now is believed that nobody holds a device after 10 s.
+  // A new kubelet's report that a device is free is trusted after 10 s.
   static constexpr std::chrono::seconds kReleased{15};
 
-  // When nobody holds anything each piece of hardware is there for everybody, once.
+  // Checks that every piece of hardware is offered once when none is held.
   void check_at_rest() {
     while (!pods_.empty()) end_pod();
     node_.kubelet().set_faults({});
@@ -313,7 +314,7 @@ class Plugging {
   unsigned admissions() const { return admissions_; }
   unsigned answers() const { return answers_; }
   unsigned restarts() const { return restarts_; }
-  // Changes of the sharing, interfaces that were taken, and upgrades of the driver.
+  // Returns the number of changes of sharing, moved interfaces and driver upgrades.
   unsigned changes() const { return other_changes_; }
 
  private:
@@ -362,12 +363,12 @@ class Plugging {
     Stick& stick = *here[below(here.size())];
     note("unplugged " + hardware_.name(stick));
     hardware_.unplug(stick);
-    // What a link led to before is known for as long as it leads somewhere.
+    // The daemon knows a link's former target while the link exists.
     for (Pod& pod : pods_)
       if (pod.resource == kLink && !fs::exists(pod.paths.front())) pod.sticks.clear();
     changed(stick);
   }
-  // It is reset, or enumerated anew: the same stick at the same port by another number.
+  // Re-enumerates a device at the same port with another number.
   void renumber() {
     const std::vector<Stick*> here = hardware_.plugged();
     if (here.empty()) return;
@@ -422,12 +423,12 @@ class Plugging {
       expect(node_.healthy(kGpu, gpu, 5s), gpu + " is not back after the driver's upgrade");
     ++other_changes_;
   }
-  // Another driver may number them otherwise.
+  // Another driver may number them differently.
   void show_gpus(bool otherwise) {
     nvml_.show("card " + kGpus[otherwise ? 1 : 0] + " minor=0\ncard " + kGpus[otherwise ? 0 : 1] +
                " minor=1\n");
   }
-  // What changes often would be taken for a bad cable; a start forgets that.
+  // Restarts the daemon before frequent changes count as a bad cable.
   void changed(const Stick& stick) {
     settled_ = false;
     if (++changes_[&stick] > 4) restart_daemon();
@@ -442,8 +443,8 @@ class Plugging {
     settled_ = false;
   }
 
-  // The daemon has heard all that was before: it lists a stick that came last. And it has made of it what
-  // there is to make: for devices that are others now it looks twice.
+  // Waits until the daemon has handled all earlier events: it lists a device that was plugged in last. It
+  // scans twice for devices that have changed.
   void settle() {
     if (std::exchange(settled_, true)) return;
     for (int look = 0; look < 2; ++look) show_mark();
@@ -484,7 +485,7 @@ class Plugging {
     if (free.empty()) return;
     const auto& [resource, id] = free[below(free.size())];
     Pod pod{.name = "pod-" + std::to_string(++names_), .resource = resource, .id = id};
-    // Of an init container List says nothing.
+    // List omits init containers.
     const char* const container = below(3) == 0 ? "init-setup" : "main";
     const Admission admission = node_.kubelet().allocate_named(pod.name, container, resource, {id});
     if (!admission.admitted()) return note(pod.name + " was refused " + id + ": " + admission.error);
@@ -493,7 +494,7 @@ class Plugging {
     for (const ContainerNode& each : admission.answer.nodes) {
       const auto number = number_of(each.host_path);
       expect(number.has_value(), pod.name + " was given " + each.host_path + ", which is not there");
-      if (hardware_.at(*number).empty()) continue;  // /dev/vfio/vfio is everybody's
+      if (hardware_.at(*number).empty()) continue;  // all share /dev/vfio/vfio
       pod.paths.push_back(each.host_path);
       if (const Stick* const stick = hardware_.stick_at(*number)) pod.sticks[stick] = stick->times;
     }
@@ -504,10 +505,10 @@ class Plugging {
     for (const std::string& path : pod.paths) what += " by " + path;
     note(what);
     expect(!its.empty(), pod.name + " was given nothing");
-    std::map<std::string, unsigned> shares;  // of what it has been given, by hardware
+    std::map<std::string, unsigned> shares;  // shares that it got, by hardware
     for (const Pod& other : pods_) {
       const bool are_shares = pod.resource == kTty && other.resource == kTty && shares_ > 1;
-      // Containers share it through every resource.
+      // It may be shared by containers of any resource.
       const bool is_shared = shares_ > 1 && (pod.resource == kTty || other.resource == kTty);
       for (const std::string& each : are_shares ? plugged_in_for(other) : reached_by(other)) {
         if (!its.contains(each) || (are_shares ? ++shares[each] < shares_ : is_shared)) continue;
@@ -528,7 +529,7 @@ class Plugging {
   static bool is_mark(const std::string& id) {
     return id.find('M') != std::string::npos || id.find("100") != std::string::npos;
   }
-  // A container asks once for each resource: what is asked for again since the last card is another one's.
+  // A container requests each resource once, so a repeated request belongs to another one.
   void asked(const std::string& resource) {
     if (resource == kCard || resource == kOther)
       asked_ = {resource};
@@ -536,15 +537,15 @@ class Plugging {
       asked_.clear();
   }
 
-  // Returns the sticks that the pod was given and that have been plugged in since.
+  // Returns the given devices that were plugged in again since.
   std::set<std::string> plugged_in_for(const Pod& pod) const {
     std::set<std::string> its;
     for (const auto& [stick, times] : pod.sticks)
       if (stick->port != 0 && stick->times == times) its.insert(hardware_.name(*stick));
     return its;
   }
-  // That, and what the kubelet would start it with now. Not what gets its number by and by: of a link nobody
-  // keeps to which number it led.
+  // Returns that hardware, and what the kubelet's paths lead to now. Leaves out targets that get their
+  // numbers later, because nothing records the former number of a link.
   std::set<std::string> reached_by(const Pod& pod) const {
     std::set<std::string> reached = plugged_in_for(pod);
     reached.insert(pod.others.begin(), pod.others.end());
@@ -556,12 +557,12 @@ class Plugging {
     return reached;
   }
 
-  // Whoever asks for a held id is given what its holder was given, or nothing.
+  // Requests a held id again: the answer must be the holder's hardware or a refusal.
   void ask_again() {
     if (pods_.empty()) return;
     settle();
     const Pod& pod = pods_[below(pods_.size())];
-    // Whoever is asked for a link that leads to other hardware by now takes the one who had that for gone.
+    // A request for a link that leads to other hardware now ends the former holder.
     if (pod.resource == kLink && reached_by(pod).size() != 1) return;
     const AllocateAnswer answer = node_.kubelet().allocate_ids(pod.resource, {pod.id});
     if (answer.code != 0) return note(pod.id + " of " + pod.name + " is refused: " + answer.text);
@@ -577,10 +578,10 @@ class Plugging {
       const Stick* const there = hardware_.stick_at(*number);
       if (!there || pod.resource == kLink) continue;
       for (const auto& [stick, times] : pod.sticks) {
-        // A name by place is that of whatever is plugged in there.
+        // A name by place belongs to whatever is plugged in there.
         const bool by_place = pod.id.find("usb-1-") != std::string::npos || pod.id.starts_with("pci-");
         const bool is_another = there != stick && stick->port != 0 && stick->times == times;
-        // udev's names here are of serial numbers alone.
+        // Here udev's names depend on the serial number alone.
         const bool is_alike =
             pod.resource == kById ? there->serial == stick->serial : there->make() == stick->make();
         if (is_another || (!by_place && !is_alike))
@@ -613,9 +614,9 @@ class Plugging {
     ++restarts_;
     node_.start_daemon({std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory});
     expect(node_.attached(kAll, 10s), "not attached");
-    // The daemon does not know of interfaces that were taken before its start.
+    // The daemon does not know of interfaces that were moved before its start.
     for (Pod& pod : pods_) pod.known = false;
-    // Where a link led before is written down nowhere.
+    // Nothing records a link's former target.
     for (Pod& pod : pods_)
       if (pod.resource == kLink) pod.sticks.clear();
     changes_.clear();
@@ -623,7 +624,7 @@ class Plugging {
     asked_.clear();
     settled_ = false;
   }
-  // Everything is where it was, or is not, and has other numbers.
+  // Gives every device another number, in its place or unplugged.
   void reboot() {
     node_.end_daemon();
     node_.kubelet().stop();
@@ -654,8 +655,8 @@ class Plugging {
   std::vector<Pod> pods_;
   std::deque<std::string> steps_;
   std::map<const Stick*, int> changes_;  // since the daemon started
-  int upgrades_ = 0;                     // of the driver, likewise
-  std::set<std::string> asked_;          // since a card was given, by what may be the same container
+  int upgrades_ = 0;                     // upgrades of the driver since the daemon started
+  std::set<std::string> asked_;          // since a card was given to what may be the same container
   bool settled_ = false;
   unsigned shares_ = 1;
   unsigned other_changes_ = 0;

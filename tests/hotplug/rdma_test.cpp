@@ -1,4 +1,4 @@
-// RDMA cards that come, are renamed, lose a port and go.
+// RDMA cards that appear, are renamed, lose a port and disappear.
 
 #include <doctest/doctest.h>
 
@@ -16,12 +16,12 @@ const std::string kHca = "rdma/hca";
 const std::string kAddress = "0000:03:00.0";
 const std::string kPci = "/sys/devices/pci0000:00/" + kAddress;
 
-// udev renames a card from mlx5_0 to such a name.
+// Adds a card with the name that udev gives to mlx5_0.
 void plug_in(const MadeMachine& machine, const std::string& name, const std::string& uverbs) {
   const MadeSysfs& sysfs = machine.sysfs();
   sysfs.device(kPci, "pci",
                {{"vendor", "0x15b3"}, {"device", "0x1017"}, {"class", "0x020700"}, {"numa_node", "1"}});
-  // A card is seen with its ports.
+  // A card is listed with its ports.
   for (const auto& [file, text] : MadeSysfs::Texts{{"state", "4: ACTIVE"}, {"link_layer", "InfiniBand"}})
     sysfs.attribute(kPci + "/infiniband/" + name + "/ports/1", file, text);
   sysfs.device(kPci + "/infiniband/" + name, "infiniband", {{"node_guid", "0c42:a103:0000:0001"}});
@@ -53,11 +53,12 @@ TEST_CASE("an RDMA card comes, is renamed, goes, and comes back as the same devi
   const auto has_new_list = [&] {
     return node.wait_for([&](const KubeletState& state) { return state.of(kHca).lists > lists; }, kWatched);
   };
-  // The scan is over that comes with the watch of /dev/infiniband: it would see half of what follows.
+  // Waits for the end of the scan that follows the watch of /dev/infiniband, which would see half of the
+  // change.
   CHECK_FALSE(has_new_list());
 
   const std::string infiniband = kPci + "/infiniband/";
-  // The kernel renames a device in one step; these are some, and stopped it sees none of them alone.
+  // The kernel renames a device in one step. These are several, so the daemon is stopped meanwhile.
   node.daemon().signal(SIGSTOP);
   std::filesystem::rename(infiniband + "mlx5_0", infiniband + "rocep3s0");
   std::filesystem::remove("/sys/class/infiniband/mlx5_0");
@@ -84,7 +85,7 @@ TEST_CASE("a port that goes down takes its card along once it has lasted, and br
   Node node;
   start(node);
   REQUIRE(node.healthy(kHca, kAddress));
-  // The kernel tells of no change of a port's state.
+  // The kernel sends no event when the state of a port changes.
   const std::string port = kPci + "/infiniband/mlx5_0/ports/1";
   machine.sysfs().attribute(port, "state", "1: DOWN");
   CHECK(node.unhealthy(kHca, kAddress, 11s + kLong));

@@ -1,4 +1,4 @@
-// The kernel's own devices, from the command that makes them to the kubelet's list. Needs root.
+// Real devices of the kernel, from the command that creates them to the kubelet's list. Needs root.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Says whether the command succeeded.
+// Returns true if the command succeeded.
 bool run(const std::string& command) { return std::system(command.c_str()) == 0; }
 
 void start(Node& node, const std::string& name, const std::string& udev) {
@@ -88,7 +88,7 @@ TEST_CASE("a zram device comes and goes") {
   start(node, name, "subsystem: block, name: \"zram*\"");
   const std::size_t before = node.of(name).devices->size();
   int number = -1;
-  std::ifstream(control + "hot_add") >> number;  // reading makes one
+  std::ifstream(control + "hot_add") >> number;  // reading creates a device
   REQUIRE(number >= 0);
   const std::string id = "zram" + std::to_string(number);
   CHECK(node.healthy(name, id, limit(1s)));

@@ -1,5 +1,4 @@
-// More events than anybody needs, and reads that do not come back: what must hold is said of other resources,
-// too.
+// Too many events, and reads that do not return: the other resources must be unaffected.
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
@@ -49,7 +48,7 @@ TEST_CASE(
   bool answered = true;
   const auto begin = Clock::now();
   for (int n = 0; n < 10'000; ++n) {
-    // Now and then something has changed indeed.
+    // Changes something from time to time.
     if (n % 500 == 0) {
       const int twentieth = n / 500;
       if (twentieth % 2 == 0)
@@ -78,7 +77,7 @@ TEST_CASE("an overflow of the monitor's socket costs a scan, and nothing is miss
   const MadeMachine machine;
   Node node;
   start(node, kCameras + counted(kOther, 3));
-  // Stopped, it reads nothing, and the kernel drops what does not fit.
+  // A stopped daemon reads nothing, and the kernel drops events when the buffer is full.
   node.daemon().signal(SIGSTOP);
   const std::string padding(1500, 'x');
   for (int n = 0; n < 20'000; ++n)
@@ -94,7 +93,7 @@ TEST_CASE("events that drown in others of another subsystem are found by the ove
   const MadeMachine machine;
   Node node;
   start(node, kCameras + counted(kOther, 3));
-  // Stopped, it reads nothing; nothing that is left when it goes on is of the camera's subsystem.
+  // A stopped daemon reads nothing. None of the events that remain is of the camera's subsystem.
   node.daemon().signal(SIGSTOP);
   const std::string padding(1500, 'x');
   for (int n = 0; n < 20'000; ++n)
@@ -115,7 +114,7 @@ TEST_CASE(
                   listed(kOther, node.path("gophers")));
   REQUIRE(node.count(kCamera, 1));
 
-  // Whoever opens a pipe to read it waits for a writer.
+  // Opening a pipe for reading waits for a writer.
   machine.sysfs().device(camera(1), "video4linux");
   REQUIRE(::mkfifo((camera(1) + "/index").c_str(), 0644) == 0);
   send_uevent("add", camera(1).substr(4), "video4linux");
@@ -129,7 +128,7 @@ TEST_CASE(
   node.files().file("gophers/two");
   CHECK(node.healthy(kOther, "two", limit(1s)));
 
-  // The scan may read the pipe again until it is a file.
+  // The scan may read the pipe again until a file replaces it.
   std::thread writer([&] {
     const UniqueFd pipe(::open((camera(1) + "/index").c_str(), O_WRONLY | O_CLOEXEC));
     machine.sysfs().tree().remove(camera(1) + "/index");
@@ -144,10 +143,10 @@ TEST_CASE(
 
 TEST_CASE("messages to udev's group that are none of udevd's end nothing, and those after them are heard") {
   const MadeMachine machine;
-  machine.sysfs().tree().file("run/udev/control");  // a udevd is there, to all appearances
+  machine.sysfs().tree().file("run/udev/control");  // makes udevd appear to run
   Node node;
   start(node, kCameras + counted(kOther, 3));
-  // MurmurHash2 of "video4linux", without which the socket's filter drops the message.
+  // MurmurHash2 of "video4linux", which the socket's filter requires.
   constexpr std::uint32_t kHash = 0xe9cf3931;
   const auto message = [](std::uint32_t offset, std::uint32_t size, const std::string& properties) {
     std::string text("libudev\0", 8);
@@ -187,7 +186,7 @@ TEST_CASE("a reload mends an entry whose look hangs: the new source is looked at
   REQUIRE(node.daemon().wait_for_line({"takes too long", "entry=" + kCamera}, 5s + kLong));
 
   const std::size_t from = node.daemon().mark();
-  node.configure(kCameras + counted(kOther, 3));  // nobody reads the pipe any more
+  node.configure(kCameras + counted(kOther, 3));  // the pipe is no longer read
   REQUIRE(node.reload());
   CHECK(node.healthy(kCamera, "video1", limit(1s)));
   CHECK(node.daemon().wait_for_line({"device scan finished"}, kLong, from));

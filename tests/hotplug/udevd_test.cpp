@@ -1,4 +1,5 @@
-// The real systemd-udevd, and none: its events come after its rules, the kernel's before.
+// A machine with the real systemd-udevd, whose events follow its rules, and one without, with the kernel's
+// earlier events.
 
 #include <doctest/doctest.h>
 #include <spawn.h>
@@ -21,7 +22,7 @@ namespace {
 constexpr const char* kUdevd = "/lib/systemd/systemd-udevd";
 const std::string kCamera = "example.com/camera";
 
-// A udevd of the made machine, with a rule for cameras, and one that keeps video7 until release().
+// A udevd of the simulated machine, with a rule for cameras and one that delays video7 until release().
 class Udevd {
  public:
   Udevd() {
@@ -34,7 +35,7 @@ class Udevd {
     const char* const arguments[] = {"setpriv", "--pdeathsig", "KILL", kUdevd, nullptr};
     check(::posix_spawnp(&pid_, arguments[0], nullptr, nullptr, const_cast<char* const*>(arguments), environ),
           "posix_spawnp");
-    // Its socket is there before it hears the kernel.
+    // Its socket exists before it receives events of the kernel.
     const bool ready =
         eventually([] { return std::system("udevadm control --ping --timeout=5 2>/dev/null") == 0; });
     if (!ready) not_shown("systemd-udevd does not come up here");
@@ -44,7 +45,7 @@ class Udevd {
     ::waitpid(pid_, nullptr, 0);
   }
 
-  // The rule ends.
+  // Ends the delay.
   static void release() { std::ofstream("/run/release") << "go\n"; }
 
  private:
@@ -61,7 +62,7 @@ TEST_CASE("a udevd that comes later is listened to, with what its rules say") {
   node.start_kubelet();
   node.start_daemon();
   REQUIRE(node.attached({kCamera}));
-  // Without a udevd no device has the property.
+  // Without udevd, no device has the property.
   machine.plug_in("/sys/devices/platform/a/video4linux/video0", "video4linux", {});
   const Udevd udevd;
   machine.plug_in("/sys/devices/platform/a/video4linux/video1", "video4linux", {});
@@ -83,7 +84,8 @@ TEST_CASE("a device is listed when udev has finished with it, and not before") {
   REQUIRE(node.attached({kCamera}));
   CHECK(node.of(kCamera).devices->empty());
   Udevd::release();
-  // Its node here is /dev/null, so it is listed as Unhealthy. With its number udevd would change /dev/null.
+  // Its node here is /dev/null, so it is listed as Unhealthy. With its real number, udevd would change
+  // /dev/null.
   CHECK(node.unhealthy(kCamera, "video7", limit(1s)));
   CHECK(node.daemon().wait_for_line({"/dev/video7 is another device's node"}, kLong));
 }

@@ -1,4 +1,4 @@
-// USB dongles that come, go and swap ports: conformance 11 and 12 on uevents.
+// USB devices that appear, disappear and swap ports: cases 11 and 12 of the conformance list, by uevents.
 
 #include <doctest/doctest.h>
 
@@ -22,7 +22,7 @@ std::string tty_path(const std::string& port, const std::string& tty) {
   return port_path(port) + "/" + port + ":1.0/" + tty + "/tty/" + tty;
 }
 
-// A serial adapter: the device, its interface and its tty.
+// Adds a serial adapter: the device, its interface and its tty.
 void plug_in(const MadeMachine& machine, const std::string& port, const std::string& serial,
              const std::string& tty) {
   MadeSysfs::Texts attributes{{"idVendor", "1a86"}, {"idProduct", "7523"}};
@@ -48,7 +48,7 @@ using Paths = std::vector<std::string>;
 
 TEST_CASE("in a container that is a node a dongle is Healthy while that container has its device node") {
   const MadeMachine machine;
-  // The machine's devices are in /sys. No uevent comes here, and /dev is the container's own.
+  // In a container, /sys shows the machine's devices, no uevents arrive, and /dev is the container's own.
   machine.sysfs().device(port_path("1-2"), "usb",
                          {{"idVendor", "1a86"}, {"idProduct", "7523"}, {"serial", "A1"}},
                          {{"DEVTYPE", "usb_device"}});
@@ -195,7 +195,7 @@ TEST_CASE(
   CHECK(node.healthy(kSerial, "1a86:7523:B2"));
   CHECK(node.healthy(tty, "ttyUSB0"));
 
-  node.start_daemon();  // it knows by the kubelet's checkpoint
+  node.start_daemon();  // it knows the holder from the checkpoint
   REQUIRE(node.attached({kSerial, port, tty}));
   CHECK(node.unhealthy(port, by_port, limit(1s)));
   CHECK(node.healthy(tty, "ttyUSB0"));

@@ -1,4 +1,4 @@
-// What no event of inotify tells, or none at all.
+// Changes without an event of inotify, or with an incomplete one.
 
 #include <doctest/doctest.h>
 #include <sys/mount.h>

@@ -1,5 +1,5 @@
 #pragma once
-// Counts calls, so that nothing is destroyed under one that has not ended. Thread-safe.
+// Counts calls, so that nothing is destroyed before its calls end. Thread-safe.
 
 #include <condition_variable>
 #include <cstddef>

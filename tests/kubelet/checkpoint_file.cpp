@@ -38,7 +38,7 @@ DeviceBook::Holding holding_of(const JsonValue& entry) {
 }  // namespace
 
 std::string checkpoint_text(const DeviceBook& book) {
-  JsonValue entries;  // null while there is none, as Go writes a slice that was never made
+  JsonValue entries;  // null if empty, as Go writes a nil slice
   for (const auto& holding : book.holdings()) entries.push_back(entry_of(holding));
   JsonValue registered = JsonValue::object();
   for (const auto& [name, resource] : book.resources()) {
@@ -50,7 +50,7 @@ std::string checkpoint_text(const DeviceBook& book) {
   const JsonValue document{
       {"Data", {{"PodDeviceEntries", std::move(entries)}, {"RegisteredDevices", std::move(registered)}}},
       {"Checksum", 0}};
-  // Ids are what a plugin sent: protobuf lets only UTF-8 pass, but a bad one must not end the kubelet.
+  // Ids come from a plugin. protobuf accepts only UTF-8, but a bad id must not end the kubelet.
   return document.dump(-1, ' ', false, JsonValue::error_handler_t::replace);
 }
 

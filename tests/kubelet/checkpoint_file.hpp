@@ -1,5 +1,5 @@
 #pragma once
-// kubelet_internal_checkpoint, in the format of Kubernetes 1.20 and later.
+// The file kubelet_internal_checkpoint in the format of Kubernetes 1.20 and later.
 
 #include <condition_variable>
 #include <cstdint>
@@ -14,22 +14,23 @@
 
 namespace plughost {
 
-// Written by a thread of its own, because fsync takes milliseconds: of several new texts the newest is
+// Written by a thread of its own, because fsync takes milliseconds. If several texts wait, only the newest is
 // written. Thread-safe.
 class CheckpointFile {
  public:
   static constexpr const char* kName = "kubelet_internal_checkpoint";
   using OnError = std::function<void(std::string)>;
 
-  // on_error comes from that thread.
+  // Calls `on_error` on that thread.
   CheckpointFile(const std::filesystem::path& directory, OnError on_error);
-  // What was given to write() is written first.
+  // Writes the last text given to write() first.
   ~CheckpointFile();
   CheckpointFile& operator=(CheckpointFile&&) = delete;
 
-  // As the kubelet: a temporary file with a dot before its name, fsync, rename. Returns the text's number.
+  // Writes as the kubelet does: a temporary file with a leading dot, fsync, rename. Returns the text's
+  // number.
   std::uint64_t write(std::string text);
-  // Until that text, or a newer one, is in the file, or could not be written.
+  // Waits until that text or a newer one is in the file, or could not be written.
   void wait_for(std::uint64_t number);
 
  private:
@@ -48,7 +49,7 @@ class CheckpointFile {
 };
 
 std::string checkpoint_text(const DeviceBook& book);
-// An empty book if there is no such file. Throws std::exception if it is no checkpoint.
+// Returns an empty book if the file is missing. Throws std::exception if it is no checkpoint.
 DeviceBook read_checkpoint(const std::filesystem::path& directory);
 
 }  // namespace plughost

@@ -98,10 +98,10 @@ void Output::show(const Json& json, const std::string& text) {
 
 void Output::show(const KubeletEvent& event) { show(json_of(event), text_of(event) + "\n"); }
 
-// What a command answers.
+// A command's answer.
 struct Commands::Reply {
   Json json = Json::Object();
-  std::string text;  // whole lines
+  std::string text;  // complete lines
   std::string error;
 
   static Reply failed(std::string error) {

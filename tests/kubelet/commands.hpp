@@ -1,5 +1,5 @@
 #pragma once
-// The stand-in's output, and the commands by which a test or the demonstration drives it.
+// The stand-in's output, and the commands with which tests and the demonstration control it.
 
 #include <array>
 #include <mutex>
@@ -11,12 +11,12 @@
 
 namespace plughost {
 
-// Standard output, for events and answers from two threads. Thread-safe.
+// Standard output, for events and answers of two threads. Thread-safe.
 class Output {
  public:
   explicit Output(bool json) : json_(json) {}
 
-  // The JSON as one line, or the text, whose lines all end.
+  // Prints the JSON on one line, or the text, which must end with a newline.
   void show(const Json& json, const std::string& text);
   void show(const KubeletEvent& event);
 
@@ -30,7 +30,7 @@ class Commands {
  public:
   Commands(StandInKubelet& kubelet, Output& output) : kubelet_(kubelet), output_(output) {}
 
-  // Runs a line, such as "allocate example.com/token 2 pod-a", and shows its answer or its error.
+  // Runs a command such as "allocate example.com/token 2 pod-a", and prints its answer or error.
   void run(const std::string& line);
 
  private:
@@ -38,27 +38,27 @@ class Commands {
   struct Reply;
   struct Command {
     const char* name;
-    std::size_t least;  // arguments
+    std::size_t least;  // number of arguments
     std::size_t most;
     Reply (Commands::*run)(const Words& arguments);
   };
   static const std::array<Command, 9> kCommands;
 
-  // RESOURCE N|ID,ID… [POD]: admits a pod; a comma after it makes a number an id.
+  // RESOURCE N|ID,ID… [POD]: admits a pod. A trailing comma makes a number an id.
   Reply allocate(const Words& arguments);
   // RESOURCE: ends its stream from this side.
   Reply cancel(const Words& arguments);
   // [RESOURCE]
   Reply devices(const Words& arguments);
-  // POD: it is gone.
+  // POD: removes the pod.
   Reply free(const Words& arguments);
   Reply pods(const Words&);
   Reply resources(const Words&);
-  // Stops, clears the directory, and listens again.
+  // Stops, clears the directory and listens again.
   Reply restart(const Words&);
-  // POD: PreStartContainer.
+  // POD: calls PreStartContainer.
   Reply start(const Words& arguments);
-  // As a killed kubelet: its socket stays.
+  // Stops as if killed: the socket stays.
   Reply stop(const Words&);
 
   StandInKubelet& kubelet_;

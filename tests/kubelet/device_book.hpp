@@ -1,5 +1,5 @@
 #pragma once
-// The device manager's memory: which devices there are and which pod holds which. No I/O, not thread-safe.
+// The device manager's state: the devices, and the pods that hold them. No I/O; not thread-safe.
 
 #include <chrono>
 #include <cstdint>
@@ -20,23 +20,23 @@ class DeviceBook {
   struct Resource {
     DeviceList devices = no_devices();
     EndpointOptions options;
-    std::optional<Clock::time_point> stopped;  // when the endpoint was disconnected
+    std::optional<Clock::time_point> stopped;  // time when the endpoint was disconnected
 
     std::size_t healthy() const;
     const ListedDevice* find(const std::string& id) const;
   };
-  // What the checkpoint keeps of a pod.
+  // A pod's record in the checkpoint.
   struct Holding {
     std::string pod;
     std::string container;
     std::string resource;
     std::map<std::int64_t, std::vector<std::string>> ids;
-    std::string answer;  // a serialised ContainerAllocateResponse
-    bool ended = false;  // the pod: the checkpoint keeps it until the next Allocate
+    std::string answer;  // a serialized ContainerAllocateResponse
+    bool ended = false;  // the pod has ended; the checkpoint keeps it until the next Allocate
 
     std::vector<std::string> unique_ids() const;
   };
-  // What an admission begins with: nothing but an error, what the container holds, or the ids to choose from.
+  // The start of an admission: an error, the ids that the container holds already, or the ids to choose from.
   struct Choice {
     std::string error;
     const Holding* held = nullptr;
@@ -44,27 +44,27 @@ class DeviceBook {
   };
 
   DeviceBook() = default;
-  // As read from a checkpoint: the resources have no devices and a stopped endpoint.
+  // Restores a checkpoint: the resources have no devices, and their endpoints are stopped.
   DeviceBook(std::vector<Holding> holdings, const std::vector<std::string>& resources, Clock::time_point now);
 
   void connect(const std::string& resource, const EndpointOptions& options);
-  // Allocatable is 0 from now on; a resource that was never connected is none.
+  // Sets Allocatable to 0. Ignores a resource that was never connected.
   void disconnect(const std::string& resource, Clock::time_point now);
   void replace_list(const std::string& resource, std::vector<ListedDevice> devices);
-  // Removes the resources whose endpoint stopped before that moment, and names them.
+  // Removes the resources whose endpoint stopped before `moment`, and returns their names.
   std::vector<std::string> forget_stopped_before(Clock::time_point moment);
   std::optional<Clock::time_point> first_stop() const;
 
   Choice choose(const std::string& pod, const std::string& container, const std::string& resource,
                 std::size_t count) const;
   void mark_allocated(const std::string& resource, const std::vector<std::string>& ids);
-  // What is marked becomes what pods hold. The kubelet forgets to when a plugin sends no response at all.
+  // Replaces the marks by what pods hold. The kubelet omits this when a plugin sends no response at all.
   void forget_marks();
   const Holding& hold(const std::string& pod, const std::string& container, const std::string& resource,
                       const std::vector<std::string>& ids, std::string answer);
-  // The pod has ended. Returns false if there is no such pod.
+  // Ends the pod. Returns false if it does not exist.
   bool end(const std::string& pod);
-  // Frees the devices of pods that have ended [ManagerImpl.UpdateAllocatedDevices].
+  // Frees the devices of ended pods [ManagerImpl.UpdateAllocatedDevices].
   void forget_ended();
 
   const Resource* find(const std::string& resource) const;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::chrono::seconds kInfoTimeout{1};
 constexpr std::chrono::seconds kNotifyTimeout{5};
-// What the kubelet's plugin manager begins with after a failure.
+// First pause of the kubelet's plugin manager after a failure.
 constexpr std::chrono::milliseconds kRetryAfter{500};
 
 // [ValidatePlugin]

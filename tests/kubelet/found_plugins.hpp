@@ -1,5 +1,5 @@
 #pragma once
-// Plugins that the kubelet finds in plugins_registry and asks what they are (pkg/kubelet/pluginmanager).
+// Plugins that the kubelet finds in plugins_registry and queries with GetInfo (pkg/kubelet/pluginmanager).
 // Loop thread only.
 
 #include <filesystem>
@@ -18,13 +18,13 @@ class FoundPlugins {
   using Done = std::function<void(const std::string& error)>;
   struct Actions {
     std::function<std::shared_ptr<PluginClient>(const std::filesystem::path& socket)> make_client;
-    // endpoint is absolute. done: an error, or the empty one.
+    // `endpoint` is absolute. `done` gets an error, or an empty text.
     std::function<void(const std::string& resource, const std::filesystem::path& endpoint, Done done)> add;
     std::function<void(const std::string& resource)> remove;
     std::function<void(std::string)> error;
   };
 
-  // The loop outlives it. Throws std::system_error.
+  // `loop` must outlive this object. Throws std::system_error.
   FoundPlugins(EventLoop& loop, const std::filesystem::path& directory,
                std::chrono::milliseconds dial_timeout, Actions actions);
   ~FoundPlugins();
@@ -33,7 +33,7 @@ class FoundPlugins {
  private:
   struct Found {
     std::filesystem::path path;
-    std::string resource;  // empty: it is not registered
+    std::string resource;  // empty: not registered
     std::shared_ptr<PluginClient> client;
     std::unique_ptr<Timer> retry;
     bool gone = false;

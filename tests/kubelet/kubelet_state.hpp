@@ -1,5 +1,5 @@
 #pragma once
-// What a stand-in kubelet shows of itself. Plain values.
+// The observable state of a stand-in kubelet. Plain values.
 
 #include <chrono>
 #include <cstdint>
@@ -24,7 +24,7 @@ struct ListedDevice {
 using DeviceList = std::shared_ptr<const std::vector<ListedDevice>>;
 inline DeviceList no_devices() { return std::make_shared<const std::vector<ListedDevice>>(); }
 
-// What an endpoint says of itself.
+// The options of an endpoint.
 struct EndpointOptions {
   bool pre_start_required = false;
   bool preferred_allocation_available = false;
@@ -38,14 +38,14 @@ struct ResourceState {
   // One call of Register, or one socket found in plugins_registry.
   struct Registration {
     unsigned incarnation = 0;  // of the kubelet
-    std::string endpoint;      // as it was sent
-    EndpointOptions options;   // of Register; a socket in plugins_registry sends none
+    std::string endpoint;      // as sent
+    EndpointOptions options;   // from Register; a socket in plugins_registry sends none
     Clock::time_point at;
     bool while_streaming = false;  // a stream to this kubelet was open: the trap of #121994, #127803
-    bool answered = false;         // Register, to whoever called it
+    bool answered = false;         // Register has been answered
     std::string error;             // empty: success, or not decided yet
   };
-  // A stream beside the kubelet's own, opened by open_second_stream().
+  // An additional stream from open_second_stream().
   struct SecondStream {
     bool open = false;
     std::size_t lists = 0;
@@ -54,14 +54,14 @@ struct ResourceState {
 
   std::size_t capacity = 0;
   std::size_t allocatable = 0;
-  DeviceList devices = no_devices();  // the last list; after the stream's end all Unhealthy
-  bool attached = false;              // the stream of the newest client is open
-  std::size_t streams = 0;            // open ones, old clients' included
+  DeviceList devices = no_devices();  // the last list; all Unhealthy after the stream's end
+  bool attached = false;              // the newest client's stream is open
+  std::size_t streams = 0;            // open streams, including those of former clients
   std::size_t streams_ever = 0;
   std::size_t lists = 0;
   std::size_t lists_since_registration = 0;
   std::vector<Registration> registrations;
-  std::optional<EndpointOptions> plugin_options;  // the last answer to GetDevicePluginOptions
+  std::optional<EndpointOptions> plugin_options;  // last answer to GetDevicePluginOptions
   std::optional<Clock::time_point> stream_opened;
   std::optional<Clock::time_point> first_list;  // of the newest stream
   std::optional<Clock::time_point> last_list;
@@ -74,7 +74,7 @@ struct KubeletState {
   unsigned incarnation = 0;                        // 1 for the first
   std::map<std::string, ResourceState> resources;  // of all incarnations
 
-  // What nobody has ever registered has the state of a new ResourceState.
+  // Returns a new ResourceState for a resource that was never registered.
   const ResourceState& of(const std::string& resource) const {
     static const ResourceState kNothing;
     const auto found = resources.find(resource);
@@ -90,10 +90,10 @@ struct KubeletEvent {
     kRegistered,          // text: the endpoint
     kRegistrationFailed,  // text: the answer
     kStreamOpened,
-    kList,         // every list, the same again too
-    kStreamEnded,  // text: why
-    kForgotten,    // the grace period is over: capacity 0
-    kError,        // with the machine; text: what
+    kList,         // every list, including repetitions
+    kStreamEnded,  // text: the reason
+    kForgotten,    // end of the grace period: capacity 0
+    kError,        // error of the machine; text: the error
   };
   Type type = Type::kListening;
   std::string resource;
@@ -102,12 +102,12 @@ struct KubeletEvent {
   std::size_t healthy = 0;
 };
 
-// Devices of one resource that one container holds.
+// The devices of one resource that one container holds.
 struct PodDevices {
   std::string pod;
   std::string container;
   std::string resource;
-  std::map<std::int64_t, std::vector<std::string>> ids;  // by NUMA node, -1: none
+  std::map<std::int64_t, std::vector<std::string>> ids;  // by NUMA node; -1: none
   Allocation answer;
 };
 
@@ -119,9 +119,9 @@ struct Admission {
   bool admitted() const { return error.empty(); }
 };
 
-// What a plugin answered to a call, unchecked.
+// A plugin's answer to a call, unchecked.
 struct AllocateAnswer {
-  int code = 0;  // gRPC's status code
+  int code = 0;  // gRPC status code
   std::string text;
   std::vector<Allocation> containers;
 };

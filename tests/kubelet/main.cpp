@@ -19,8 +19,8 @@
 namespace plughost {
 namespace {
 
-// Runs the lines of standard input until its end, or until wake becomes readable. epoll does not accept
-// regular files; poll does.
+// Runs the lines of standard input until its end, or until `wake` becomes readable. Uses poll, because epoll
+// does not accept regular files.
 void read_commands(const UniqueFd& wake, const std::function<void(const std::string&)>& run) {
   std::string pending;
   for (;;) {
@@ -49,14 +49,14 @@ bool somebody_listens(const std::filesystem::path& path) {
 struct Options {
   std::string directory = "/var/lib/kubelet/device-plugins";
   std::string plugins_registry;  // empty: none
-  std::string pod_resources;     // likewise
+  std::string pod_resources;     // empty: none
   bool json = false;
   bool older = false;
   bool stay = false;
 };
 
 int kubelet(const Options& options) {
-  // A start takes the socket's name and the plugins' sockets away from whoever has them.
+  // A start replaces the socket and removes those of the plugins.
   const auto socket = std::filesystem::path(options.directory) / "kubelet.sock";
   if (somebody_listens(socket)) {
     std::cerr << "plughost-kubelet: a kubelet listens on " << socket.string() << " already\n";

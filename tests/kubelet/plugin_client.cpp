@@ -22,7 +22,7 @@ using Registration = pluginregistration::Registration;
 using PluginCalls = Plugin::StubInterface::async_interface;
 using RegistrationCalls = Registration::StubInterface::async_interface;
 
-// gRPC's way of waiting for a connection needs a thread of its own.
+// Interval of checks for a connection, because waiting in gRPC would need a thread.
 constexpr std::chrono::milliseconds kDialLook{1};
 
 std::shared_ptr<grpc::Channel> make_channel(const std::filesystem::path& socket,
@@ -39,7 +39,7 @@ CallEnd to_end(const grpc::Status& status) {
   return {static_cast<int>(status.error_code()), status.error_message()};
 }
 
-// Of devices with the same id the last one counts.
+// If an id is repeated, the last device counts.
 std::vector<ListedDevice> to_devices(const v1beta1::ListAndWatchResponse& response) {
   std::map<std::string, ListedDevice> by_id;
   for (const auto& device : response.devices()) {
@@ -79,7 +79,7 @@ struct PluginClient::Connection : std::enable_shared_from_this<Connection> {
     grpc::ClientContext context;  // destroyed before the connection, whose channel it uses
   };
 
-  // One call of a stub's async(). No timeout: no deadline.
+  // One call of a stub's async(). Without a timeout it has no deadline.
   template <typename Async, typename Request, typename Response>
   void call(Async* stub,
             void (Async::*method)(grpc::ClientContext*, const Request*, Response*,
@@ -90,7 +90,8 @@ struct PluginClient::Connection : std::enable_shared_from_this<Connection> {
   PluginCalls* plugin_calls() { return plugin->async(); }
   RegistrationCalls* registration_calls() { return registration->async(); }
 
-  // For calls that are made elsewhere. close() calls cancel. False: it is closed already, cancel yourself.
+  // Registers a call that is made elsewhere; close() calls `cancel`. Returns false if closed already: cancel
+  // it yourself.
   bool begin_call(const grpc::ClientContext& context, std::function<void()> cancel);
   void end_call(const grpc::ClientContext& context);
   void look_at_dial();
@@ -113,7 +114,7 @@ void PluginClient::Connection::call(
     void (Async::*method)(grpc::ClientContext*, const Request*, Response*, std::function<void(grpc::Status)>),
     Request request, std::optional<Timeout> timeout,
     std::type_identity_t<std::function<void(const CallEnd&, const Response&)>> done) {
-  // gRPC's callback owns it by a bare pointer, and the loop takes it over.
+  // gRPC's callback owns it by a plain pointer; the loop takes it over.
   auto* call = new Call<Request, Response>{shared_from_this(), std::move(request), std::move(done), {}, {}};
   if (timeout) call->context.set_deadline(std::chrono::system_clock::now() + *timeout);
   const bool open = begin_call(call->context, [call] { call->context.TryCancel(); });
@@ -149,7 +150,7 @@ void PluginClient::Connection::look_at_dial() {
   done(connected);
 }
 
-// gRPC's threads enter by the reactions. Owns itself from open() until the stream has ended.
+// gRPC's threads call the reactions. The object owns itself from open() until the stream has ended.
 class PluginClient::StreamReader final : public ListReader,
                                          public grpc::ClientReadReactor<v1beta1::ListAndWatchResponse> {
  public:
@@ -194,7 +195,7 @@ class PluginClient::StreamReader final : public ListReader,
   }
 
   void OnDone(const grpc::Status& status) override {
-    // connection_ may be gone, in the loop, before this returns.
+    // The loop may destroy connection_ before this returns.
     const EventLoop::Poster post = connection_->loop.poster();
     post([this, status] {
       const auto keep = std::move(self_);
@@ -220,7 +221,7 @@ class PluginClient::StreamReader final : public ListReader,
   v1beta1::ListAndWatchResponse message_;
   bool paused_ = false;
   bool reading_ = false;
-  bool held_ = false;  // gRPC keeps the stream, for reads that the loop starts
+  bool held_ = false;  // gRPC keeps the stream open for reads that the loop starts
   std::shared_ptr<StreamReader> self_;
   grpc::ClientContext context_;
 };

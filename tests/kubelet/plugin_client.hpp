@@ -1,5 +1,5 @@
 #pragma once
-// The kubelet's side of one connection to a plugin, in plain values. Loop thread only.
+// The kubelet's side of one connection to a plugin, as plain values. Loop thread only.
 
 #include <chrono>
 #include <filesystem>
@@ -15,7 +15,7 @@
 
 namespace plughost {
 
-// What a plugin in plugins_registry says of itself.
+// The answer of a plugin in plugins_registry.
 struct PluginInfo {
   std::string type;
   std::string name;
@@ -30,46 +30,46 @@ class ListReader {
   using OnEnd = std::function<void(const CallEnd& end)>;
 
   virtual ~ListReader() = default;
-  // What is paused sees no message and no end, as a kubelet that does not run.
+  // Pauses reading, like a kubelet that does not run: no message and no end is reported.
   virtual void pause(bool paused) = 0;
   virtual void cancel() = 0;
 };
 
-// The loop, and calls, outlive it and whatever it has called; every call ends, so its end always comes to the
-// loop. gRPC's objects live and die in the loop: a channel that is destroyed in a callback would wait for the
-// thread it is in.
+// `loop` and `calls` must outlive this object and its calls. Every call ends with a callback in the loop.
+// gRPC's objects live in the loop: destroying a channel in a callback would wait for the callback's own
+// thread.
 class PluginClient {
  public:
-  // Comes once, always, in the loop and later. The answer is empty if the call failed.
+  // Called once, always, later in the loop. The answer is empty if the call failed.
   template <typename Answer>
   using Done = std::function<void(const CallEnd& end, const Answer& answer)>;
   using Timeout = std::chrono::milliseconds;
-  // What each container gets, as the kubelet keeps it: a serialised ContainerAllocateResponse.
+  // The answer for each container in the kubelet's form, a serialized ContainerAllocateResponse.
   using Containers = std::vector<std::string>;
 
-  // authority empty: gRPC's own.
+  // An empty `authority` means gRPC's default.
   PluginClient(EventLoop& loop, CallsUnderWay& calls, const std::filesystem::path& socket,
                const std::string& authority);
   ~PluginClient();
   PluginClient& operator=(PluginClient&&) = delete;
 
-  // Tries to connect until it works, or timeout has passed. done is not called after close().
+  // Connects, with retries until `timeout`. `done` is not called after close().
   void dial(Timeout timeout, std::function<void(bool connected)> done);
-  // Ends everything that is under way, with CANCELLED.
+  // Ends all calls with CANCELLED.
   void close();
 
   void ask_options(Done<EndpointOptions> done);
   void allocate(const std::vector<std::string>& ids, Done<Containers> done);
-  // The answer has the ids that are preferred, for each container.
+  // The answer has the preferred ids of each container.
   void ask_preferred(const std::vector<std::string>& available, const std::vector<std::string>& must_include,
                      int size, Done<std::vector<std::vector<std::string>>> done);
   void start_container(const std::vector<std::string>& ids, Timeout timeout,
                        std::function<void(const CallEnd& end)> done);
-  // on_end comes once, always, as the last; both come in the loop, and later.
+  // Calls `on_end` once, always, as the last callback. Both are called later in the loop.
   std::shared_ptr<ListReader> read_list(bool paused, ListReader::OnList on_list, ListReader::OnEnd on_end);
 
   void ask_info(Timeout timeout, Done<PluginInfo> done);
-  // What became of its registration; error empty: it is registered.
+  // Reports the result of the plugin's registration; an empty `error` means success.
   void notify(const std::string& error, Timeout timeout, std::function<void()> done);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// What a starting kubelet does to its directory. Thread-safe.
+// Clears the plugin directory as a starting kubelet does. Thread-safe.
 
 #include <filesystem>
 
@@ -7,8 +7,8 @@
 
 namespace plughost {
 
-// Makes the directory (0750) and removes what is directly in it. What cannot be removed stays. Throws
-// std::system_error if there is no directory then.
+// Creates the directory (0750) or removes its entries. Keeps what cannot be removed. Throws std::system_error
+// if the directory does not exist afterwards.
 void make_clear_directory(const std::filesystem::path& directory, StandInKubelet::Clearing clearing);
 
 }  // namespace plughost

@@ -24,7 +24,8 @@ std::map<std::string, PluginsRegistryWatch::Identity> PluginsRegistryWatch::sock
     struct stat status {};
     if (name.starts_with('.') || ::stat(entry->path().c_str(), &status) != 0 || !S_ISSOCK(status.st_mode))
       continue;
-    // Not the change time: chmod after bind makes no new socket. An inode alone is soon used again.
+    // Ignores the change time, because chmod after bind is no new socket. The inode alone would be reused
+    // soon.
     there.emplace(entry->path(), Identity{status.st_dev, status.st_ino, status.st_mtim});
   }
   return there;

@@ -22,8 +22,8 @@ class PluginsRegistryWatch {
     std::function<void(std::string)> error;
   };
 
-  // Sockets that are there already come at once, in the loop. The directory is made if it is missing. The
-  // loop outlives it. Throws std::system_error.
+  // Reports existing sockets at once, in the loop. Creates the directory if necessary. `loop` must outlive
+  // this object. Throws std::system_error.
   PluginsRegistryWatch(EventLoop& loop, std::filesystem::path directory, Events events);
 
  private:

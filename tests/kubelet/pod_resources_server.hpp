@@ -1,5 +1,5 @@
 #pragma once
-// The kubelet's pod resources, on a socket: who holds what, and what there is.
+// The kubelet's pod resources API on a socket: the holders, and the allocatable devices.
 
 #include <filesystem>
 #include <memory>
@@ -11,17 +11,17 @@
 
 namespace plughost {
 
-// Loop thread only. The socket's file outlives it, as a killed kubelet's does.
+// Loop thread only. The socket's file stays at the end, as a killed kubelet's does.
 class PodResourcesServer {
  public:
-  // Takes the place of whatever is at the path, and makes its directory. Throws std::system_error.
+  // Replaces whatever is at the path, and creates its directory. Throws std::system_error.
   PodResourcesServer(EventLoop& loop, const std::filesystem::path& socket);
   ~PodResourcesServer();
   PodResourcesServer& operator=(PodResourcesServer&&) = delete;
 
-  // What List answers from now on: one entry per device and NUMA node, as the kubelet's.
+  // Sets the answer of List: one entry per device and NUMA node, as the kubelet's.
   void show(const std::vector<DeviceBook::Holding>& holdings);
-  // Of that resource GetAllocatableResources answers the Healthy ones from now on.
+  // Sets the resource's devices for GetAllocatableResources, which returns the Healthy ones.
   void show(const std::string& resource, const DeviceList& devices);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// The kubelet's words for what came over the wire. Thread-safe.
+// The kubelet's error messages for calls. Thread-safe.
 
 #include <string>
 
@@ -8,7 +8,7 @@ namespace plughost {
 // The only version of the API.
 inline constexpr const char* kDevicePluginVersion = "v1beta1";
 
-// How a call ended: gRPC's code, and the text with it.
+// The end of a call: gRPC's code and text.
 struct CallEnd {
   static constexpr int kOk = 0;
   static constexpr int kUnknown = 2;
@@ -20,7 +20,7 @@ struct CallEnd {
   bool ok() const { return code == kOk; }
 };
 
-// As Go prints it: "rpc error: code = Unavailable desc = …". For a call that failed.
+// Returns the text of a failed call as Go prints it: "rpc error: code = Unavailable desc = …".
 std::string rpc_error(const CallEnd& end);
 
 }  // namespace plughost

@@ -1,5 +1,5 @@
 #pragma once
-// The kubelet's own socket, and the Registration service behind it.
+// The kubelet's own socket with the Registration service.
 
 #include <filesystem>
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace plughost {
 
-// What a plugin asks of Register.
+// A plugin's request to Register.
 struct RegisterRequest {
   std::string version;
   std::string endpoint;
@@ -20,13 +20,13 @@ struct RegisterRequest {
   EndpointOptions options;
 };
 
-// The service. Made in any thread; destroyed in any but the loop, which has to answer what is pending: ends
-// all connections.
+// The service. Constructed on any thread, destroyed on any but the loop thread, which must answer pending
+// calls. Destruction closes all connections.
 class RegistrationServer {
  public:
-  // Must be called exactly once, from any thread.
+  // Call it exactly once, from any thread.
   using Reply = std::function<void(const CallEnd&)>;
-  // Comes in the loop.
+  // Called in the loop.
   using OnRegister = std::function<void(const RegisterRequest&, Reply)>;
 
   RegistrationServer(const EventLoop& loop, OnRegister on_register);
@@ -41,10 +41,11 @@ class RegistrationServer {
   std::unique_ptr<Service> service_;
 };
 
-// A socket that the kubelet listens on. Loop thread only. Its file outlives it, as a killed kubelet's does.
+// A socket that the kubelet listens on. Loop thread only. Its file stays at the end, as a killed kubelet's
+// does.
 class KubeletSocket {
  public:
-  static constexpr const char* kName = "kubelet.sock";  // of the one for registrations
+  static constexpr const char* kName = "kubelet.sock";  // the socket for registrations
 
   // Throws std::system_error.
   KubeletSocket(EventLoop& loop, const std::filesystem::path& path,

@@ -1,5 +1,5 @@
 #pragma once
-// The stand-in's state, where other threads can see it. Thread-safe.
+// The stand-in's state, visible to other threads. Thread-safe.
 
 #include <condition_variable>
 #include <mutex>
@@ -10,7 +10,7 @@ namespace plughost {
 
 class SharedState {
  public:
-  // change(KubeletState&), under the lock.
+  // Calls `change(KubeletState&)` under the lock.
   template <typename Change>
   void change(Change change) {
     {
@@ -23,7 +23,7 @@ class SharedState {
     const std::lock_guard lock(mutex_);
     return state_;
   }
-  // predicate(const KubeletState&), under the lock. False: not within timeout.
+  // Waits for `predicate(const KubeletState&)`, called under the lock. Returns false after `timeout`.
   template <typename Predicate>
   bool wait_for(Predicate predicate, std::chrono::milliseconds timeout) const {
     std::unique_lock lock(mutex_);

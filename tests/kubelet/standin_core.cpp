@@ -37,7 +37,7 @@ void StandInCore::start() {
   } catch (const std::exception& exception) {
     tell(Type::kError, "", std::string("the checkpoint cannot be read: ") + exception.what());
   }
-  // Which pods have ended the kubelet knows from the API server, and not from its checkpoint.
+  // The kubelet knows ended pods from the API server, not from its checkpoint.
   for (const std::string& pod : book_.pods())
     if (!options_.pods.empty() && !fs::exists(options_.pods / pod)) book_.end(pod);
   checkpoint_ = std::make_shared<CheckpointFile>(
@@ -220,7 +220,7 @@ void StandInCore::connect_client(const std::string& resource, const fs::path& so
   clients_[resource] = client;
   client->connection->dial(options_.dial_timeout, [this, client, options, done](bool connected) {
     if (!connected) {
-      clients_.erase(client->resource);  // by name, whoever it is now
+      clients_.erase(client->resource);  // by name, so it may remove a newer client
       return done("failed to dial device plugin: context deadline exceeded");
     }
     client->connected = true;
@@ -278,7 +278,7 @@ void StandInCore::run_client(const ClientPointer& client) {
 
 // [ManagerImpl.PluginListAndWatchReceiver]
 void StandInCore::on_list(const std::string& resource, std::vector<ListedDevice> devices) {
-  // What follows is the kubelet's own work: the list was here before it.
+  // The time of arrival, before the kubelet's own work.
   const auto arrived = ResourceState::Clock::now();
   if (!options_.faults.deaf.contains(resource)) book_.replace_list(resource, std::move(devices));
   write_checkpoint();
@@ -293,7 +293,7 @@ void StandInCore::on_list(const std::string& resource, std::vector<ListedDevice>
   tell(Type::kList, resource, "");
 }
 
-// [server.runClient] after the stream: it is the current client of that name that goes, not the one that
+// [server.runClient] after the stream: removes the current client of that name, even if an older one has
 // ended.
 void StandInCore::on_stream_end(const ClientPointer& client, const CallEnd& end) {
   const std::string resource = client->resource;
@@ -314,7 +314,7 @@ void StandInCore::on_stream_end(const ClientPointer& client, const CallEnd& end)
 void StandInCore::disconnect_client(const std::string& resource) {
   const auto node = clients_.extract(resource);
   if (!node) return;
-  // One that still dials knows nothing of it, and will have a stream that the table does not know.
+  // A client that still dials is not closed, and gets a stream that the table does not know.
   if (node.mapped()->connected) node.mapped()->connection->close();
   if (options_.faults.stopped_late == std::chrono::milliseconds::zero()) return stop_endpoint(resource);
   stopping_.push_back(resource);

@@ -1,6 +1,6 @@
 #pragma once
-// The stand-in's domain: clients, streams, and the book of devices. Loop thread only. Names in brackets are
-// the kubelet's functions (pkg/kubelet/cm/devicemanager) whose order of steps is kept, mistakes included.
+// The stand-in's logic: clients, streams and the book of devices. Loop thread only. Names in brackets are the
+// kubelet's functions (pkg/kubelet/cm/devicemanager), whose order of steps is reproduced, including mistakes.
 
 #include <functional>
 #include <map>
@@ -22,13 +22,13 @@ namespace plughost {
 
 class StandInCore {
  public:
-  // The references outlive it.
+  // The references must outlive this object.
   StandInCore(EventLoop& loop, CallsUnderWay& calls, SharedState& state, StandInKubelet::Options options,
               StandInKubelet::OnEvent on_event);
 
-  // A new incarnation. Throws std::system_error.
+  // Starts a new incarnation. Throws std::system_error.
   void start();
-  // As a kill does. The server is to be destroyed outside the loop. nullptr: it was stopped.
+  // Stops as if killed. Destroy the returned server outside the loop. nullptr: it was stopped already.
   std::unique_ptr<RegistrationServer> stop();
   bool running() const { return socket_ != nullptr; }
   unsigned incarnation() const { return incarnation_; }
@@ -37,26 +37,26 @@ class StandInCore {
   bool cancel_stream(const std::string& resource);
   bool open_second_stream(const std::string& resource);
 
-  // Where allocations go; nullptr: there is none.
+  // Returns the client for allocations; nullptr: none.
   std::shared_ptr<PluginClient> endpoint(const std::string& resource) const;
 
   DeviceBook& book() { return book_; }
-  // The book as it is now, to be written; wait for the number outside the loop.
+  // The present book, to be written. Wait for the number outside the loop.
   struct Writing {
     std::shared_ptr<CheckpointFile> file;
     std::uint64_t number = 0;
   };
   Writing write_checkpoint();
   void make_pod_directory(const std::string& pod);
-  // Returns false if there is no such pod.
+  // Returns false if the pod does not exist.
   bool end_pod(const std::string& pod);
 
  private:
   struct Client {  // one per registration
     std::string resource;
     std::shared_ptr<PluginClient> connection;
-    unsigned incarnation = 0;            // the kubelet's
-    bool connected = false;              // once
+    unsigned incarnation = 0;            // of the kubelet
+    bool connected = false;              // has connected once
     std::shared_ptr<ListReader> reader;  // nullptr: no stream
   };
   using ClientPointer = std::shared_ptr<Client>;
@@ -80,7 +80,7 @@ class StandInCore {
   void stop_endpoint(const std::string& resource);
   std::shared_ptr<PluginClient> make_client(const std::filesystem::path& socket);
 
-  // Does the kubelet that it belongs to still run?
+  // Returns true if the client's kubelet is still running.
   bool is_current(const Client& client) const { return running() && client.incarnation == incarnation_; }
   void show(const std::string& resource);
   void show_pods();
@@ -96,17 +96,17 @@ class StandInCore {
   StandInKubelet::OnEvent on_event_;
   unsigned incarnation_ = 0;
 
-  // One incarnation's.
+  // The state of one incarnation.
   DeviceBook book_;
   std::shared_ptr<CheckpointFile> checkpoint_;
   std::unique_ptr<RegistrationServer> server_;
   std::unique_ptr<KubeletSocket> socket_;
   std::unique_ptr<FoundPlugins> found_;
   std::unique_ptr<PodResourcesServer> pod_resources_;  // nullptr: off
-  std::map<std::string, ClientPointer> clients_;       // by resource: who comes last is the one
-  std::map<std::string, ClientPointer> endpoints_;     // where allocations go; once connected
+  std::map<std::string, ClientPointer> clients_;       // by resource; the last registration counts
+  std::map<std::string, ClientPointer> endpoints_;     // clients for allocations, once connected
   std::set<ClientPointer> streaming_;
-  std::vector<std::weak_ptr<PluginClient>> connections_;  // all that may live, to be closed by stop()
+  std::vector<std::weak_ptr<PluginClient>> connections_;  // all that may exist, for stop() to close
   std::map<std::string, std::shared_ptr<ListReader>> second_streams_;
   std::map<std::uint64_t, RegistrationServer::Reply> unanswered_;
   std::uint64_t next_number_ = 0;

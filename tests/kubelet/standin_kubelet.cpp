@@ -17,9 +17,9 @@ constexpr std::chrono::seconds kPreStartTimeout{30};
 constexpr const char* kStopped = "the kubelet is stopped";
 
 using Containers = PluginClient::Containers;
-using Preferences = std::vector<std::vector<std::string>>;  // of each container
+using Preferences = std::vector<std::vector<std::string>>;  // for each container
 
-// What is wrong with a plugin's preference; empty: nothing.
+// Returns what is wrong with a plugin's preference; empty: nothing.
 std::string objection_to(const Preferences& preferences, const std::vector<std::string>& available,
                          std::size_t count) {
   if (preferences.size() != 1) {
@@ -70,7 +70,7 @@ class StandInKubelet::Runtime {
 
   const SharedState& state() const { return state_; }
 
-  // The result of task(), which runs in the loop; what it throws comes out here.
+  // Runs `task` in the loop and returns its result or throws its exception.
   template <typename Task>
   std::invoke_result_t<Task> in_loop(Task task) {
     const auto packaged = std::make_shared<std::packaged_task<std::invoke_result_t<Task>()>>(std::move(task));
@@ -79,7 +79,7 @@ class StandInKubelet::Runtime {
     return result.get();
   }
 
-  // How the call ended, and what was answered. ask(client, done) is called in the loop.
+  // Returns how the call ended, and its answer. `ask(client, done)` is called in the loop.
   template <typename Answer, typename Ask>
   std::pair<CallEnd, Answer> call(const std::string& resource, Ask ask) {
     const auto answer = std::make_shared<std::promise<std::pair<CallEnd, Answer>>>();
@@ -109,7 +109,8 @@ class StandInKubelet::Runtime {
     return call<std::monostate>(resource, ask).first;
   }
 
-  // named empty: the choice is free. [ManagerImpl.allocateContainerResources, devicesToAllocate]
+  // An empty `named` leaves the choice to the kubelet. [ManagerImpl.allocateContainerResources,
+  // devicesToAllocate]
   Admission admit(const std::string& pod, const std::string& container, const std::string& resource,
                   std::size_t count, const std::vector<std::string>& named);
   std::string start_container(const std::string& pod);
@@ -120,7 +121,7 @@ class StandInKubelet::Runtime {
 
  private:
   struct Beginning {
-    Admission held;  // an error, or what the container holds already
+    Admission held;  // an error, or the ids that the container holds already
     bool is_held = false;
     std::vector<std::string> available;
     EndpointOptions options;
@@ -128,7 +129,7 @@ class StandInKubelet::Runtime {
   };
   Beginning begin(const std::string& pod, const std::string& container, const std::string& resource,
                   std::size_t count);
-  // Leaves in ids the ones to take, of those that are available. The error, if there is one.
+  // Reduces `ids`, the available ones, to those to allocate. Returns an error, if any.
   std::string pick(const std::string& resource, const Beginning& beginning, std::size_t count,
                    const std::vector<std::string>& named, std::vector<std::string>& ids);
 
@@ -211,7 +212,7 @@ Admission StandInKubelet::Runtime::admit(const std::string& pod, const std::stri
     admission.error = rpc_error(end);
     return admission;
   }
-  if (containers.empty()) {  // the devices stay marked: so it is in the kubelet
+  if (containers.empty()) {  // the devices stay marked, as in the kubelet
     admission.error = "no containers return in allocation response";
     return admission;
   }

@@ -1,4 +1,4 @@
-// The status page and its policy as the binary has them, for tests/page/run.
+// The status page and its policy as embedded in the binary, for tests/page/run.
 
 #include <cstdio>
 #include <string_view>
