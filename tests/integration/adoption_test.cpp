@@ -1,5 +1,5 @@
-// Pods hold devices by ids of another plugin, or of before a reload: nobody else gets these until they have
-// gone.
+// Pods hold devices by ids of another plugin, or of a former configuration: no other pod gets these until the
+// holders end.
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -23,7 +23,7 @@ const std::string kGopher = "example.com/gopher";
 const std::string kToken = "example.com/token";
 const std::string kTheirs = "id: \"theirs-{name}\"";
 
-// Another plugin has served the gophers amy and bob by ids of its own; pod-a holds amy.
+// Another plugin has served the gophers amy and bob by its own ids; pod-a holds amy.
 struct TakenOver {
   explicit TakenOver(Node::Options options = {.pod_resources = true}, const std::string& theirs = kTheirs)
       : node(options) {
@@ -43,7 +43,7 @@ struct TakenOver {
   void hold(const std::string& id, const std::string& pod = "pod-a") {
     REQUIRE(node.kubelet().allocate_named(pod, "main", kGopher, {id}).admitted());
   }
-  // By plughost as it is, or as somebody else would have it.
+  // Takes over with plughost's usual ids, or with others.
   void take_over(const std::string& more = {}) {
     node.end_daemon();
     REQUIRE(node.wait_for([](const KubeletState& state) { return !state.of(kGopher).attached; }));
@@ -67,10 +67,10 @@ struct TakenOver {
   }
 
   Node node;
-  std::size_t before = 0;  // lists of the other plugin's
+  std::size_t before = 0;  // lists from the other plugin
 };
 
-// What the stand-in calls a pod, it calls its UID as well.
+// The stand-in uses a pod's name as its UID.
 const std::string kHeld = "held by default/pod-a since before plughost, as theirs-amy";
 
 }  // namespace
@@ -88,7 +88,7 @@ TEST_CASE(
   CHECK(node.daemon().wait_for_line({"a pod holds a device by an id of another plugin", "resource=" + kGopher,
                                      "device=amy", "id=theirs-amy", "container=main"},
                                     kLong));
-  // It is never given, even to who asks for it.
+  // It is never given, even if its id is requested.
   CHECK(node.kubelet().allocate_ids(kGopher, {"amy"}).text.find(kHeld) != std::string::npos);
   CHECK(node.kubelet().allocate("pod-b", "main", kGopher, 1).admitted());
   CHECK(node.kubelet().allocate("pod-c", "main", kGopher, 1).ids.empty());
@@ -155,7 +155,7 @@ TEST_CASE("a device whose sharing is changed while pods hold it is given to no m
     policy = ", allocationPolicy: packed";
     nodes = "nodes: [{hostPath: /dev/null}], ";
   }
-  // Two devices, and as many ids.
+  // Two devices with that many ids.
   const auto share = [&](unsigned replicas) {
     node.configure(
         counted(kToken, 2, nodes + "replicas: " + std::to_string(replicas) + (replicas > 1 ? policy : "")));
@@ -216,7 +216,7 @@ TEST_CASE("a reload that changes the ids of devices gives none of them twice") {
   REQUIRE(over.node.healthy(kGopher, "bob"));
   CHECK(over.node.unhealthy(kGopher, "amy", 0ms));
   CHECK(over.says("amy", kHeld));
-  // And stays so, whatever is looked at and loaded meanwhile.
+  // It stays so through later scans and reloads.
   over.node.files().file("gophers/cem");
   REQUIRE(over.node.healthy(kGopher, "cem"));
   over.node.configure(over.gophers("env: {A: b}"));
@@ -312,7 +312,7 @@ TEST_CASE("a resource that comes late finds what pods have got of it from anothe
   const std::filesystem::path checkpoint = node.plugins() / "kubelet_internal_checkpoint";
   std::filesystem::copy(checkpoint, node.path("later"));
   REQUIRE(node.kubelet().free("pod-a"));
-  // Ours has a resource for each, and there is no amy yet.
+  // plughost has a resource for each device, and amy does not exist yet.
   node.files().file("theirs/bob");
   node.files().remove("theirs/amy");
   node.configure(listed("\"example.com/{name}\"", node.path("theirs"), mounts));
@@ -345,7 +345,7 @@ TEST_CASE("a kubelet that has just started ends nothing: it does not know its po
 TEST_CASE("a checkpoint that is broken, or does not answer, is a warning and keeps no list back") {
   TakenOver over;
   const std::string checkpoint = (over.node.plugins() / "kubelet_internal_checkpoint").string();
-  // The kubelet writes it a moment after a list, over whatever is there.
+  // The kubelet writes the checkpoint shortly after a list, over any other content.
   REQUIRE(eventually([&] {
     std::ifstream file(checkpoint);
     return std::string(std::istreambuf_iterator(file), {}).find("theirs-amy") != std::string::npos;

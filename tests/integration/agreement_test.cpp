@@ -1,4 +1,4 @@
-// A kubelet that does not count what it was sent, and says so when it is asked.
+// A kubelet that does not count what it was sent, and reports that when queried.
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 const std::string kGopher = "example.com/gopher";
 
-// Attached, with one device, which the kubelet counts.
+// Starts a node with one attached device, which the kubelet counts.
 void start(Node& node) {
   node.files().file("gophers/amy");
   node.configure(listed(kGopher, node.path("gophers")));
@@ -35,7 +35,7 @@ TEST_CASE("a kubelet that takes in no list any more is registered with anew afte
                                      "of 2 Healthy devices it does not count 1 (ben)"},
                                     kLong));
   CHECK(node.daemon().wait_for_line({"kubelet counts the devices it was sent", kGopher}, kLong));
-  // A list that is just on its way is no disagreement.
+  // A list under way is no disagreement.
   node.files().file("gophers/cat");
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGopher).allocatable == 3; }));
   CHECK(registrations(node) == 2);

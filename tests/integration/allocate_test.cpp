@@ -1,4 +1,4 @@
-// A program of the entry's own has a part in what a container gets.
+// The entry's own program contributes to what a container gets.
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ namespace {
 const std::string kDisk = "example.com/disk";
 const std::string kOther = "example.com/other";
 
-// The program does what the file `answer` says, in the test's directory; its request is then in `request`.
+// The program does what the file `answer` in the test's directory says, and writes its request to `request`.
 void start(Node& node, const std::string& answer, const std::string& more = {}) {
   for (const char* name : {"sda", "sdb"}) node.files().file(std::string("disks/") + name);
   node.files().file("answer", answer);
@@ -95,7 +95,7 @@ TEST_CASE("a program that goes wrong refuses the allocation in words, which the 
         "contradicts";
   }
   SUBCASE("it says more than the kubelet takes") {
-    // Within the program's own limit, and over the kubelet's with what else is in the message.
+    // Within the program's own limit, and beyond the kubelet's with the rest of the message.
     answer = R"(printf '{"env": {"A": "'; head -c 4194200 /dev/zero | tr '\0' a; printf '"}}')";
     words = "bytes, and the kubelet takes 4 MiB";
   }
@@ -111,7 +111,7 @@ TEST_CASE("a program that goes wrong refuses the allocation in words, which the 
 }
 
 TEST_CASE("the programs of an entry run as the users that it names") {
-  if (::geteuid() != 0) return;  // only root can
+  if (::geteuid() != 0) return;  // needs root
   Node node;
   node.files().file("disks/sda");
   std::filesystem::permissions(node.files().path(), std::filesystem::perms::all);

@@ -1,4 +1,4 @@
-// A scheduler's extender has chosen the card, and the pod's annotation says which.
+// A scheduler's extender has chosen the card, and the pod's annotation names it.
 
 #include <doctest/doctest.h>
 
@@ -32,7 +32,7 @@ const std::string kPendingList =
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// Who tells plughost the pods.
+// The source of plughost's pods.
 enum class Tells { kServer, kKubelet };
 
 // A node with these cards, a cluster, and plughost between them.
@@ -57,7 +57,7 @@ struct Rig {
     node.start_daemon({std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory});
     REQUIRE(node.attached({kMemory, kOther}));
   }
-  // A pod is bound to the node: the kubelet has it from the API server.
+  // Binds a pod to the node: the kubelet gets it from the API server.
   void put(const PodText& text) {
     cluster.put_pod(text.json());
     if (pods_api) pods_api->put(text.json());
@@ -84,7 +84,7 @@ struct Rig {
     return eventually([&] { return cluster.annotation(uid, kAssigned) == "true"; }, kLong);
   }
   std::size_t patches() const { return cluster.asked(kPatch); }
-  // What the name of a late answer stands for now; empty: nothing.
+  // Returns the target of a late answer's name now; empty: none.
   std::string specification(const Admission& admission) {
     if (admission.answer.cdi.empty()) return {};
     const std::string& name = admission.answer.cdi[0];
@@ -223,11 +223,11 @@ TEST_CASE("guess: of two equal pods that were taken for each other the one on a 
   Rig rig(kGuess);
   rig.pod("pod-a", "100", "0");
   rig.pod("pod-b", "200", "1");
-  // The kubelet admits them the other way round.
+  // The kubelet admits them in the reverse order.
   const Admission b = rig.admit("pod-b");
   REQUIRE(b.admitted());
   CHECK(b.answer.env.at(kIndex) == "0");
-  // The first pod is a candidate again, and that takes no list.
+  // The first pod is a candidate again without another list.
   rig.cluster.hold_watches(true);
   CHECK(rig.admit("pod-a").answer.env.at(kIndex) == "0");
   CHECK(rig.cluster.asked(kPendingList) == 0);
@@ -238,7 +238,7 @@ TEST_CASE("guess: of two equal pods that were taken for each other the one on a 
   CHECK(rig.node.daemon().wait_for_line({"PreStartContainer refused", "Delete the pod"}, kLong));
   CHECK(rig.node.kubelet().start_container("pod-a").empty());
   CHECK(rig.marked("pod-a"));
-  // The pod's controller makes another.
+  // The pod's controller creates another.
   rig.node.kubelet().free("pod-b");
   rig.remove("pod-b");
   rig.pod("pod-c", "300", "1");
@@ -353,12 +353,12 @@ TEST_CASE("late: equal pods get their own cards in whatever order they are admit
   CHECK(has(rig.specification(a), "\"name\": \"" + a.answer.cdi[0].substr(a.answer.cdi[0].find('=') + 1)));
   CHECK(rig.marked("pod-a"));
   CHECK(rig.marked("pod-b"));
-  // The file goes when the ids leave the checkpoint.
+  // The file is removed when the ids leave the checkpoint.
   rig.node.kubelet().free("pod-b");
   CHECK(rig.node.kubelet().allocate("pod-x", "c0", kOther, 1).admitted());
   rig.remove("pod-b");
-  // News of another pod. It asks for another number of units: two could be the very two that pod-b had, and
-  // the same ids have the same file.
+  // An event of another pod. It requests another number of units: two could be the same ids as pod-b's, and
+  // equal ids have the same file.
   rig.pod("pod-c", "300", "0", {3});
   REQUIRE(rig.admit("pod-c", 3).admitted());
   CHECK(rig.node.kubelet().start_container("pod-c").empty());
@@ -471,7 +471,7 @@ TEST_CASE(
     "a kubelet that tells its pods: equal pods get their own cards, and the API server hears the marks "
     "alone") {
   Rig rig(kGuess, "", Tells::kKubelet);
-  // As it admits them: one after the other, and not in the order of the scheduler's choices.
+  // The kubelet admits them one after the other, in another order than the scheduler's choices.
   rig.pod("pod-b", "200", "1");
   const Admission b = rig.admit("pod-b");
   REQUIRE(b.error == "");
@@ -484,7 +484,7 @@ TEST_CASE(
   CHECK(rig.marked("pod-b"));
   CHECK(rig.patches() == 2);
   CHECK(rig.cluster.asked("GET /api/v1/pods") == 0);
-  // A pod that was refused is no candidate for the next one of its size.
+  // A refused pod is no candidate for the next one of its size.
   rig.pod("pod-c", "50", "7");
   CHECK(has(rig.admit("pod-c").error, "no card of this node is that"));
   rig.put(
@@ -531,7 +531,7 @@ TEST_CASE("the status says who holds which card by the answer, and not by the id
           bool on_b = false;
           for (const Json& device : resource["list"].array()) {
             const bool held = !device["holders"].array().empty();
-            // The kubelet's checkpoint has the UID alone.
+            // The kubelet's checkpoint has only the UID.
             if (held && device["holders"].array()[0]["namespace"].text() != "ns") return false;
             if (held && device["holders"].array()[0]["pod"].text() != "trainer") return false;
             if (held && device["id"].text() != "GPU-b") return false;
@@ -579,7 +579,7 @@ TEST_CASE("simulate --pod: a pod that an Allocate would not be taken for, one th
   CHECK(young.exit_code == 0);
   CHECK_MESSAGE(has(young.output, "    taken for   ns/old, which was assumed before it\n"), young.output);
   CHECK_FALSE(has(rig.simulate(kMemory, "ns/old").output, "taken for"));
-  // Who has its units is out of the way.
+  // The holder of its units has ended.
   REQUIRE(rig.admit("old").admitted());
   CHECK_FALSE(has(rig.simulate(kMemory, "ns/young").output, "taken for"));
   const Finished lost = rig.simulate(kMemory, "ns/lost");

@@ -1,4 +1,4 @@
-// What the machine and the kubelet can do wrong: one resource waits and says why, and the others go on.
+// Faults of the machine and the kubelet: one resource waits and reports why, and the others go on.
 
 #include <doctest/doctest.h>
 
@@ -18,7 +18,7 @@ namespace {
 const std::string kA = "example.com/a";
 const std::string kGopher = "example.com/gopher";
 
-// Not every root may: that of a container and that of a plain chroot may not.
+// Skips the test where mounts are forbidden, even for root, as in a container or a plain chroot.
 void need_mounts() {
   const int status = std::system(
       "unshare --mount -- sh -ec 'd=$(mktemp -d); mount -t tmpfs none $d; mount -o remount,ro $d; umount $d; "
@@ -26,8 +26,8 @@ void need_mounts() {
   if (status != 0) not_shown("nothing can be mounted in a namespace of its own here");
 }
 
-// Runs the rest of the command in a mount namespace of its own, after a shell script. {} in it stands for the
-// directory.
+// Runs the rest of the command in its own mount namespace, after a shell script. {} in the script is replaced
+// by the directory.
 std::vector<std::string> mounted(std::string script, const std::string& directory) {
   for (std::size_t at = script.find("{}"); at != std::string::npos; at = script.find("{}"))
     script.replace(at, 2, directory);
@@ -38,7 +38,7 @@ std::vector<std::string> mounted(std::string script, const std::string& director
 
 TEST_CASE("a device that vanished between list and Allocate: an error that names it") {
   Node node;
-  // What goes is not the link that is watched, but the one that it leads to: as a rule no look has seen it.
+  // Removes the target of the watched link rather than the link, which a scan usually does not notice.
   const std::filesystem::path in_dev = "/dev/shm" / node.files().path().filename();
   std::filesystem::create_directory(in_dev);
   const std::unique_ptr<const std::filesystem::path, void (*)(const std::filesystem::path*)> cleaner(
@@ -141,7 +141,7 @@ TEST_CASE("too few descriptors: the daemon lives, says why, and serves what it c
   CHECK(node.daemon().running());
   const auto before = node.daemon().processor_time();
   CHECK_FALSE(node.daemon().wait_for_line({"nothing of this kind"}, kWatched));
-  CHECK(node.daemon().processor_time() - before <= kWatched / 2);  // it does not spin
+  CHECK(node.daemon().processor_time() - before <= kWatched / 2);  // no busy loop
 
   std::string attached;
   for (const auto& [name, resource] : node.kubelet().state().resources) {

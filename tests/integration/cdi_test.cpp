@@ -1,4 +1,4 @@
-// CDI specifications: written before anybody is told a name, kept as long as the name means something.
+// CDI specifications: written before their names are published, and kept while the names are in use.
 
 #include <doctest/doctest.h>
 
@@ -29,7 +29,7 @@ std::string ports(const Node& node, const std::string& name = kPort, const std::
          "}, nodes: [{hostPath: \"{path}\", containerPath: \"/dev/{id}\"}], forgetAfter: 1s, " + more + "}\n";
 }
 
-// Below the directory `cdi`. The kubelet's directory is not the usual one: the name says which it is.
+// Returns the file below `cdi`. Its name includes the kubelet's directory, which is not the usual one.
 std::string file_of(const Node& node, const std::string& name) {
   std::array<char, 17> directory{};
   std::snprintf(directory.data(), directory.size(), "%016" PRIx64, fnv1a(node.plugins().native()));
@@ -71,7 +71,7 @@ TEST_CASE("what containers that are started again will need is there after a sto
   node.start_kubelet();
   node.start_daemon();
   REQUIRE(node.healthy(kPort, "ttyA"));
-  node.daemon().signal(SIGTERM);  // what follows a burst of new lists is a second away
+  node.daemon().signal(SIGTERM);  // the work that follows a burst of new lists is a second away
   CHECK(node.daemon().wait_for_exit(kLong) == 0);
   CHECK(std::filesystem::exists(at(node, "cdi/" + file_of(node, "port"))));
 }
@@ -124,13 +124,13 @@ TEST_CASE(
   node.start_daemon();
   REQUIRE(node.healthy(kPort, "modem"));
   CHECK(host_path(specification) == "/dev/null");
-  // Another device comes with it, so that there is a list to be late for.
+  // Another device appears with it, so that a list exists that could come too late.
   node.files().link("next", "/dev/zero");
   std::filesystem::rename(at(node, "next"), at(node, "dev/modem"));
   node.files().link("dev/zother", "/dev/null");
   REQUIRE(node.healthy(kPort, "zother"));
   CHECK(host_path(specification) == "/dev/zero");
-  CHECK(eventually([&] { return late_lists > 0; }));  // the observer runs after the list has counted
+  CHECK(eventually([&] { return late_lists > 0; }));  // the observer runs after the list has been counted
   CHECK(early == 0);
 }
 

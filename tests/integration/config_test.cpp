@@ -1,4 +1,4 @@
-// What a configuration is refused for: conformance 6, 7, 15, 37, 45.
+// Refused configurations: cases 6, 7, 15, 37 and 45 of the conformance list.
 
 #include <doctest/doctest.h>
 
@@ -78,7 +78,7 @@ TEST_CASE("7.6 the longest and oddest names that the kubelet takes are served") 
 TEST_CASE("7.7 a socket path over 107 bytes is never attempted") {
   Node node;
   node.configure(counted("example.com/a", 1));
-  // "/plughost-" and at most 24 + 1 + 8 + 1 + 10 characters and ".sock" stand behind it.
+  // "/plughost-", up to 24 + 1 + 8 + 1 + 10 characters and ".sock" follow.
   const std::size_t longest = 107 - 1 - 60;
   const std::string base = node.path("p");
   REQUIRE(base.size() < longest);
@@ -190,7 +190,7 @@ TEST_CASE(
   node.files().remove("nowhere");
   node.set_top("apiServer: {kubeconfig: " + node.path("nowhere") + "}\n");
   node.configure(counted("example.com/a", 2));
-  CHECK(check(node, true).exit_code == 0);  // nothing asks
+  CHECK(check(node, true).exit_code == 0);  // no server is contacted
 }
 
 TEST_CASE("a mount of a socket is no error: check and discover have a note, and start no program for it") {

@@ -1,4 +1,4 @@
-// A configuration on trial: `plughost reload --confirm`, `--keep`, and `watch: {confirm: …}`.
+// A configuration on trial: `plughost reload --confirm`, `--keep` and `watch: {confirm: …}`.
 
 #include <doctest/doctest.h>
 
@@ -18,7 +18,7 @@ const std::string kA = "example.com/a";
 const std::string kB = "example.com/b";
 const std::string kGivenUp = "configuration on trial rolled back";
 
-// a with two devices, and b with one, attached.
+// Resource a with two devices and b with one, attached.
 struct Running {
   explicit Running(const std::string& top = {}) {
     node.set_top(top);
@@ -36,7 +36,7 @@ struct Running {
     words.insert(words.end(), {"--control", node.control()});
     return run_plughost(words);
   }
-  // The configuration in the file is on trial now.
+  // Puts the configuration in the file on trial.
   void try_for(const std::string& duration) const {
     const Finished tried = reload({"--confirm", duration});
     INFO(tried.output);
@@ -106,7 +106,7 @@ TEST_CASE("a configuration that is kept stays") {
 TEST_CASE("a configuration with which the kubelet loses a resource is given up at once") {
   Running running;
   running.node.kubelet().set_faults({.refused = {{kA, "not this one"}}});
-  running.configure(2, "preStart: {exec: [/bin/true]}");  // it is registered anew
+  running.configure(2, "preStart: {exec: [/bin/true]}");  // it registers again
   running.try_for("1h");
   CHECK(running.node.daemon().wait_for_line({kGivenUp, "the kubelet has lost " + kA}, kLong));
   CHECK(running.configuration()["trialUntil"].is_null());
@@ -197,7 +197,7 @@ TEST_CASE(
 
 TEST_CASE("a change that `watch` sees takes the place of what is on trial, as long again") {
   Running running("watch: true\n");
-  running.try_for("4s");  // of what is in force
+  running.try_for("4s");  // the configuration in force
   running.configure(3);
   REQUIRE(running.node.count(kA, 3));
   CHECK(running.node.count(kA, 2));
@@ -238,7 +238,7 @@ TEST_CASE("what cannot be had back now is tried again, and no reload counts as r
   running.node.set_control("run/tried.sock");
   running.configure(3);
   REQUIRE(run_plughost({"reload", "--confirm", "3s", "--control", former}).exit_code == 0);
-  running.node.files().file("run/control.sock");  // which is never replaced
+  running.node.files().file("run/control.sock");  // an obstacle that is never replaced
   REQUIRE(running.says("configuration on trial cannot be rolled back"));
   CHECK(running.configuration()["trialUntil"].is_string());
   CHECK(running.node.count(kA, 3));

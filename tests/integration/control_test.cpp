@@ -1,4 +1,4 @@
-// plughost status, events and reload, asked of a daemon that serves a kubelet.
+// plughost status, events and reload, with a daemon that serves a kubelet.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ namespace {
 const std::string kGopher = "example.com/gopher";
 const std::string kToken = "example.com/token";
 
-// Two resources, attached: gopher's devices are files, token's have three shares each.
+// Two attached resources: gopher's devices are files, token's have three shares each.
 struct Running {
   Running() : Running(Node::Options{.pod_resources = true}) {}
   explicit Running(const Node::Options& options) : node(options) {
@@ -140,7 +140,7 @@ TEST_CASE("status --check says in one line and an exit code whether the node is 
   Finished check = running.plughost({"status", "--check"});
   CHECK(check.exit_code == 0);
   CHECK(check.output == "2 resources attached, 8 of 8 devices Healthy\n");
-  // A device that is sick is no problem of the node's, unless the entry is required and has no other.
+  // An Unhealthy device is no problem of the node, unless the entry is required and has no other.
   running.node.configure(listed(kGopher, running.node.path("gophers"), "required: true") +
                          counted(kToken, 2, "replicas: 3"));
   REQUIRE(running.node.reload());
@@ -186,7 +186,7 @@ TEST_CASE("status --watch tells of each change, until the daemon stops") {
   REQUIRE(watch.wait_for_line({"\"healthy\":2"}, kLong));
   running.node.files().file("gophers/cem");
   CHECK(watch.wait_for_line({"\"healthy\":3", "cem"}, kLong));
-  // No event tells of a pod that begins or ends: who watches learns it all the same.
+  // No event announces the start or end of a pod, but watchers are informed.
   REQUIRE(running.node.kubelet().allocate_named("pod-a", "main", kGopher, {"cem"}).admitted());
   CHECK(watch.wait_for_line({"\"held\":1", "pod-a"}, kLong));
   running.node.daemon().signal(SIGTERM);
@@ -205,10 +205,10 @@ TEST_CASE("events are the changes of state, oldest first, and those to come") {
   CHECK(began < attached);
 
   const Finished last = running.plughost({"events", "-n", "1", "-o", "json"});
-  CHECK(json::parse(last.output).contains("message"));  // one line, or it could not be parsed
+  CHECK(json::parse(last.output).contains("message"));  // a single line, or it could not be parsed
 
   Process follow({"events", "--follow", "-n", "1", "--control", running.node.control()});
-  // It is there once it has told of the last one: of what came before that it would say nothing.
+  // It is ready once it has printed the last event; it does not print earlier ones.
   REQUIRE(follow.wait_for_line({}, kLong));
   running.node.files().remove("gophers/amy");
   CHECK(follow.wait_for_line({"warn", "devices are gone", "devices=amy"}, kLong));
@@ -247,7 +247,7 @@ TEST_CASE("reload can make the log tell more, until the next one") {
   running.node.files().remove("gophers/amy");
   REQUIRE(running.node.unhealthy(kGopher, "amy"));
   CHECK(running.node.daemon().count_lines("devices are gone", from) == 0);
-  // What is not written is an event nevertheless.
+  // Events are kept even if the log omits them.
   CHECK(running.plughost({"events"}).output.find("devices are gone") != std::string::npos);
   CHECK(running.plughost({"reload"}).exit_code == 0);
   CHECK(running.node.daemon().wait_for_line({"configuration reloaded"}, kLong, from));
@@ -292,7 +292,7 @@ TEST_CASE("who sends without end is refused, and the daemon keeps none of it") {
   const std::string block(16384, 'x');
   unsigned blocks = 0;
   while (blocks < 10'000 && ::send(socket.get(), block.data(), block.size(), MSG_NOSIGNAL) > 0) ++blocks;
-  CHECK(blocks < 100);  // what the kernel holds in between, and no megabytes of ours
+  CHECK(blocks < 100);  // the kernel's buffers, without megabytes of ours
   CHECK(running.plughost({"status"}).exit_code == 0);
 }
 
@@ -304,7 +304,7 @@ TEST_CASE("the control socket is its owner's alone where there is no group, and 
   running.node.daemon().signal(SIGKILL);
   REQUIRE(running.node.daemon().wait_for_exit(kLong));
   running.node.start_daemon();
-  // Resources are served first, and until then the killed one's socket refuses.
+  // Resources are served first. Until then the killed daemon's socket refuses connections.
   REQUIRE(eventually([&] { return running.plughost({"status"}).exit_code == 0; }));
   CHECK(running.status()["resources"].size() == 2);
 }
@@ -314,7 +314,7 @@ TEST_CASE("a daemon that cannot have its control socket serves its devices, and 
   Node other;
   other.files().file("gophers/amy");
   other.configure(listed(kGopher, other.path("gophers")));
-  other.files().file("run");  // a file where the socket's directory would be
+  other.files().file("run");  // a file instead of the socket's directory
   other.start_kubelet();
   other.start_daemon();
   CHECK(other.attached({kGopher}));

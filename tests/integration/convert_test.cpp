@@ -1,5 +1,5 @@
-// Configurations of other device plugins: refused with a hint, converted, and served under the names that
-// they had.
+// Configurations of other device plugins: refused with a hint, converted, and served under their former
+// names.
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ std::string content(const std::filesystem::path& path) {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// What the command wrote to standard output is then the node's configuration; returns the rest.
+// Makes the command's standard output the node's configuration and returns the rest.
 Finished convert(const Node& node, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "convert");
   const std::string to = node.path("converted.yaml");
@@ -31,8 +31,8 @@ Finished convert(const Node& node, std::vector<std::string> arguments) {
   return finished;
 }
 
-// Theirs, in a file, is refused as it is, and served once it is converted. cards: what NVIDIA's library
-// shows. exit_code: of convert.
+// Checks that the other plugin's file is refused, and served after conversion. `cards` describes them for
+// NVIDIA's library; `exit_code` is that of convert.
 void check_served(const std::string& theirs, const std::string& from, const Node::Names& names,
                   const std::string& cards = {}, int exit_code = 0) {
   Node node;

@@ -20,7 +20,7 @@ nlohmann::json findings(const Node& node, int expected_code) {
   return nlohmann::json::parse(finished.output);
 }
 
-// The first finding of a check.
+// Returns the first finding of a check.
 nlohmann::json of(const nlohmann::json& findings, const std::string& check) {
   for (const auto& finding : findings) {
     if (finding.at("check") == check) return finding;
@@ -40,8 +40,8 @@ TEST_CASE("doctor sees the kubelet that listens, the daemon, and a socket that n
   REQUIRE(node.attached({"example.com/x"}));
   const auto healthy = findings(node, 0);
   CHECK(of(healthy, "kubelet").at("level") == "ok");
-#ifndef PLUGHOST_EMULATED  // there it is a process of qemu's
-  // Daemons of tests that run at the same time are seen, too.
+#ifndef PLUGHOST_EMULATED  // there the process is qemu's
+  // It also finds daemons of tests that run at the same time.
   CHECK(std::ranges::any_of(
       healthy, [](const auto& each) { return each.at("check") == "daemon" && each.at("level") == "ok"; }));
 #endif

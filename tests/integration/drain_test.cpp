@@ -1,4 +1,4 @@
-// plughost drain and undrain, asked of a daemon that serves a kubelet.
+// plughost drain and undrain, with a daemon that serves a kubelet.
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -36,7 +36,7 @@ struct Running {
     words.insert(words.end(), {"--control", node.control()});
     return run_plughost(words);
   }
-  // It is carried out, and says this.
+  // Checks that the command succeeds with this output.
   void done(const std::vector<std::string>& words, const std::string& part) const {
     const Finished ended = plughost(words);
     CAPTURE(ended.output);
@@ -44,7 +44,7 @@ struct Running {
     CHECK(ended.output.find(part) != std::string::npos);
   }
   json drains() const { return json::parse(plughost({"status", "-o", "json"}).output)["drains"]; }
-  // What an Allocate of the device is told.
+  // Returns the error of an Allocate of the device.
   std::string refusal(const std::string& id) {
     static int pods = 0;
     return node.kubelet().allocate_named("pod-" + std::to_string(++pods), "main", kGopher, {id}).error;
@@ -86,7 +86,7 @@ TEST_CASE("a container that asks for a drained device is told why not, until it 
   Running running;
   running.done({"drain", kGopher + "=amy", "--reason", "the fan"}, "");
   REQUIRE(running.node.unhealthy(kGopher, "amy"));
-  // A kubelet that has not read the list yet would ask.
+  // A kubelet that has not read the list yet may request it.
   const AllocateAnswer asked = running.node.kubelet().allocate_ids(kGopher, {"amy"});
   CHECK(asked.text.find("is Unhealthy: drained: the fan") != std::string::npos);
   running.done({"undrain", kGopher + "=amy"}, kGopher + "=amy is back in service\n");

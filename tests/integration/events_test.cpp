@@ -1,5 +1,4 @@
-// `events`: what the daemon writes to the API server, and that an API server that is away costs nobody
-// anything.
+// `events`: what the daemon writes to the API server, and that devices do not depend on the server.
 
 #include <doctest/doctest.h>
 
@@ -19,7 +18,7 @@ const std::string kGopher = "example.com/gopher";
 const std::string kA = "example.com/a";
 using Kinds = std::map<std::string, int>;
 
-// A node whose daemon asks a cluster of the test's.
+// A node whose daemon queries a simulated cluster.
 struct Asking {
   explicit Asking(std::string more = {}) : node(Node::Options{.pod_resources = true}), top(std::move(more)) {
     use(cluster);
@@ -36,7 +35,7 @@ struct Asking {
     node.start_daemon();
   }
   std::string gophers() const { return listed(kGopher, node.path("gophers")); }
-  // "Node/DeviceUnhealthy", and how many of them there are.
+  // Returns each "Node/DeviceUnhealthy" with its count.
   Kinds kinds() const {
     Kinds kinds;
     for (const Json& event : cluster.events())

@@ -10,25 +10,25 @@
 
 namespace plughost::test {
 
-// Or emulated, which takes as long.
+// Emulation is as slow as a sanitizer.
 #if defined(PLUGHOST_SANITIZED) || defined(PLUGHOST_EMULATED)
 inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;
 #endif
 
-// Long enough for anything that is to happen at all.
+// Limit for everything that must happen.
 inline constexpr std::chrono::milliseconds kLong = std::chrono::seconds(kSanitized ? 60 : 20);
-// For what must not happen: it would, within this.
+// Time within which something that must not happen would happen.
 inline constexpr std::chrono::milliseconds kWatched{1000};
 
-// A time that the conformance list grants on an idle machine: three times as long on a machine that others
-// use, and no limit to speak of under a sanitizer.
+// A limit of the conformance list for an idle machine: three times as long on a shared machine, and
+// practically none under a sanitizer.
 constexpr std::chrono::milliseconds limit(std::chrono::milliseconds stated) {
   return kSanitized ? kLong : stated * 3;
 }
 
-// Looks at the condition until it holds. False: it did not within the deadline.
+// Checks the condition until it holds. Returns false after the deadline.
 template <typename Condition>
 bool eventually(Condition condition, std::chrono::milliseconds deadline = kLong) {
   const auto end = std::chrono::steady_clock::now() + deadline;
@@ -39,7 +39,7 @@ bool eventually(Condition condition, std::chrono::milliseconds deadline = kLong)
   return true;
 }
 
-// Does something so many times, evenly spread over a period.
+// Repeats an action at regular intervals over a period.
 template <typename Action>
 void paced(int times, std::chrono::milliseconds period, Action action) {
   EventLoop loop;

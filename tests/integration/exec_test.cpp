@@ -1,4 +1,4 @@
-// Devices that a program of the user's own lists.
+// Devices listed by the user's own program.
 
 #include <doctest/doctest.h>
 
@@ -17,7 +17,7 @@ namespace {
 const std::string kDisk = "example.com/disk";
 const std::string kOther = "example.com/other";
 
-// The program prints the file etc/list, unless the file etc/script says what to do in its place.
+// The program prints the file etc/list, unless the file etc/script says otherwise.
 std::string discovered(const Node& node, const std::string& more = {}) {
   node.files().file("program", "cd \"$1\"; [ ! -e etc/script ] || . etc/script; exec cat etc/list\n");
   return "- {name: " + kDisk + ", exec: {discover: [/bin/sh, " + node.path("program") + ", " +
@@ -25,7 +25,7 @@ std::string discovered(const Node& node, const std::string& more = {}) {
          "]}, attributes: [serial]}" + more + "}\n";
 }
 
-// A file that appears under its name is complete.
+// Writes a file atomically.
 void put(const Node& node, const std::string& name, const std::string& content) {
   node.files().file("new", content);
   std::filesystem::rename(node.files().at("new"), node.files().at("etc/" + name));
@@ -123,7 +123,7 @@ TEST_CASE("exec: a program that takes its time is no driver that hangs: until it
   node.files().directory("etc");
   put(node, "list", R"({"devices": [{"id": "sda"}]})");
   std::string resources = discovered(node);
-  // Longer than any other scan may take.
+  // longer than any other scan may take
   resources.replace(resources.find("triggers:"), 0, "timeout: 6s, ");
   node.configure(resources);
   node.start_kubelet();
@@ -160,7 +160,7 @@ TEST_CASE("exec: twelve programs that take their time keep nobody's new file wai
   }
   node.files().file("disks/two");
   CHECK(node.healthy(files, "two", limit(500ms)));
-  // What is told with SIGHUP is read by a worker, too.
+  // SIGHUP's configuration is read by a worker, too
   node.configure(resources + counted(kOther, 1));
   REQUIRE(node.reload());
   CHECK(node.attached({kOther}, limit(1s)));

@@ -1,4 +1,4 @@
-// Devices that a program lists that stays.
+// Devices listed by a program that keeps running.
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ namespace {
 const std::string kDisk = "example.com/disk";
 const std::string kOther = "example.com/other";
 
-// The program does what the file `script` says, in the test's directory.
+// The program does what the file `script` in the test's directory says.
 std::string watched(const Node& node, const std::string& script, const std::string& more = {}) {
   node.files().file("script", "echo $$ > pid\n" + script);
   node.files().file("program", "cd \"$1\"; . ./script\n");
@@ -30,7 +30,7 @@ std::string watched(const Node& node, const std::string& script, const std::stri
 }
 
 const std::string kTwo = "echo '{\"devices\": [{\"id\": \"sda\"}, {\"id\": \"sdb\"}]}'\n";
-// Until the test says so, or is over.
+// Waits until the test creates `go`, or ends.
 const std::string kWait = "while [ ! -e go ]; do [ -e script ] || exit; sleep 0.01; done; rm go\n";
 
 void start(Node& node, const std::string& resources, const Node::Names& names = {kDisk, kOther}) {
@@ -49,7 +49,7 @@ pid_t pid_of(const Node& node) {
   return pid;
 }
 
-// Bytes, so far.
+// Returns the number of bytes written so far.
 std::uint64_t written_by(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/io");
   std::string name;
@@ -111,7 +111,7 @@ TEST_CASE("exec: a program that floods leaves the daemon to everybody else") {
     CHECK(node.kubelet().allocate_ids(kOther, {kOther + "-0"}).containers.size() == 1);
   CHECK(node.kubelet().allocate("pod", "main", kDisk, 1).admitted());
   CHECK(eventually([&] { return std::chrono::steady_clock::now() - begun >= 1s; }));
-  // It is read at a walk: 64 KiB in 10 ms.
+  // The output is read slowly: 64 KiB in 10 ms.
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun;
   CHECK(static_cast<double>(written_by(flood) - before) < 10e6 * passed.count());
 }
@@ -129,7 +129,7 @@ TEST_CASE("exec: a program that stays goes with a reload that changes its entry,
     const AllocateAnswer answer = node.kubelet().allocate_ids(kDisk, {"sda"});
     return answer.containers.size() == 1 && answer.containers[0].env.contains("A");
   }));
-  CHECK(node.of(kDisk).lists == 1);  // the kubelet was told nothing else
+  CHECK(node.of(kDisk).lists == 1);  // the kubelet got no other list
   node.daemon().signal(SIGTERM);
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
   CHECK(::kill(second, 0) != 0);

@@ -19,7 +19,7 @@ namespace {
 const std::string kGpu = "nvidia.com/gpu";
 const std::string kToken = "example.com/token";
 const std::string kTwoCards = "card GPU-a minor=0 memory=81559\ncard GPU-b minor=1 memory=81559\n";
-// Cards are looked at every 5 s.
+// Cards are scanned every 5 s.
 constexpr std::chrono::milliseconds kLook = 5s + kLong;
 
 void start(Node& node, const std::string& resources) {
@@ -113,7 +113,7 @@ TEST_CASE(
   CHECK(fake.in_use());
   REQUIRE(order("drain", "GPU-b") == 0);
   CHECK(eventually([&] { return !fake.in_use(); }, 5s));
-  fake.show("fail nvmlInit_v2 9\n");  // while it is replaced
+  fake.show("fail nvmlInit_v2 9\n");  // as while the driver is replaced
   CHECK(node.unhealthy(kGpu, "GPU-b"));
   fake.show(kTwoCards);
   REQUIRE(order("undrain", "GPU-b") == 0);
@@ -296,7 +296,7 @@ TEST_CASE("the specification that NVIDIA's tool made is there before the cards a
 TEST_CASE("two entries with one card are told apart in the log, with what to do") {
   const FakeNvml fake(kTwoCards);
   Node node;
-  // A container that has both can see both, by CDI.
+  // With CDI, a container that has both cards can see both.
   const std::string by_cdi = "vendor: nvidia, deviceListStrategy: cdi-cri";
   start(node, cards() + "- {name: nvidia.com/gpu.shared, gpu: {" + by_cdi + "}}\n");
   REQUIRE(node.attached({kGpu, "nvidia.com/gpu.shared"}));
@@ -336,7 +336,7 @@ TEST_CASE(
 
   node.configure(cards("allocationPolicy: distributed", units));
   REQUIRE(node.reload());
-  // Two of each card are in use. Without units the policy would take one of each.
+  // Two units of each card are in use. Without `units`, the policy would use one of each.
   const std::vector<std::string> free{"GPU-a::0", "GPU-a::1", "GPU-a::2", "GPU-a::3",
                                       "GPU-a::4", "GPU-a::5", "GPU-b::0", "GPU-b::1"};
   CHECK(eventually([&] {
@@ -373,7 +373,7 @@ TEST_CASE("entries that are joined give a container one card under different ids
   const auto card = [](const Admission& admission) {
     return admission.admitted() ? admission.answer.env.at("NVIDIA_VISIBLE_DEVICES") : admission.error;
   };
-  // What is within a second on this machine, now and then, is a container.
+  // Two requests within a second count as one container's, which depends on the machine's speed.
   CHECK(eventually([&] {
     node.kubelet().free("follows");
     const std::string first = card(node.kubelet().allocate_named("follows", "main", memory, {"memory-1::3"}));
@@ -387,7 +387,7 @@ TEST_CASE("entries that are joined give a container one card under different ids
     return second.find("the container would get GPU-b, and what it has of " + cores) != std::string::npos &&
            second.find("is of GPU-a") != std::string::npos;
   }));
-  // Its pod is gone, and the next is another.
+  // Its pod has ended, and the next one is another.
   node.kubelet().free("refused");
   CHECK(card(node.kubelet().allocate_named("next", "main", memory, {"memory-1::0"})) == "GPU-b");
 }

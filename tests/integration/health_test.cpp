@@ -1,4 +1,4 @@
-// Health as the kubelet and the log see it: checks by a program, devices that flap, and who is forgotten.
+// Health as the kubelet and the log show it: check programs, devices that flap, and forgotten devices.
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ bool listed(const KubeletState& state, const std::string& id) {
   return std::ranges::count(*state.of(kGopher).devices, id, &ListedDevice::id) == 1;
 }
 
-// Files in gophers/ are devices; one is sick while sick-<id> says so.
+// Files in gophers/ are devices. A device is Unhealthy while sick-<id> exists.
 std::string checked(const Node& node, const std::string& more = {}) {
   node.files().file("check", "[ ! -e \"$1/sick-$2\" ] || { cat \"$1/sick-$2\"; exit 1; }\n");
   return test::listed(kGopher, node.path("gophers"),
@@ -151,7 +151,7 @@ TEST_CASE("a device that appears and one that goes are a line each, and the firs
   CHECK(node.daemon().wait_for_line(
       {"warn", "devices are gone", "resource=" + kGopher, "devices=one", "count=1"}, kLong));
   CHECK(node.daemon().wait_for_line({"devices forgotten", "devices=one"}, kLong));
-  // A list that is empty by now is not the first one again.
+  // A list that is empty now is not the first one again.
   node.files().remove("gophers/two");
   REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kGopher).devices->empty(); }));
   node.files().file("gophers/one");
@@ -250,7 +250,7 @@ TEST_CASE(
   CHECK(told("sda").find("\"reason\":\"it is gone") != std::string::npos);
   CHECK(told("sda").find("\"pod\":\"pod-a\"") != std::string::npos);
 
-  // Another endpoint of the same entry; and one that is drained while it is well, and another that is sick.
+  // Another endpoint of the same entry, with a drained healthy device and a sick one.
   const std::size_t from = node.daemon().mark();
   configured(", allocationPolicy: packed");
   REQUIRE(node.reload());

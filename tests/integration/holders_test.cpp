@@ -1,4 +1,4 @@
-// A device that a pod holds is never given to another one, whatever the kubelet's List leaves out.
+// A held device is never given to another pod, whatever the kubelet's List omits.
 
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@ namespace {
 const std::string kOne = "example.com/one";
 const std::string kOther = "example.com/other";
 
-// Two entries that list the same device of this machine.
+// Two entries that list the same device.
 struct TwoEntries {
   explicit TwoEntries(Node::Options options = {.pod_resources = true}) : node(options) {
     const std::string zero = ", udev: {subsystem: mem, name: zero}, id: zero}\n";
@@ -26,7 +26,7 @@ struct TwoEntries {
     REQUIRE(node.kubelet().allocate_named("pod", container, kOne, {"zero"}).admitted());
     REQUIRE(node.unhealthy(kOther, "zero"));
   }
-  // Is the other entry's device Unhealthy for that long?
+  // Returns true if the other entry's device stays Unhealthy for that time.
   bool stays_unhealthy(std::chrono::milliseconds time) {
     return !node.wait_for([](const KubeletState& state) { return state.of(kOther).allocatable > 0; }, time);
   }
@@ -39,7 +39,8 @@ struct TwoEntries {
 TEST_CASE("a running init container's device is not given to another pod, and is when the pod has ended") {
   TwoEntries two;
   two.hold("init-setup");
-  CHECK(two.stays_unhealthy(12s));  // the ledger alone knows it for 5 s, and the kubelet is settled after 10
+  CHECK(two.stays_unhealthy(
+      12s));  // longer than the 5 s of the ledger and the 10 s until the kubelet counts as settled
   REQUIRE(two.node.kubelet().free("pod"));
   CHECK(two.node.healthy(kOther, "zero", 30s));
 }

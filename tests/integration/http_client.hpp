@@ -1,5 +1,5 @@
 #pragma once
-// Asks the daemon's HTTP server. Thread-safe.
+// A client of the daemon's HTTP server. Thread-safe.
 
 #include <optional>
 #include <string>
@@ -15,13 +15,13 @@ struct HttpReply {
   std::string body;
 };
 
-// The port that the daemon logged, since the given line.
+// Returns the port that the daemon logged since line `from`.
 unsigned http_port(Node& node, std::size_t from = 0);
-// headers: a line each, with its end. Throws std::system_error.
+// `headers` has one line per header, each with its end. Throws std::system_error.
 HttpReply http(unsigned port, const std::string& path, const std::string& method = "GET",
                const std::string& headers = "Host: 127.0.0.1\r\n");
 
-// Connects, sends what is no whole request, and waits.
+// Connects, sends part of a request and waits.
 class HalfAsking {
  public:
   HalfAsking(unsigned port, const std::string& text);
@@ -40,7 +40,7 @@ class EventSource {
   bool ended(std::chrono::milliseconds deadline = kLong);
 
  private:
-  // False: the end, or nothing within the time.
+  // Returns false at the end, or if nothing arrives in time.
   bool read_more(std::chrono::milliseconds deadline);
 
   UniqueFd socket_;

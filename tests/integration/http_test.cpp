@@ -1,4 +1,4 @@
-// The status page's server: what it serves, whom it turns away, and that nothing it does costs a device.
+// The status page's server: what it serves, what it refuses, and that devices do not depend on it.
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 const std::string kGopher = "example.com/gopher";
 
-// One resource, attached; its devices are files.
+// One attached resource, whose devices are files.
 struct Listening {
   explicit Listening(const std::string& address = "127.0.0.1:0") {
     node.files().file("gophers/amy");
@@ -40,7 +40,7 @@ struct Listening {
   unsigned port = 0;
 };
 
-// "name{labels}" without the value, and without labels' values.
+// Returns "name{labels}" without the values.
 std::set<std::string> names_of(const std::string& metrics) {
   std::set<std::string> names;
   std::istringstream lines(metrics);
@@ -52,7 +52,7 @@ std::set<std::string> names_of(const std::string& metrics) {
   return names;
 }
 
-// Those of docs/metrics.md.
+// Returns the metrics of docs/metrics.md.
 std::set<std::string> documented() {
   std::ifstream page(in_source("/docs/metrics.md"));
   std::set<std::string> names;
@@ -89,7 +89,7 @@ TEST_CASE("the metrics that are served are the ones that docs/metrics.md has") {
   node.start_daemon();
   REQUIRE(node.attached({kGopher}));
   REQUIRE(node.kubelet().allocate_named("pod", "main", kGopher, {kGopher + "-0"}).admitted());
-  // The checkpoint of the first pod is what makes it known who holds devices.
+  // The first pod's checkpoint makes the holders known.
   const unsigned port = http_port(node);
   REQUIRE(eventually([&] { return http(port, "/metrics").body.find("devices_held") != std::string::npos; }));
   CHECK(names_of(http(port, "/metrics").body) == documented());
@@ -150,7 +150,7 @@ TEST_CASE("the metrics are in a file where nothing listens, which tells the pod,
   };
   CHECK(says(device + "node_path=\"\",namespace=\"\",pod=\"\",container=\"\"} 1\n"));
   REQUIRE(node.kubelet().allocate_named("pod-a", "main", kGopher, {kGopher + "-0"}).admitted());
-  REQUIRE(node.reload());  // a change, so that it is written before its time
+  REQUIRE(node.reload());  // a change, so that the file is written early
   CHECK(says(device + "node_path=\"\",namespace=\"default\",pod=\"pod-a\",container=\"main\"} 1\n"));
   node.set_top("");
   node.configure(counted(kGopher, 1));
@@ -180,7 +180,7 @@ TEST_CASE("the status as JSON is what plughost status prints") {
   const Listening listening;
   json served;
   json printed;
-  // Between the two the kubelet may have said what it counts.
+  // The kubelet's count may have arrived between the two.
   eventually([&] {
     served = json::parse(http(listening.port, "/status.json").body);
     printed =
@@ -239,7 +239,7 @@ TEST_CASE("more pages than there is room for are turned away, and probes are ans
   CHECK(next_one.read_until("16 follow the status or the events already"));
   CHECK(http(listening.port, "/healthz").code == 200);
   pages.pop_back();
-  listening.node.files().file("gophers/bob");  // a page that went away is noticed when it is told something
+  listening.node.files().file("gophers/bob");  // a closed connection is noticed at the next message
   CHECK(eventually([&] {
     EventSource next(listening.port);
     return next.read_until("event: status", 500ms).has_value();

@@ -17,7 +17,7 @@ namespace {
 const std::string kGopher = "example.com/gopher";
 const std::string kLabels = "labels: {count: \"{count}\", x.com/name: \"{name}\"}";
 
-// What Node Feature Discovery makes of the directory.
+// Returns the labels that Node Feature Discovery derives from the directory.
 std::map<std::string, std::string> labels(const Node& node, const std::string& directory = "features.d") {
   std::map<std::string, std::string> found;
   std::error_code none;
@@ -71,7 +71,7 @@ TEST_CASE("labels stay when plughost ends, and go with their entry, in whichever
   Running running(", onRemove: {exec: [/bin/sleep, \"1.5\"]}");
   Node& node = running.node;
   REQUIRE(running.becomes(kOne));
-  node.files().file("gophers/bob");  // a write is near
+  node.files().file("gophers/bob");  // causes a write
   REQUIRE(node.count(kGopher, 2));
   node.daemon().signal(SIGTERM);
   CHECK(node.daemon().wait_for_exit(kLong) == 0);

@@ -1,4 +1,5 @@
-// What the kubelet is told of devices, and what it gets for them: conformance 8 to 17, 35, 36, 38, 40.
+// The kubelet's lists of devices, and its answers for them: cases 8 to 17, 35, 36, 38 and 40 of the
+// conformance list.
 
 #include <doctest/doctest.h>
 #include <grpcpp/grpcpp.h>
@@ -72,7 +73,7 @@ TEST_CASE("7.10 no devices: an empty list is sent and the stream stays open") {
   REQUIRE(node.attached({kGopher}));
   CHECK(node.of(kGopher).lists == 1);
   CHECK(node.of(kGopher).devices->empty());
-  node.files().file("gophers/first");  // the directory comes with it
+  node.files().file("gophers/first");  // creates the directory, too
   CHECK(node.healthy(kGopher, "first"));
   CHECK(node.of(kGopher).streams_ever == 1);
 }
@@ -87,7 +88,7 @@ TEST_CASE("7.11 a hot-plugged device is listed within 1 s") {
   CHECK(node.healthy(kGopher, "two", limit(1s)));
   node.files().link("dev/tty0", "/dev/null");
   CHECK(node.count(kPort, 1, limit(1s)));
-  node.files().file("dev/tty1");  // no device node
+  node.files().file("dev/tty1");  // not a device node
   node.files().link("dev/tty2", "/dev/zero");
   CHECK(node.count(kPort, 2, limit(1s)));
 }
@@ -311,7 +312,7 @@ TEST_CASE("several shares are of different devices where nothing else is said, a
     const Admission admission = node.kubelet().allocate(pod, "main", resource, count);
     return admission.admitted() ? admission.answer.env.at("DEVICES") : admission.error;
   };
-  // No two devices need be as free as each other.
+  // All devices may differ in their free shares.
   REQUIRE(
       node.kubelet().allocate_named("taken", "main", alike, {alike + "-3::1", alike + "-3::2"}).admitted());
   const std::string eight = ask("eight", alike, 8);

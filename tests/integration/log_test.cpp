@@ -1,4 +1,4 @@
-// Nobody waits for the log, whoever reads it or does not.
+// The daemon never waits for the log, whether it is read or not.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ namespace {
 
 const std::string kGopher = "example.com/gopher";
 
-// A pipe by name, full from the beginning: whoever writes into it waits.
+// A full named pipe: writing to it blocks.
 class FullPipe {
  public:
   explicit FullPipe(const std::string& path) {
@@ -29,7 +29,7 @@ class FullPipe {
     while (::write(fd_.get(), "#", 1) > 0) {
     }
   }
-  // What is in it, but for what it was full of.
+  // Returns the pipe's content without its first filling.
   std::string empty() const {
     std::string text;
     char bytes[4096];
@@ -96,7 +96,7 @@ TEST_CASE("an Allocate that is refused is a warning, five times in a minute, and
   CHECK(node.daemon().wait_for_line({"warn", "Allocate refused", "resource=example.com/token", "ids=nobody4",
                                      "count=1", "resource example.com/token has no device", "held_back=0"},
                                     kLong));
-  refuse("example.com/other", "nobody");  // it has a rate of its own
+  refuse("example.com/other", "nobody");  // it has its own rate limit
   CHECK(node.daemon().wait_for_line({"Allocate refused", "resource=example.com/other"}, kLong));
   REQUIRE(node.kubelet().allocate("pod", "main", "example.com/token", 2).admitted());
   CHECK(node.daemon().wait_for_line({"debug", answered, "count=2", "containers=1", "outcome=given"}, kLong));

@@ -31,7 +31,7 @@ void describe(const ResourceState& resource) {
   }
 }
 
-// Whether something has failed in the test that runs: what the daemon said is shown then.
+// Records whether the running test has failed; its daemon's output is shown then.
 class Failures : public doctest::IReporter {
  public:
   explicit Failures(const doctest::ContextOptions&) {}
@@ -114,7 +114,7 @@ void Node::start_daemon(const std::vector<std::string>& environment,
 void Node::end_daemon() {
   if (daemon_) said_ += daemon_->output();
   daemon_.reset();
-  // Else what is asked of the kubelet next is answered with the streams of the one that is gone.
+  // Otherwise the next query of the kubelet would return streams of the former daemon.
   if (kubelet_)
     CHECK(wait_for([](const KubeletState& state) {
       return std::ranges::none_of(state.resources, [](const auto& known) { return known.second.attached; });

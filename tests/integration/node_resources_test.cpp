@@ -1,4 +1,4 @@
-// Counts of cards on the Node: what the daemon writes there, and when.
+// Counts of cards on the Node: what the daemon writes, and when.
 
 #include <doctest/doctest.h>
 
@@ -18,10 +18,10 @@ namespace {
 
 const std::string kMemory = "doslab.io/gpu-memory";
 const std::string kTwoCards = "card GPU-a minor=0 memory=4096\ncard GPU-b minor=1 memory=4096\n";
-// Cards are looked at every 5 s.
+// Cards are scanned every 5 s.
 constexpr std::chrono::milliseconds kLook = 5s + kLong;
 
-// A node with two cards, and a cluster that has it.
+// A node with two cards, and its cluster.
 struct Rig {
   FakeNvml cards{kTwoCards};
   FakeCluster cluster;

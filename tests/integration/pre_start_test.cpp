@@ -1,4 +1,4 @@
-// A container's devices are prepared before it starts, by the entry's own program.
+// The entry's own program prepares a container's devices before its start.
 
 #include <doctest/doctest.h>
 
@@ -18,7 +18,7 @@ namespace {
 const std::string kDisk = "example.com/disk";
 const std::string kOther = "example.com/other";
 
-// Each start of a container leaves prepared-<id>; hold-<id> holds one up, and broken-<id> says why it fails.
+// Each start of a container creates prepared-<id>. hold-<id> delays it, and broken-<id> contains its error.
 std::string prepared(const Node& node) {
   node.files().file(
       "prepare",
@@ -42,7 +42,7 @@ bool exists(const Node& node, const std::string& file) {
   return std::filesystem::exists(node.files().at(file));
 }
 
-// The container starts, elsewhere.
+// Starts the container on another thread.
 std::future<std::string> starting(Node& node) {
   return std::async(std::launch::async, [&node] { return node.kubelet().start_container("pod"); });
 }
@@ -52,7 +52,7 @@ std::future<std::string> starting(Node& node) {
 TEST_CASE("a container starts when each of its devices is prepared, and only what wants that is called") {
   Node node(each_kubelet());
   start(node);
-  // In plugins_registry there is no Register, and a kubelet that answers first trusts Register's options.
+  // plugins_registry has no Register, and a kubelet that answers first trusts Register's options.
   const auto required = [&](const std::string& resource) {
     const ResourceState& state = node.of(resource);
     return state.plugin_options ? state.plugin_options->pre_start_required
@@ -112,7 +112,7 @@ TEST_CASE("a reload that takes a resource away fails the starts of its container
   REQUIRE(eventually([&] { return exists(node, "pid-sda"); }));
   node.configure(counted(kOther, 1));
   REQUIRE(node.reload());
-  // The kubelet drops the connection with the stream: the words may not reach it any more.
+  // The kubelet closes the connection with the stream, so the text may be lost.
   REQUIRE(why.wait_for(limit(1s)) == std::future_status::ready);
   const std::string text = why.get();
   CAPTURE(text);

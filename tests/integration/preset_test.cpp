@@ -1,4 +1,4 @@
-// plughost preset, from the command line to what the daemon serves.
+// plughost preset, from the command line to the daemon's resources.
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ bool has(const Finished& finished, const std::string& part) {
   return finished.output.find(part) != std::string::npos;
 }
 
-// One preset that finds a device, one that finds none, and one whose devices are there because it says so.
+// A preset that finds a device, one that finds none, and one with devices by configuration.
 void add_presets(const Node& node) {
   const auto add = [&](const std::string& name, const std::string& words, const std::string& keys) {
     node.files().file("presets/" + name + ".yaml",

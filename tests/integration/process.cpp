@@ -37,7 +37,7 @@ bool has_all(const std::string& line, const std::vector<std::string_view>& parts
 
 Process::Process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
                  const std::vector<std::string>& wrapper, const char* program) {
-  // Should this process be killed, the child goes with it.
+  // The child is killed if this process is.
   std::vector<std::string> words{"setpriv", "--pdeathsig", "KILL", "--"};
   words.insert(words.end(), wrapper.begin(), wrapper.end());
   words.push_back(program);
@@ -68,7 +68,7 @@ Process::~Process() {
   }
   reader_.join();
 #ifdef PLUGHOST_EMULATED
-  // What is said here is how CTest knows that the test was not shown (tests/CMakeLists.txt).
+  // CTest recognizes this output as a test that was not shown (tests/CMakeLists.txt).
   if (count_lines("started: Invalid argument") > 0)
     std::cerr << "qemu starts no programs as the daemon does\n";
 #endif
@@ -155,7 +155,7 @@ Process::Milliseconds Process::processor_time() const {
   std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
   std::string text;
   std::getline(file, text);
-  // proc(5): utime and stime are fields 14 and 15; the second one, in parentheses, may have spaces in it.
+  // proc(5): utime and stime are fields 14 and 15. The second field, in parentheses, may contain spaces.
   std::istringstream fields(text.substr(text.rfind(')') + 2));
   std::string skipped;
   for (int field = 3; field < 14; ++field) fields >> skipped;

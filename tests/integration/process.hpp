@@ -1,5 +1,5 @@
 #pragma once
-// A child process, and what it writes, line by line.
+// A child process and its output by lines.
 
 #include <sys/types.h>
 
@@ -18,46 +18,44 @@
 
 namespace plughost::test {
 
-// Thread-safe, but for the constructor and the destructor. Standard output and standard error are read as one
-// stream.
+// Thread-safe, except construction and destruction. Reads standard output and standard error as one stream.
 class Process {
  public:
   using Milliseconds = std::chrono::milliseconds;
 
-  // arguments: what follows the program's name. environment: "NAME=value", beside this process's own.
-  // wrapper: a command that executes the program, such as {"prlimit", "--nofile=64"}; its process becomes the
-  // program's. Throws std::system_error.
+  // `arguments` follow the program's name. `environment` has "NAME=value" in addition to this process's own.
+  // `wrapper` is a command that executes the program, such as {"prlimit", "--nofile=64"}; its process becomes
+  // the program's. Throws std::system_error.
   explicit Process(const std::vector<std::string>& arguments,
                    const std::vector<std::string>& environment = {},
                    const std::vector<std::string>& wrapper = {}, const char* program = kPlughost);
-  // Kills it if it still runs.
+  // Kills the process if it still runs.
   ~Process();
   Process& operator=(Process&&) = delete;
 
   pid_t pid() const { return pid_; }
   void signal(int number) const;
-  // The exit code; 128 + the signal's number if one ended it. nullopt: it still runs. All output has been
-  // read by then.
+  // Returns the exit code, or 128 + the signal that ended it; nullopt: it still runs. All output has been
+  // read then.
   std::optional<int> wait_for_exit(Milliseconds deadline);
   bool running() { return !wait_for_exit(Milliseconds(0)); }
 
   std::vector<std::string> lines() const;
   std::string output() const;
-  // Lines so far: where a later search can begin.
+  // Returns the number of lines so far, from which a search can begin.
   std::size_t mark() const;
-  // Waits for a line, from the given one on, that has all the parts in it, whatever their order. False: none
-  // came.
+  // Waits for a line from `from` on that contains all parts in any order. Returns false if none comes.
   bool wait_for_line(const std::vector<std::string_view>& parts, Milliseconds deadline,
                      std::size_t from = 0) const;
-  // Lines from the given one on with the part in them.
+  // Returns the number of lines from `from` on that contain the part.
   std::size_t count_lines(std::string_view part, std::size_t from = 0) const;
-  // Waits until there are so many: a line stands a moment after what it tells. false: fewer came, or there
-  // are more.
+  // Waits until there are `count` such lines, since the log is written shortly after the event. Returns false
+  // if fewer or more come.
   bool comes_to_lines(std::string_view part, std::size_t count) const;
 
   std::size_t open_descriptors() const;
   std::size_t resident_kilobytes() const;
-  // Processor time used so far.
+  // Returns the processor time used so far.
   Milliseconds processor_time() const;
 
  private:
@@ -74,9 +72,9 @@ class Process {
   std::thread reader_;
 };
 
-// Runs the program to its end.
+// The result of a program that has ended.
 struct Finished {
-  int exit_code = -1;  // -1: it did not end in time
+  int exit_code = -1;  // -1: did not end in time
   std::string output;
 };
 Finished run_plughost(const std::vector<std::string>& arguments,

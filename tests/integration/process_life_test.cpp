@@ -1,4 +1,5 @@
-// How the daemon starts, ends and tells its manager: conformance 42 to 44, and sd_notify(3).
+// The daemon's start, end and messages to its manager: cases 42 to 44 of the conformance list, and
+// sd_notify(3).
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>
@@ -25,7 +26,7 @@ void start(Node& node) {
   REQUIRE(node.attached({kA, kGopher}));
 }
 
-// What systemd does with NOTIFY_SOCKET.
+// systemd's side of NOTIFY_SOCKET.
 class ServiceManager {
  public:
   explicit ServiceManager(const std::filesystem::path& path)
@@ -35,7 +36,8 @@ class ServiceManager {
     check(::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), "bind");
   }
 
-  // Waits for a message that begins so; STATUS and WATCHDOG in between are skipped, any other is not.
+  // Waits for a message with this beginning. STATUS and WATCHDOG before it are skipped; any other is an
+  // error.
   bool next_is(const std::string& beginning) {
     std::string message;
     const bool came = eventually([&] {
@@ -78,7 +80,7 @@ TEST_CASE("7.42 SIGKILL and start again: streams within 2 s, the same ids, and p
     CHECK(node.of(kA).allocatable == 4);
     CHECK(node.kubelet().pods().size() == 1);
     CHECK(node.kubelet().allocate("pod", "c", kA, 3).ids.size() == 3);
-    CHECK(node.socket_files().size() == 2);  // what the dead one left is gone
+    CHECK(node.socket_files().size() == 2);  // those of the killed daemon were removed
   }
   CHECK_FALSE(node.kubelet().allocate("another", "c", kA, 2).admitted());
   CHECK(node.kubelet().allocate("another", "c", kA, 1).admitted());
@@ -95,7 +97,7 @@ TEST_CASE(
   node.start_daemon();
   REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kA).streams_ever == 2; }));
   CHECK(node.attached({kA, kGopher}));
-  // Nothing but 200 ms shows that the kubelet has stopped the endpoints.
+  // Only a wait of 200 ms shows that the kubelet has stopped the endpoints.
   CHECK_FALSE(
       node.wait_for([](const KubeletState& state) { return state.of(kA).allocatable != 4; }, kWatched));
   CHECK(node.of(kGopher).allocatable == 1);
@@ -160,7 +162,7 @@ TEST_CASE("the service manager hears READY, RELOADING with its time, READY again
   ServiceManager manager(node.files().at("notify"));
   node.configure(counted(kA, 1));
   node.start_daemon({"NOTIFY_SOCKET=" + node.path("notify"), "WATCHDOG_USEC=200000"});
-  CHECK(manager.next_is("READY=1"));  // without a kubelet, too
+  CHECK(manager.next_is("READY=1"));  // even without a kubelet
   node.daemon().signal(SIGHUP);
   CHECK(manager.next_is("RELOADING=1\nMONOTONIC_USEC="));
   CHECK(manager.next_is("READY=1"));

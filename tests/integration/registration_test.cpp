@@ -1,4 +1,4 @@
-// How plughost registers: conformance 1 to 5, 19, 20, 28, 29.
+// Registration: cases 1 to 5, 19, 20, 28 and 29 of the conformance list.
 
 #include <doctest/doctest.h>
 #include <grpcpp/create_channel_posix.h>
@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A kubelet that dials back and says yes, and opens no stream: as when the end of a former stream of that
-// name takes the new client along.
+// A kubelet that dials back and accepts, but opens no stream, as when the end of a former stream of that name
+// removes the new client.
 class StreamlessKubelet final : public v1beta1::Registration::Service {
  public:
   explicit StreamlessKubelet(std::filesystem::path directory) : directory_(std::move(directory)) {
@@ -51,7 +51,7 @@ class StreamlessKubelet final : public v1beta1::Registration::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// A kubelet that only writes down what it is asked.
+// A kubelet that only records requests.
 class RegisterRecorder final : public v1beta1::Registration::Service {
  public:
   explicit RegisterRecorder(const std::string& socket) {
@@ -287,7 +287,7 @@ TEST_CASE("a kubelet whose socket has been changed, of which no event tells, is 
   REQUIRE(node.attached({"example.com/a"}));
   std::filesystem::permissions(node.plugins() / "kubelet.sock", std::filesystem::perms::owner_all);
   REQUIRE(node.kubelet().cancel_stream("example.com/a"));
-  // Not only when it looks at everything again, after a minute.
+  // before the check of everything, which runs once a minute
   CHECK(node.wait_for(
       [](const KubeletState& state) { return state.of("example.com/a").registrations.size() == 2; }));
   CHECK(node.attached({"example.com/a"}));

@@ -1,4 +1,4 @@
-// SIGHUP: conformance 30 to 34.
+// SIGHUP: cases 30 to 34 of the conformance list.
 
 #include <doctest/doctest.h>
 
@@ -22,7 +22,7 @@ void start(Node& node) {
   REQUIRE(node.attached({kA, kB}));
 }
 
-// One registration, one stream, and so many lists.
+// Checks for one registration, one stream and that many lists.
 void check_untouched(Node& node, const std::string& resource, std::size_t lists = 1) {
   CAPTURE(resource);
   CHECK(node.of(resource).registrations.size() == 1);

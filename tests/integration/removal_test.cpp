@@ -1,4 +1,4 @@
-// The program of onRemove is run for the devices of a resource that is not offered any more.
+// The program of onRemove runs for the devices of a resource that is no longer offered.
 
 #include <doctest/doctest.h>
 
@@ -18,7 +18,7 @@ namespace {
 const std::string kDisk = "example.com/disk";
 const std::string kOther = "example.com/other";
 
-// Each device that was cleared away leaves cleared-<id>, and one that is named hang-<id> never is.
+// Each device that is cleared creates cleared-<id>. A device named hang-<id> never is.
 std::string cleared(const Node& node, const std::string& more = {}) {
   return test::listed(kDisk, node.path("disks"),
                       "onRemove: {exec: [/bin/sh, " + node.path("clear") + ", " +
@@ -45,7 +45,7 @@ TEST_CASE("a reload that takes a resource away clears its devices away, and one 
   start(node);
   node.configure(cleared(node, ", env: {A: b}") + counted(kOther, 1));
   REQUIRE(node.reload());
-  // Another option of the endpoint: the resource is served anew, and goes nowhere.
+  // Another option of the endpoint: the resource is served again rather than removed.
   const auto streams = node.of(kDisk).streams_ever;
   node.configure(cleared(node, ", allocationPolicy: packed") + counted(kOther, 1));
   REQUIRE(node.reload());
@@ -161,7 +161,7 @@ TEST_CASE("an empty list is the last one where that is wanted, and never while a
   REQUIRE(node.reload());
   CHECK(
       node.wait_for([](const KubeletState& state) { return state.of("example.com/removed").capacity == 0; }));
-  CHECK(eventually([&] { return empty_lists == 1; }));  // it is told of after it is counted
+  CHECK(eventually([&] { return empty_lists == 1; }));  // reported after it is counted
   REQUIRE(node.attached({"example.com/wanted", kOther}));
 
   node.daemon().signal(SIGTERM);

@@ -1,4 +1,5 @@
-// The kubelet goes and comes, and what else happens around its socket: conformance 18, 21 to 27.
+// The kubelet stops and starts, and other events around its socket: cases 18 and 21 to 27 of the conformance
+// list.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@ void start(Node& node) {
   REQUIRE(node.attached(kThree));
 }
 
-// The daemon may put a socket into the directory while it is being emptied.
+// The daemon may create a socket while the directory is being emptied.
 void remove_whole(const std::filesystem::path& directory) {
   REQUIRE(eventually([&] {
     std::error_code error;
@@ -42,7 +43,7 @@ void remove_whole(const std::filesystem::path& directory) {
   }));
 }
 
-// A connection of another process than the kubelet's: whoever calls connect(2) is whose it is.
+// Connects as another process than the kubelet: the caller of connect(2) owns the connection.
 UniqueFd connect_as_another(const std::filesystem::path& socket) {
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
@@ -117,7 +118,7 @@ TEST_CASE("7.22 own socket unlinked while the kubelet lives: bound anew and stre
   const std::string name = "example.com/a";
   const std::string socket = std::filesystem::path(node.of(name).registrations.back().endpoint).filename();
   std::filesystem::remove(node.sockets() / socket);
-  // The plugin registry ends the stream then; a kubelet that keeps it is not to be asked again.
+  // The plugin registry ends the stream then. A kubelet that keeps it gets no new registration.
   const std::size_t streams = node.sockets() == node.plugins() ? 1 : 2;
   CHECK(eventually(
       [&] {
@@ -238,7 +239,7 @@ TEST_CASE("7.26 whatever happens, plughost never registers while a stream to thi
     REQUIRE(node.count("example.com/a", static_cast<std::size_t>(3 + round)));
     REQUIRE(node.healthy("example.com/gopher", "file-" + std::to_string(round)));
   }
-  CHECK(node.attached(kThree));  // Node's destructor looks at every registration
+  CHECK(node.attached(kThree));  // Node's destructor checks every registration
 }
 
 TEST_CASE(
@@ -250,7 +251,7 @@ TEST_CASE(
     const std::size_t from = node.daemon().mark();
     node.kubelet().stop();
     REQUIRE(node.daemon().wait_for_line({"does not answer"}, kLong, from));
-    // When it wakes up, the next knock is due, and the new kubelet's event waits behind it.
+    // When it continues, the next attempt is due, and the new kubelet's event waits behind it.
     node.daemon().signal(SIGSTOP);
     node.kubelet().restart();
     paced(2, 200ms, [](int) {});

@@ -1,5 +1,6 @@
-// Sizes and numbers: conformance 45 and 46; instrumented builds, ten to a hundred times slower, have fewer.
-// Under ThreadSanitizer these take minutes, and show no thread that the other tests do not show.
+// Sizes and numbers: cases 45 and 46 of the conformance list. Instrumented builds are ten to a hundred times
+// slower and use smaller ones. Under ThreadSanitizer these take minutes, and run no threads that other tests
+// do not run.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -30,7 +31,7 @@ TEST_CASE("a hundred thousand files in one directory do not stall another resour
 
   for (int round = 0; round < 3; ++round) {
     CAPTURE(round);
-    create(kFiles + round);  // a scan of all begins
+    create(kFiles + round);  // starts a scan of all files
     node.files().file("small/round-" + std::to_string(round));
     CHECK(node.healthy("example.com/small", "round-" + std::to_string(round), limit(1s)));
     const auto start = std::chrono::steady_clock::now();
@@ -73,7 +74,7 @@ TEST_CASE("7.46 a thousand kubelet restarts: descriptors and memory do not grow"
   const std::size_t descriptors = node.daemon().open_descriptors();
   const std::size_t kilobytes = node.daemon().resident_kilobytes();
   restart(kRestarts - kRestarts / 10);
-  // The last kubelet's connections may be on their way out.
+  // The last kubelet's connections may still be closing.
   CHECK(eventually([&] { return node.daemon().open_descriptors() <= descriptors + 1; }));
   if (!kSanitized) CHECK(node.daemon().resident_kilobytes() <= kilobytes + 2048);
   CAPTURE(kilobytes);

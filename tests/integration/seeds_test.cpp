@@ -1,4 +1,4 @@
-// What the authors of other device plugins showed of theirs, with plughost in their place.
+// Demonstrations by the authors of other device plugins, with plughost in their place.
 
 #include <doctest/doctest.h>
 
@@ -60,7 +60,7 @@ TEST_CASE("the gopher plugin: every file is a device, and a second pod waits for
   REQUIRE(node.count(gopher, 2));
   CHECK(node.kubelet().allocate("pod-two", "c", gopher, 1).answer.env.at("Gopher") == "g2");
 
-  node.kubelet().restart();  // theirs does not come back
+  node.kubelet().restart();  // the other plugin does not recover
   CHECK(node.attached({gopher}, limit(1s)));
   CHECK(node.of(gopher).allocatable == 2);
   CHECK(node.kubelet().pods().size() == 2);
@@ -137,10 +137,10 @@ TEST_CASE(
       const std::map<std::string, std::string> stored = pod["answer"]["env"];
       REQUIRE(stored.size() == 1);
       const auto& [variable, value] = *stored.begin();
-      const std::vector<std::string> ids = split(value);  // in the order that the kubelet asked
+      const std::vector<std::string> ids = split(value);  // in the kubelet's order
       CHECK(ids.size() == pod["devices"].size());
 
-      Node node;  // the variable's name was another in their first version
+      Node node;  // the variable had another name in their first version
       node.configure(counted(resource, 10, "env: {\"" + variable + "\": \"{id}\"}"));
       node.start_kubelet();
       node.start_daemon();

@@ -1,4 +1,4 @@
-// `watch`: who edits the file need not say so.
+// `watch`: an edited file takes effect without a reload.
 
 #include <doctest/doctest.h>
 
@@ -93,7 +93,7 @@ TEST_CASE("half a file is an error with its place, is tried again when it change
   REQUIRE(says(node, "config.yaml:2:"));
   CHECK(says(node, "configuration not reloaded"));
   CHECK(node.of(kA).lists == 1);
-  // Somebody touches it, and it says the same: nobody wants to know once more.
+  // The file is written with the same content: no second report.
   node.files().file("config.yaml", "watch: true\nresources: [{name: ");
   node.configure(counted(kA, 7));
   CHECK(node.count(kA, 7));
