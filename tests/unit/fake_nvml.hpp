@@ -1,5 +1,5 @@
 #pragma once
-// The library of tests/fakes/nvml and the text that says what it shows. One at a time in a process. Not
+// The library of tests/fakes/nvml, with the text that describes its cards. One at a time in a process. Not
 // thread-safe.
 
 #include <stdlib.h>
@@ -20,12 +20,12 @@ class FakeNvml {
   ~FakeNvml() { ::unsetenv("PLUGHOST_FAKE_NVML"); }
   FakeNvml& operator=(FakeNvml&&) = delete;
 
-  // From the next call on. Swapped in whole: a call that runs reads either text.
+  // Applies from the next call on. The text is replaced atomically for running calls.
   void show(const std::string& script) const {
     directory_.file("next", script);
     std::filesystem::rename(directory_.at("next"), file());
   }
-  // Has somebody initialised the library and not released it since?
+  // Returns true if the library is initialized at present.
   bool in_use() const { return std::filesystem::exists(directory_.at("nvml.open")); }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Whether a process has ended, reaped or not. Thread-safe.
+// Tells whether a process has ended, reaped or not. Thread-safe.
 
 #include <sys/types.h>
 

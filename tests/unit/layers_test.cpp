@@ -1,5 +1,4 @@
-// The tree is the architecture: a folder includes only what stands below it, and a library is seen in one
-// place.
+// Checks the architecture: a folder includes only lower ones, and a library is used in one place.
 
 #include <doctest/doctest.h>
 
@@ -22,8 +21,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The folders that each folder may use besides itself, from the ground up. A row stands for the folders below
-// it, too, unless they have their own.
+// The folders that each folder may use besides itself, from the lowest up. A row also applies to subfolders
+// without a row of their own.
 const std::vector<std::pair<std::string, std::set<std::string>>> kMayUse{
     {"base/text", {}},
     {"base/system", {"base/text"}},
@@ -59,7 +58,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayUse{
     {"tools", {"base", "model", "host", "kinds", "config", "kubernetes", "daemon"}},
 };
 
-// Library headers by their beginning, and the folders that may see them.
+// Beginnings of library headers, and the folders that may include them.
 const std::map<std::string, std::set<std::string>> kSeenBy{
     {"grpc", {"kubernetes/kubelet", "kubernetes/plugin"}},
     {"boost/", {"daemon/telemetry"}},
@@ -73,8 +72,8 @@ const std::map<std::string, std::set<std::string>> kSeenBy{
     {"curl/", {"kubernetes/apiserver"}},
 };
 
-// Libraries that only these files may see: JSON has one door, base/text/json.hpp, and others are those that
-// read documents of others with their errors' places.
+// Libraries for single files: base/text/json.hpp is the only door to JSON, and other files read foreign
+// documents with positions of errors.
 const std::map<std::string, std::set<std::string>> kSeenByFiles{
     {"nlohmann/",
      {"base/text/json.cpp", "kinds/exec/document.cpp", "kinds/gpu/nvidia_cdi.cpp", "tools/plan/facts.cpp",
@@ -86,8 +85,8 @@ const std::map<std::string, std::set<std::string>> kSeenByFiles{
     {"regex", {}},
 };
 
-// Libraries whose headers take seconds to read: a header of ours would hand them to everybody. gRPC's are
-// seen by those of the folder that speaks its protocols.
+// Libraries whose headers take seconds to compile. A header of ours would pass them on. gRPC's may be
+// included by headers of the folder that speaks its protocols.
 const std::map<std::string, std::set<std::string>> kInHeadersOf{
     {"nlohmann/", {}},
     {"boost/", {}},
@@ -98,14 +97,14 @@ const std::map<std::string, std::set<std::string>> kInHeadersOf{
     {"google/protobuf/", {"kubernetes/kubelet", "kubernetes/plugin"}},
 };
 
-// Whether the path is of this folder, or of one below it.
+// Returns true if the path is in this folder or a subfolder.
 bool is_below(const std::string& path, const std::string& folder) { return path.starts_with(folder + '/'); }
 
 bool is_below_one(const std::string& path, const std::set<std::string>& folders) {
   return std::ranges::any_of(folders, [&](const std::string& folder) { return is_below(path, folder); });
 }
 
-// The longest row of kMayUse that the path is below. Empty: none.
+// Returns the longest row of kMayUse for the path; empty: none.
 std::string row_of(const std::string& path) {
   std::string longest;
   for (const auto& [folder, uses] : kMayUse)
@@ -114,7 +113,7 @@ std::string row_of(const std::string& path) {
 }
 
 struct Include {
-  std::string file;  // relative to src, as the header
+  std::string file;  // relative to src, like the header
   std::string header;
 };
 
@@ -205,7 +204,7 @@ TEST_CASE("a tier's page has at most fifteen lines, and names each folder of the
     const std::string page = content_of("/src/" + name + "/README.md");
     CHECK_FALSE(page.empty());
     CHECK(std::ranges::count(page, '\n') <= 15);
-    if (name == "kinds") continue;  // whose folders are the kinds
+    if (name == "kinds") continue;  // its folders are the kinds
     for (const auto& folder : fs::directory_iterator(tier.path())) {
       CAPTURE(folder.path());
       CHECK((!folder.is_directory() ||
@@ -214,15 +213,14 @@ TEST_CASE("a tier's page has at most fifteen lines, and names each folder of the
   }
 }
 
-// The longest that a file, and a class with all that its header and its source say of it, may be: what nobody
-// can read at one go has two purposes.
+// Limits for a file, and for a class with its members in header and source. Something longer has more than
+// one purpose.
 constexpr std::size_t kMostLines = 400;
 constexpr std::size_t kMostClassLines = 300;
-// The lines of all files in src: what comes in pays for itself. Whoever raises the number says in the commit
-// what it bought.
+// Limit for the lines of all files in src. A commit that raises it says what that buys.
 constexpr std::size_t kMostLinesOfAll = 54'840;
 
-// Of a line at the beginning of something: the class that it defines, or of which it defines a function;
+// Returns the class that a definition at the beginning of the line defines, or whose function it defines;
 // empty: none.
 std::string class_begun_in(const std::string& line) {
   const auto is_of_a_name = [](char c) {
@@ -248,7 +246,7 @@ std::string class_begun_in(const std::string& line) {
   return name_before(colons - 2);
 }
 
-// The lines of each class: of its definition, and of its functions that are defined elsewhere.
+// Returns the lines of each class: its definition, and its functions that are defined elsewhere.
 std::map<std::string, std::size_t> class_lines(const fs::path& folder) {
   std::map<std::string, std::size_t> lines;
   for (const auto& entry : fs::directory_iterator(folder)) {

@@ -1,6 +1,6 @@
 #pragma once
-// A program whose start hangs, as one does that lies on a server that is gone. Needs no root: whoever
-// executes a file on which another has a lease waits for that. Not thread-safe.
+// A program whose start stalls, like one on an unreachable server. Needs no root: executing a file waits
+// while another process holds a lease on it. Not thread-safe.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -14,11 +14,11 @@
 
 namespace plughost::test {
 
-// From the constructor to give_back(), for up to /proc/sys/fs/lease-break-time.
+// Lasts until give_back(), for at most /proc/sys/fs/lease-break-time.
 class LeasedProgram {
  public:
   explicit LeasedProgram(const std::filesystem::path& path)
-      : path_(path), former_(::signal(SIGIO, SIG_IGN)) {  // that somebody wants it is no reason
+      : path_(path), former_(::signal(SIGIO, SIG_IGN)) {  // a request for the file must not end the process
     std::ofstream(path) << "#!/bin/sh\nexit 0\n";
     check(::chmod(path_.c_str(), 0755), "chmod");
     file_ = UniqueFd{check(::open(path_.c_str(), O_RDONLY | O_CLOEXEC), "open")};

@@ -1,5 +1,5 @@
 #pragma once
-// While it lives this process can open nothing. Not thread-safe.
+// Prevents this process from opening anything. Not thread-safe.
 
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-// What src/older_libc.cpp has in place of the C library's own: this program is linked with it.
+// Tests src/older_libc.cpp's replacements for the C library, with which this program is linked.
 
 #include <dlfcn.h>
 #include <doctest/doctest.h>

@@ -7,7 +7,7 @@
 
 namespace plughost::test {
 
-// Runs the loop until the condition holds. False if it does not within the deadline.
+// Runs the loop until the condition holds. Returns false after the deadline.
 inline bool run_until(EventLoop& loop, const std::function<bool()>& condition,
                       std::chrono::milliseconds deadline = std::chrono::seconds(10)) {
   const auto end = EventLoop::Clock::now() + deadline;
@@ -26,14 +26,14 @@ inline bool run_until(EventLoop& loop, const std::function<bool()>& condition,
   return holds;
 }
 
-// Runs the loop until everything that was posted or is ready now has been handled.
+// Runs the loop until everything that is posted or ready now has been handled.
 inline void run_once(EventLoop& loop) {
   Timer end(loop, [&] { loop.stop(); });
   end.arm(std::chrono::milliseconds(0));
   loop.run();
 }
 
-// Time passes, and nobody waits for it: timers that are due by then have run.
+// Advances the loop's clock without waiting, and runs the timers that are due.
 inline void pass(EventLoop& loop, EventLoop::Clock::duration time) {
   EventLoop::Clock::advance(time);
   run_once(loop);

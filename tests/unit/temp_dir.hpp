@@ -1,5 +1,5 @@
 #pragma once
-// A directory of a test's own, made when it is constructed and removed with everything in it. Not
+// A directory for a test, created by the constructor and removed with its content by the destructor. Not
 // thread-safe.
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ class TempDir {
   TempDir& operator=(TempDir&&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  // Paths here are relative to path(); a leading '/' does not matter. Parent directories are made.
+  // Paths are relative to path(), with or without a leading '/'. Parent directories are created.
   std::filesystem::path at(const std::filesystem::path& below) const { return path_ / below.relative_path(); }
   void file(const std::filesystem::path& below, std::string_view content = {}) const {
     std::filesystem::create_directories(at(below).parent_path());

@@ -1,4 +1,4 @@
-// Each bad/NAME.yaml is refused with exactly the words of bad/NAME.txt.
+// Checks that each bad/NAME.yaml is refused with exactly the text of bad/NAME.txt.
 
 #include <doctest/doctest.h>
 

@@ -10,7 +10,7 @@ namespace {
 using test::TempDir;
 using Texts = std::vector<std::string>;
 
-// What a configuration of these entries is warned of: "line: path: …".
+// Returns the warnings about a configuration of these entries: "line: path: …".
 Texts warnings(const std::string& entries) {
   const TempDir dir;
   dir.file("a.yaml", "domain: example.com\nresources:\n" + entries);
@@ -51,11 +51,11 @@ TEST_CASE("a socket's longest path has 107 bytes") {
 }
 
 TEST_CASE("what fits into one message to the kubelet is loaded, and no more") {
-  // The longest ids, of 63 characters, take 78 bytes each: 53,747 of them fit.
+  // The longest ids, of 63 characters, take 78 bytes each, so 53,747 of them fit.
   const std::string id = ", id: \"{n}-" + std::string(63, 'x') + "\"}\n";
   CHECK(loads("- {name: unit, count: 53000" + id));
   CHECK_FALSE(loads("- {name: unit, count: 54500" + id));
-#ifndef PLUGHOST_SANITIZED  // which takes some seconds for each
+#ifndef PLUGHOST_SANITIZED  // each takes some seconds with a sanitizer
   CHECK(loads("- {name: unit, count: 5, replicas: 10000" + id));
   CHECK_FALSE(loads("- {name: unit, count: 6, replicas: 10000" + id));
   CHECK_FALSE(loads("- {name: unit, count: 1000000}\n"));
@@ -157,13 +157,13 @@ TEST_CASE("entries over the same cards that set one variable are joined, or told
   CHECK_FALSE(loads(gpu("a", memory, near("b")) + gpu("b", cores, near("a")) + gpu("c", "")));
   CHECK_FALSE(loads(gpu("a", memory, near("b")) + gpu("b", cores, near("a")) + gpu("c", "", near("d")) +
                     gpu("d", "", near("c"))));
-  // Whose they are is known only where the patterns are the same.
+  // Overlaps are known only for equal patterns.
   CHECK(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "", ", only: [{name: B}]")));
   CHECK(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "", ", except: [{name: A}]")));
   CHECK_FALSE(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "", ", only: [{name: A}]")));
   CHECK_FALSE(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "")));
   CHECK_FALSE(loads(gpu("a", "") + gpu("b", "", ", only: [{name: A}]")));
-  // On nodes of their own, with other variables, or with none.
+  // On different nodes, with other variables, or without variables.
   CHECK(loads(gpu("a", "", ", when: {arch: amd64}") + gpu("b", "", ", when: {arch: arm64}")));
   CHECK(loads(gpu("a", "") + "- {name: b, gpu: {vendor: iluvatar}}\n"));
   CHECK(loads(gpu("a", "") + gpu("b", ", deviceListStrategy: cdi-cri")));

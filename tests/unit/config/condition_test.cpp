@@ -108,7 +108,7 @@ TEST_CASE("labels that nobody can tell decide nothing, unless something else doe
   CHECK(condition("[{label: {rack: a*}}, {arch: amd64}]").evaluate(unknown).kind == Kind::kApplies);
   CHECK(condition("[{label: {rack: a*}}, {arch: arm64}]").evaluate(unknown).kind == Kind::kUnknown);
   CHECK(condition("{label: {rack: a*}, arch: amd64}").evaluate(unknown).kind == Kind::kUnknown);
-  // The name may be known from elsewhere.
+  // The name may come from another source.
   unknown.labels.node = "n1";
   CHECK(condition("node: n1").evaluate(unknown).kind == Kind::kApplies);
 }

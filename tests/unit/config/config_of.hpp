@@ -7,7 +7,7 @@
 
 namespace plughost::test {
 
-// What a file with that text says.
+// Returns the configuration of a file with that text.
 inline Config config_of(const std::string& text) {
   const TempDir dir;
   dir.file("a.yaml", text);

@@ -1,4 +1,4 @@
-// config.example.yaml, the drop-ins and docs/configuration.md keep up with what the program takes.
+// Checks config.example.yaml, the drop-ins and docs/configuration.md against the program.
 
 #include <doctest/doctest.h>
 
@@ -28,7 +28,7 @@ std::string content(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The pieces of the text that stand between the two marks.
+// Returns the parts of the text between the two marks.
 std::vector<std::string> between(const std::string& text, const std::string& before,
                                  const std::string& after) {
   std::vector<std::string> pieces;
@@ -42,7 +42,7 @@ std::vector<std::string> between(const std::string& text, const std::string& bef
   return pieces;
 }
 
-// Every key that the program knows, as it says when it is asked for one that it does not know.
+// Returns every key of the program, from its error about an unknown one.
 std::set<std::string> known_keys() {
   const test::TempDir dir;
   dir.file("a.yaml", R"(
@@ -96,7 +96,7 @@ resources:
   return keys;
 }
 
-// Returns a main file's text, with the node's directory of enabled presets moved to `links`.
+// Returns a main file's text with the node's directory of presets moved to `links`.
 std::string with_links_in(const fs::path& links, std::string text) {
   constexpr std::string_view kLinks = "/etc/plughost/plugins.d";
   const std::size_t at = text.find(kLinks);
@@ -121,14 +121,14 @@ std::string errors(Act act) {
   return "";
 }
 
-// Returns the errors of a main file with everything that it includes, or else the warnings.
+// Returns the errors of a main file with everything that it includes, or else its warnings.
 std::string remarks(const fs::path& main) {
   std::string warnings;
   const std::string found = errors([&] { warnings = lines(load_config(main).warnings); });
   return found.empty() ? warnings : found;
 }
 
-// Stands for a node's /etc/plughost, which has a main file and links to presets.
+// A node's /etc/plughost with a main file and links to presets.
 class ConfiguredNode {
  public:
   explicit ConfiguredNode(const fs::path& main) {
@@ -137,7 +137,7 @@ class ConfiguredNode {
 
   fs::path main() const { return dir_.at("config.yaml"); }
   fs::path link_of(const std::string& preset) const { return dir_.at("plugins.d/" + preset + ".yaml"); }
-  // Makes and removes the link of `plughost preset enable`, whether or not the configuration has errors then.
+  // Creates and removes the link of `plughost preset enable`, even if the configuration has errors then.
   void link(const std::string& preset) const {
     dir_.link("plugins.d/" + preset + ".yaml", kPresets / (preset + ".yaml"));
   }
@@ -148,10 +148,10 @@ class ConfiguredNode {
   test::TempDir dir_;
 };
 
-// Describes a preset that offers cards by a variable. The list has the order in which the files are read.
+// A preset that offers cards by a variable, in the order in which files are read.
 struct CardPreset {
   std::string name;
-  int line;  // of its entry
+  int line;  // line of its entry
   std::string variable = "NVIDIA_VISIBLE_DEVICES";
 };
 const std::vector<CardPreset> kOfCards{{"gpu-memory", 3},
@@ -169,7 +169,7 @@ std::set<std::string> other_presets() {
 
 std::string command(const std::string& preset) { return " (`plughost preset disable " + preset + "`)"; }
 
-// Returns the error about the preset's entry in the file, which offers the same cards as the other entry.
+// Returns the error about the preset's entry, which offers the same cards as the other entry.
 std::string contradiction(const CardPreset& preset, const fs::path& file, const std::string& disable,
                           const std::string& other, const std::string& disable_other) {
   return file.string() + ':' + std::to_string(preset.line + 1) +
@@ -237,7 +237,7 @@ TEST_CASE("all presets are loaded together if only one of them offers NVIDIA's c
   }
 }
 
-// Checks two presets, which are given in the order in which their files are read.
+// Checks two presets, in the order in which their files are read.
 void check_contradiction(const CardPreset& first, const CardPreset& second) {
   CAPTURE(first.name);
   CAPTURE(second.name);
@@ -245,7 +245,7 @@ void check_contradiction(const CardPreset& first, const CardPreset& second) {
   node.link(first.name);
   const std::string other =
       "resources[0] (" + node.link_of(first.name).string() + ':' + std::to_string(first.line) + ":3)";
-  // The second one has no link yet that could be removed.
+  // The second one has no link yet.
   CHECK(errors([&] { node.presets().enable(std::vector{second.name}); }) ==
         contradiction(second, kPresets / (second.name + ".yaml"), "", other, command(first.name)));
   node.link(second.name);

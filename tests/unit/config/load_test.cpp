@@ -16,7 +16,7 @@ std::vector<std::string> names(const Config& config) {
   return names;
 }
 
-// What is wrong with the configuration, without the directory's name.
+// Returns the errors of the configuration, without the directory's name.
 std::string wrong(const TempDir& dir, const Overrides& overrides = {}) {
   try {
     load_config(dir.at("main.yaml"), overrides);

@@ -1,4 +1,4 @@
-// Each file of plugins.d finds what it is for on a machine that has everything, and nothing else there.
+// Checks that each file of plugins.d finds its devices, and no others, on a machine that has all.
 
 #include <doctest/doctest.h>
 
@@ -35,7 +35,7 @@ void pci_card(const MadeSysfs& machine, const std::string& address, const std::s
   machine.bind(kPci + address, driver);
 }
 
-// A device with a node, below a card or among the virtual ones.
+// Adds a device with a node, below a card or among the virtual ones.
 void noded(const MadeSysfs& machine, const std::string& path, const std::string& subsystem,
            const std::string& node, const Attributes& attributes = {}) {
   machine.device(path, subsystem, attributes, {{"DEVNAME", node}});
@@ -110,7 +110,7 @@ void add_others(const MadeSysfs& machine) {
   machine.device(kVirtual + "net/can0", "net", {{"type", "280"}});
   machine.device(kVirtual + "net/lo", "net", {{"type", "772"}});
   machine.tree().file("/etc/gophers/amy");
-  // Nodes without being root: links to one.
+  // Links replace nodes, so that the test needs no root.
   for (const char* node : {"kvm",
                            "vhost-net",
                            "fuse",
@@ -142,7 +142,7 @@ void add_others(const MadeSysfs& machine) {
     machine.tree().link(std::string("/dev/") + node, "/dev/null");
 }
 
-// "resource device: nodes", and what is wrong with it.
+// Returns "resource device: nodes", and the errors.
 Texts found_by(const fs::path& preset, const MadeSysfs& machine) {
   Texts found;
   for (const ResourceConfig& entry : load_config(preset).resources) {
@@ -231,8 +231,8 @@ const std::map<std::string, Texts> kFound{
       stick("smart-home/zwave", "usb-Silicon_Labs_HubZ_Smart_Home_Controller_C0F003D3-if00-port0"),
       stick("smart-home/zwave", "usb-Zooz_800_Z-Wave_Stick_533D004242-if00")}},
 };
-// NVIDIA's and Iluvatar's cards are a library's and a driver's affair (tests/unit/kinds/gpu); `count` needs
-// no machine.
+// NVIDIA's and Iluvatar's cards need a library and a driver (tests/unit/kinds/gpu), and `count` needs no
+// machine.
 const std::vector<std::string> kElsewhere{"count",      "gpu-memory",        "iluvatar-gpu",
                                           "nvidia-gpu", "nvidia-gpu-shared", "nvidia-mig"};
 

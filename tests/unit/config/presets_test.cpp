@@ -33,7 +33,7 @@ struct Rig {
     dir.file("share/README", "not listed");
   }
 
-  // What is in plugins.d, as "kvm -> share/kvm.yaml"; what is no link is "kvm".
+  // Returns plugins.d as "kvm -> share/kvm.yaml", or "kvm" for a file that is no link.
   std::string links() const {
     if (!fs::exists(dir.at("etc/plugins.d"))) return "no directory";
     Names found;

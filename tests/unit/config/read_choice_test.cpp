@@ -1,4 +1,4 @@
-// `only`, `except` and `replicas`, from the text to the devices that an entry takes of a made machine.
+// `only`, `except` and `replicas`, from the text to the devices that an entry selects on a simulated machine.
 
 #include "config/read_entry.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 using namespace test;
 using Texts = std::vector<std::string>;
 
-// What the entry with these keys lists: ids, with their replicas if those are more than one.
+// Returns the ids that the entry with these keys lists, with their replicas if more than one.
 Texts listed(const MadeSysfs& machine, const std::string& keys) {
   const Config config = config_of("resources:\n- {name: x.com/x, " + keys + "}\n");
   const ResourceConfig& entry = config.resources.at(0);
@@ -92,7 +92,7 @@ TEST_CASE("the devices of a program are chosen by the attributes that the entry 
   CHECK_THROWS(listed(MadeSysfs(), zones + ", only: [{zones: z1}]"));
 }
 
-// Files with these names, as devices.
+// Files with these names as devices.
 struct Files {
   MadeSysfs machine;
 

@@ -14,7 +14,7 @@ namespace {
 using test::config_of;
 using Applies = std::vector<bool>;
 
-// A configuration of that list of entries, and a machine that a test makes.
+// A configuration with that list of entries, and a simulated machine.
 struct Made {
   test::TempDir tree;
   Config config;
@@ -77,7 +77,7 @@ TEST_CASE("what the kernel does not tell of is looked at again after a while") {
   CHECK(Made("resources: [{name: a, count: 1, when: {exists: /sys/module/kvm}}]").look().recheck);
   CHECK(Made("resources: [{name: a, count: 1, when: {exists: /proc/driver/nvidia}}]").look().recheck);
   CHECK_FALSE(Made("resources: [{name: a, count: 1, when: {exists: /system/a}}]").look().recheck);
-  // Whatever else is asked for.
+  // For any order of paths.
   for (const char* paths : {"[/sys/a, /dev/b]", "[/dev/b, /sys/a]"})
     CHECK(
         Made(std::string("resources: [{name: a, count: 1, when: {exists: ") + paths + "}}]").look().recheck);
@@ -213,7 +213,7 @@ TEST_CASE("where no file has the labels, they are those that the API server has 
   CHECK(selection.errors.empty());
   CHECK(selection.watch.empty());
 
-  // What cannot be told stays as it was.
+  // An unknown result leaves the selection as it was.
   const NodeLabels unknown{.node = {}, .labels = {}, .error = "403 Forbidden"};
   CHECK(select(made.config, made.host, {true, false}, unknown).applies == Applies{true, false});
   const Selection none = select(made.config, made.host, {}, unknown);
@@ -223,7 +223,7 @@ TEST_CASE("where no file has the labels, they are those that the API server has 
         "the node's labels are not known: 403 Forbidden");
   CHECK(select(made.config, made.host).errors[0] ==
         "the node's labels are not known: only the daemon asks the API server for them");
-  // What will be told soon is no error.
+  // A result that is still expected is no error.
   const NodeLabels awaited{.error = "no answer yet", .awaited = true};
   const Selection waiting = select(made.config, made.host, {}, awaited);
   CHECK(waiting.errors.empty());

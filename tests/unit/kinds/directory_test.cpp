@@ -21,7 +21,7 @@ Scan scan_of(const TempDir& tree, std::vector<std::pair<std::string, Node>> dire
   return entry.source->scan(HostRoot(tree.path()));
 }
 
-// The scan's error, or "".
+// Returns the scan's error, or "".
 std::string failure_of(const TempDir& tree, const std::string& path) {
   try {
     scan_of(tree, {{"path", text(path)}});
@@ -112,7 +112,7 @@ TEST_CASE("a directory that cannot be read is an error, not an empty list") {
   CHECK(failure_of(tree, "/file") == "/file is a file, and its files cannot be listed: Not a directory");
 }
 
-// Root reads everything: for a while this thread reads as nobody does.
+// Drops this thread's permission to read everything, which root has.
 struct WithoutRoot {
   WithoutRoot() { ::setfsuid(kNobody); }
   ~WithoutRoot() { ::setfsuid(::geteuid()); }

@@ -1,5 +1,5 @@
 #pragma once
-// Entries of a configuration, written as values, and what a kind makes of them. Not thread-safe.
+// Entries of a configuration as values, and the results of their kinds. Not thread-safe.
 
 #include <memory>
 #include <string>
@@ -37,7 +37,7 @@ struct Entry {
   std::vector<std::string> problems;  // "path: what"
 };
 
-// The entry `key: value`, read by the kind of that key.
+// Reads the entry `key: value` by the kind of that key.
 inline Entry read_entry(const std::string& key, Node value) {
   const Node node = map({{key, std::move(value)}});
   Diagnostics diagnostics;

@@ -1,4 +1,4 @@
-// What holds for each kind of resource.
+// Properties of every kind of resource.
 
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ TEST_CASE("a node that udev has not finished with is left out, whatever found it
   sysfs.device("/sys/devices/virtual/mem/null", "mem", {}, {{"MAJOR", "1"}, {"MINOR", "3"}});
   for (const char* name : {"/dev/ttyS0", "/dev/ttyS1"})
     sysfs.tree().link(name, "/dev/null");        // this machine's
-  sysfs.tree().link("/dev/ttyS2", "/dev/zero");  // the device model here does not know it
+  sysfs.tree().link("/dev/ttyS2", "/dev/zero");  // unknown to the device model here
   const Node paths = list({map({{"path", text("/dev/ttyS*")}})});
   const Entry entry = read_entry("groups", list({map({{"paths", paths}})}));
   REQUIRE(entry.problems == Ids{});

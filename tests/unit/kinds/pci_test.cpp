@@ -36,7 +36,7 @@ void add_card(const MadeSysfs& machine, const std::string& path, const std::stri
   if (!driver.empty()) machine.bind(path, driver);
 }
 
-// A GPU behind a bridge, and an FPGA whose driver has a class of its own.
+// Adds a GPU behind a bridge, and an FPGA whose driver has a class of its own.
 void add_cards(const MadeSysfs& machine) {
   add_card(machine, kRoot + "0000:00:02.0", "8086", "2030", "060400", "pcieport");
   add_card(machine, kGpu, "1002", "73bf", "030000", "amdgpu", "1");

@@ -14,7 +14,7 @@ using Members = std::vector<std::pair<std::string, Node>>;
 const std::string kUsb = "/sys/devices/pci0000:00/0000:00:14.0/usb1/1-2";
 const std::string kVideo = kUsb + "/1-2:1.0/video4linux/video";
 
-// A camera with a node for pictures and one for metadata.
+// A camera with a node for images and one for metadata.
 struct Made : MadeSysfs {
   Made() {
     device(kUsb, "usb", {{"idVendor", "046d"}, {"idProduct", "0825"}}, {{"DEVTYPE", "usb_device"}});

@@ -12,7 +12,7 @@ namespace {
 
 const std::string kResource = AttachedPlugin::kResource;
 
-// A plugin's socket in plugins_registry; serves the plugin too, if there is one.
+// A plugin's socket in plugins_registry, which may also serve the plugin.
 class RegistrySocket final : public pluginregistration::Registration::CallbackService {
  public:
   RegistrySocket(const std::filesystem::path& path, pluginregistration::PluginInfo answer,
@@ -26,7 +26,7 @@ class RegistrySocket final : public pluginregistration::Registration::CallbackSe
   }
   ~RegistrySocket() override { server_->Shutdown(std::chrono::system_clock::now()); }
 
-  // The kubelet's words about the registration: "" if it worked; "nothing" if none came.
+  // Returns the kubelet's notification: "" for success, "nothing" if none came.
   std::string notified() {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kSoon, [this] { return told_; });

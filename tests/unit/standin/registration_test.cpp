@@ -22,7 +22,7 @@ const ResourceState::Registration& first_registration(const KubeletState& state)
   return state.of(kResource).registrations.at(0);
 }
 
-// errno of a connection to the kubelet's socket; 0: it was accepted.
+// Returns errno of a connection to the kubelet's socket; 0: accepted.
 int connect_to_kubelet(const std::filesystem::path& directory) {
   const UniqueFd fd{check(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
   sockaddr_un address{};

@@ -121,7 +121,7 @@ TEST_CASE("an unread stream brings nothing until it is read again") {
   plugin.list(healthy_devices(2));
   REQUIRE(register_at(directory.path(), kResource, "thing.sock").ok());
   CHECK(kubelet.state().of(kResource).attached);
-  // What comes later on the same connection has arrived.
+  // Everything sent later on the same connection has arrived.
   REQUIRE(kubelet.open_second_stream(kResource));
   REQUIRE(kubelet.wait_for([](const KubeletState& state) { return state.of(kResource).second.lists == 1; },
                            kSoon));
@@ -135,7 +135,7 @@ TEST_CASE("an unread stream does not hold up the kubelet's end") {
   const TempDir directory;
   TestPlugin plugin(directory.at("thing.sock"));
   {
-    // A directory of its own: a start would remove the plugin's socket.
+    // A directory of its own, because a start would remove the plugin's socket.
     const TempDir kubelets;
     std::filesystem::create_symlink(plugin.socket(), kubelets.at("thing.link"));
     StandInKubelet kubelet({.directory = kubelets.at("plugins"), .faults = {.unread = {kResource}}});

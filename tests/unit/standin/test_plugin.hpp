@@ -1,5 +1,5 @@
 #pragma once
-// A device plugin of a test's own: one endpoint, served on a socket in the kubelet's directory.
+// A device plugin for tests: one endpoint on a socket in the kubelet's directory.
 
 #include <grpcpp/grpcpp.h>
 
@@ -24,13 +24,13 @@ class TestPlugin final : public v1beta1::DevicePlugin::CallbackService {
   using Preferred =
       std::function<std::vector<std::string>(const v1beta1::ContainerPreferredAllocationRequest&)>;
 
-  // How it answers.
+  // The plugin's answers.
   struct Behaviour {
     EndpointOptions options;
     std::size_t responses = 1;    // to Allocate
     std::string allocate_error;   // empty: none
     std::string pre_start_error;  // empty: none
-    Preferred preferred;          // not set: the first ids that are available
+    Preferred preferred;          // empty: the first available ids
     bool hold_options = false;    // until the next behave()
   };
 
@@ -105,7 +105,7 @@ class TestPlugin final : public v1beta1::DevicePlugin::CallbackService {
       send_newest();
     }
 
-    // Under the plugin's lock.
+    // Call it under the plugin's lock.
     void send_newest() {
       if (writing_ || ended_ || sent_ == plugin_.version_) return;
       writing_ = true;
@@ -265,14 +265,14 @@ inline grpc::Status register_at(const std::filesystem::path& directory, const st
   return stub->Register(&context, request, &empty);
 }
 
-// "<prefix>0" …, Healthy.
+// Returns "<prefix>0" and so on, all Healthy.
 inline std::vector<ListedDevice> healthy_devices(std::size_t count, const std::string& prefix = "d") {
   std::vector<ListedDevice> devices;
   for (std::size_t i = 0; i < count; ++i) devices.push_back({prefix + std::to_string(i), true, {}});
   return devices;
 }
 
-// A kubelet, and a plugin that is registered and has devices when it is constructed.
+// A kubelet with a registered plugin that has devices.
 struct AttachedPlugin {
   static constexpr const char* kResource = "vendor.example/thing";
 

@@ -34,7 +34,7 @@ Node map(std::vector<std::pair<std::string, Node>> members) {
   return node;
 }
 
-// What is said while a map is read by read(fields).
+// Returns the diagnostics of reading a map by `read(fields)`.
 template <typename Read>
 std::vector<std::string> said(const Node& node, Read read) {
   Diagnostics diagnostics;
@@ -48,7 +48,7 @@ std::vector<std::string> said(const Node& node, Read read) {
   return all;
 }
 
-// A getter's result for a value, and how often it complained.
+// A getter's result for a value, and the number of its errors.
 template <typename Get>
 auto got(const Node& value, Get get) {
   const Node node = map({{"key", value}});

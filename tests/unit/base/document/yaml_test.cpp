@@ -17,7 +17,7 @@ Parsed parse(const std::string& text) {
   return parsed;
 }
 
-// The one thing that is said of a text that cannot be used.
+// Returns the only error about an unusable text.
 std::string refusal(const std::string& text) {
   const Parsed parsed = parse(text);
   CHECK_FALSE(parsed.root);
@@ -134,7 +134,7 @@ TEST_CASE("an alias inside of itself is refused") {
 }
 
 TEST_CASE("no bytes make the parser do more than complain") {
-  // Each is a shape at which a YAML parser has been seen to fail.
+  // Each of these texts has crashed some YAML parser.
   const std::string shapes[] = {"%",
                                 "%YAML 9.9\n---\na",
                                 "%TAG\n",

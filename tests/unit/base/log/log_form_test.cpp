@@ -18,7 +18,7 @@ std::string text(LogForm form, LogLevel level, std::string line = packed("a word
   return {out.data(), out.size()};
 }
 
-// "2023-11-14 22:13:20" where the clock shows UTC.
+// Returns "2023-11-14 22:13:20" if the time zone is UTC.
 std::string second() {
   const std::time_t seconds = 1'700'000'000;
   tm local{};

@@ -60,7 +60,7 @@ TEST_CASE("what is left out is one gap until half of the queue is free, and it i
   queue.push(line(1, 'b'));  // three quarters are in use
   CHECK_FALSE(queue.empty());
   queue.pop();
-  queue.push(line(1, 'c'));  // a half
+  queue.push(line(1, 'c'));  // half
   queue.push(line(1, 'd'));
   for (int i = 0; i < 2; ++i) CHECK(queue.pop()->left_out == 0);
   const auto after = queue.pop();

@@ -24,7 +24,7 @@ namespace {
 
 constexpr auto kLong = 20s;
 
-// Writes lines as they are; and what is missing as "missing 7".
+// Writes lines unchanged, and the number of lost ones as "missing 7".
 class Bare final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& line, spdlog::memory_buf_t& out) override {
@@ -49,7 +49,7 @@ std::string numbered(int number, std::size_t size = 0) {
   return std::to_string(number) + std::string(size, '.') + '\n';
 }
 
-// A pipe that has no room for another byte.
+// A full pipe.
 class FullPipe {
  public:
   explicit FullPipe(int flags = 0) {
@@ -66,7 +66,7 @@ class FullPipe {
   }
   const UniqueFd& in() const { return in_; }
 
-  // Reads lines, without what it was full of, up to the first one that begins so.
+  // Reads the lines up to the first one that begins with `last`, without the pipe's first filling.
   std::vector<std::string> lines_to(std::string_view last) {
     std::vector<std::string> lines;
     std::string line;
@@ -166,7 +166,7 @@ TEST_CASE("lines for which there is no room are counted, and told where they are
   Writer writer;
   constexpr int kLines = 3000;
   for (int i = 0; i < kLines; ++i) writer.write(numbered(i, 1000));
-  // No line has to follow for the gap to be told.
+  // The gap is reported without another line.
   const std::vector<std::string> lines = pipe.lines_to("missing");
   REQUIRE(lines.size() > 1);
   const int kept = static_cast<int>(lines.size()) - 1;
@@ -212,7 +212,7 @@ TEST_CASE("the end does not wait for a pipe that nobody empties") {
   writer.sink.reset();
   CHECK(Clock::now() - begin >= LogSink::kLastDeadline);
   CHECK(Clock::now() - begin < LogSink::kLastDeadline + 5s);
-  // The line that was under way may come after all, and none after it.
+  // The line in progress may still arrive, and no other.
   CHECK(pipe.lines_to("0") == numbers(1));
 }
 

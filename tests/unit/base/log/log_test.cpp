@@ -53,7 +53,7 @@ TEST_CASE("a JSON line can be read by a program, whatever bytes are in it") {
 
 namespace {
 
-// As systemd does for a service: standard error leads to the journal.
+// Connects standard error to a journal, as systemd does for a service.
 struct UnderJournal {
   UnderJournal() {
     struct stat file {};
@@ -171,6 +171,6 @@ TEST_CASE("lines that found no room are counted in the log's own form") {
   CHECK(notice["message"] == "log lines dropped: the reader is too slow");
   CHECK(notice["lines"] == std::to_string(kLines - kept));
   CHECK(kept < kLines);
-  // The history misses none.
+  // The history is complete.
   CHECK(log.history().newest() == kLines);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Standard error leads elsewhere for a while.
+// Redirects standard error temporarily.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ class StandardErrorTo {
   UniqueFd before_;
 };
 
-// What is written to standard error meanwhile.
+// Returns what `act` writes to standard error.
 inline std::string written(const std::function<void()>& act) {
   const TempDir dir;
   {

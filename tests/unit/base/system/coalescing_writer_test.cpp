@@ -15,13 +15,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A disk of the test's own. Thread-safe.
+// A simulated disk. Thread-safe.
 struct Disk {
   std::mutex mutex;
   std::condition_variable answers;
   bool hangs = false;
   std::string error;
-  std::vector<std::string> tried;  // each text
+  std::vector<std::string> tried;  // every text
 
   std::string write(const std::string& text) {
     std::unique_lock lock(mutex);
@@ -55,7 +55,7 @@ struct Rig {
   void write(const std::string& text) {
     latest->write([disk = disk, text] { return disk->write(text); });
   }
-  // Who asks is answered.
+  // Waits for the answer.
   void ask(const std::string& text) {
     latest->write([disk = disk, text] { return disk->write(text); },
                   [this](const std::string& error) { answers.push_back(error); });
@@ -71,7 +71,7 @@ struct Rig {
   }
 };
 
-// However much time passes. What a worker was given by then has been written when something else has run.
+// Checks that no more is written, however much time passes. Another task ends after those that a worker has.
 void test_that_nothing_follows(Rig& rig) {
   const std::size_t before = rig.disk->all().size();
   pass(rig.loop, 1h);
@@ -159,7 +159,7 @@ TEST_CASE("the end waits for nothing where nothing is written, and for no failur
 
   test_that_nothing_follows(failing);
 
-  Rig ending;  // in the middle of a write, which fails
+  Rig ending;  // ends during a write that fails
   ending.disk->set(true);
   ending.write("1");
   REQUIRE(ending.tried({"1"}));

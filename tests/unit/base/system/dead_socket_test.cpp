@@ -129,7 +129,7 @@ TEST_CASE("what came after the look is left: a socket that somebody listens on")
   const Place place;
   place.leave_dead();
   const DeadSocket dead = dead_socket(place.path).value();
-  fs::rename(place.path, place.dir.path() / "old");  // its inode is not used again
+  fs::rename(place.path, place.dir.path() / "old");  // keeps its inode from being reused
   const UniqueFd other = listen_unix(place.path);
   CHECK_THROWS_WITH_AS(remove_dead_socket(place.path, dead),
                        ("another plughost answers on " + place.path.string()).c_str(), std::runtime_error);

@@ -27,7 +27,7 @@ using Names = std::vector<std::string>;
 void fail(const std::string& error) { FAIL(error); }
 
 struct Watched {
-  // Returns when the watch is in force.
+  // Returns once the watch is active.
   explicit Watched(const fs::path& path, std::string pattern = "*")
       : watch(watcher.watch(path, std::move(pattern),
                             [this](std::string_view name) { seen.emplace_back(name); })) {
@@ -51,7 +51,7 @@ struct Watched {
 
 void touch(const fs::path& path) { std::ofstream{path}; }
 
-// The inotify watches that this process has.
+// Returns the number of inotify watches of this process.
 int kernel_watches() {
   int count = 0;
   for (const auto& info : fs::directory_iterator("/proc/self/fdinfo")) {
@@ -61,7 +61,7 @@ int kernel_watches() {
   return count;
 }
 
-// Watches paths, and counts what is asked of the kernel for each.
+// Watches paths and counts the kernel's calls for each.
 struct Observed {
   std::unique_ptr<DirWatch> watch(const fs::path& path, Names& seen) {
     return watcher.watch(path, "*", [&seen](std::string_view name) { seen.emplace_back(name); });
@@ -71,9 +71,9 @@ struct Observed {
   EventLoop loop;
   Names errors;
   Names reliefs;
-  std::map<fs::path, int> asked;  // how often for a watch, by directory
-  std::set<fs::path> starving;    // directories for which the kernel has no watch
-  std::set<fs::path> remote;      // mount points of what may not answer
+  std::map<fs::path, int> asked;  // number of requests for a watch, by directory
+  std::set<fs::path> starving;    // directories whose watch the kernel refuses
+  std::set<fs::path> remote;      // mount points of file systems that may not answer
   std::function<void(const fs::path& directory)> asking = [](const fs::path&) {};
   DirWatcher watcher{loop,
                      {.error = [this](std::string text) { errors.push_back(std::move(text)); },
@@ -184,7 +184,7 @@ TEST_CASE("a directory above the watched one that is moved away is noticed") {
   fs::rename(dir.path() / "a", dir.path() / "elsewhere");
   CHECK(watched.sees(""));
   watched.forget();
-  touch(dir.path() / "elsewhere" / "b" / "x");  // not the watched path any more
+  touch(dir.path() / "elsewhere" / "b" / "x");  // no longer the watched path
   fs::create_directories(dir.path() / "a" / "b");
   CHECK(watched.sees(""));
   CHECK(std::ranges::count(watched.seen, "x") == 0);
@@ -273,7 +273,7 @@ TEST_CASE("the kernel's watches go with the last who wants them") {
   bool in_force = false;
   auto other = watched.watcher.watch(dir.path() / "a", "*", [&](std::string_view) { in_force = true; });
   CHECK(test::run_until(watched.loop, [&] { return in_force; }));
-  CHECK(kernel_watches() == with_one);  // each was there already
+  CHECK(kernel_watches() == with_one);  // each existed already
   watched.watch.reset();
   CHECK(test::run_until(watched.loop, [&] { return kernel_watches() == with_one - 1; }));
   touch(dir.path() / "a" / "x");
@@ -294,7 +294,8 @@ TEST_CASE("what lies in a file system that may not answer is not touched, and is
   Names well;
   const auto first = observed.watch(dir.at("link"), behind_link);
   const auto second = observed.watch(dir.at("mounted/deeper"), deeper);
-  const auto third = observed.watch(dir.at("mounted-beside"), well);  // which only begins alike
+  const auto third =
+      observed.watch(dir.at("mounted-beside"), well);  // only the beginning of the path is the same
   CHECK(observed.until([&] { return behind_link.size() > 2 && deeper.size() > 2; }));
   CHECK(well == Names{""});
   CHECK(std::ranges::count(deeper, "") == std::ssize(deeper));
@@ -327,7 +328,7 @@ TEST_CASE(
   constexpr int kDirectories = 1500;
   const test::TempDir dir;
   Observed observed;
-  // A look ends with a watch of the directory itself.
+  // An attempt ends with a watch of the directory itself.
   const auto looks = [&] {
     int all = 0;
     for (const auto& [path, count] : observed.asked) all += path.parent_path() == dir.path() ? count : 0;
@@ -365,7 +366,7 @@ TEST_CASE("without an inotify instance it polls, names the limit once, and watch
   Names reliefs;
   Names seen;
   const auto watcher = [&] {
-    // To be out of descriptors looks like being out of instances.
+    // Lack of descriptors and lack of instances have the same error.
     const int next = check(::dup(0), "dup");
     ::close(next);
     const rlimit none{.rlim_cur = static_cast<rlim_t>(next), .rlim_max = before.rlim_max};
@@ -425,7 +426,7 @@ TEST_CASE("a path for which the kernel has no watch is polled, and watched as so
 TEST_CASE("a directory that comes as its coming begins to be watched is not missed") {
   const test::TempDir dir;
   Observed observed;
-  // The parent is asked for the way on, and again because there is none.
+  // The parent is watched on the way, and again because the directory is missing.
   observed.asking = [&](const fs::path& directory) {
     if (directory == dir.path() && observed.asked[directory] == 2) dir.directory("late");
   };

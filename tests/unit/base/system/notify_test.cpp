@@ -17,7 +17,7 @@ using namespace plughost;
 
 namespace {
 
-// The variables are the process's: each test sets and clears them.
+// Environment variables belong to the process, so each test sets and clears them.
 struct Variable {
   Variable(const char* its_name, const std::string& value) : name(its_name) {
     ::setenv(name, value.c_str(), 1);
@@ -26,7 +26,7 @@ struct Variable {
   const char* name;
 };
 
-// What systemd is to us.
+// systemd's side of the socket.
 struct Manager {
   Manager() {
     sockaddr_un address{};
@@ -34,7 +34,7 @@ struct Manager {
     std::memcpy(address.sun_path, path.data(), path.size());
     check(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), "bind");
   }
-  // The oldest message; empty: there is none.
+  // Returns the oldest message; empty: none.
   std::string heard() const {
     std::array<char, 256> text{};
     const ssize_t length = ::recv(socket.get(), text.data(), text.size(), MSG_DONTWAIT);

@@ -15,13 +15,13 @@ namespace {
 
 struct JobOfTest {
   EventLoop loop;
-  // The workers come after what a body uses, and so end before it.
+  // The workers are declared after what a job uses, so they end first.
   std::atomic<int> begun = 0;
   std::promise<void> release;
   std::shared_future<void> released = release.get_future().share();
   std::vector<std::string> errors;
   int value = 0;
-  std::function<void()> next;  // what is done when a value is taken
+  std::function<void()> next;  // called when a value is delivered
   Workers workers{loop, 2};
   SharedJob<int> job{workers, 50ms};
 

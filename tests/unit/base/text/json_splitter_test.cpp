@@ -17,7 +17,7 @@ struct Split {
   Form form;
   JsonSplitter splitter;
   Texts texts;
-  Texts cut;  // those that were larger than the limit
+  Texts cut;  // texts that exceeded the limit
 
   explicit Split(Form its_form, std::size_t most = 1000) : form(its_form), splitter(its_form, most) {}
   Split& feed(std::string_view bytes) {
@@ -68,7 +68,7 @@ TEST_CASE("only an array named items of the outermost object has items") {
   }
   CHECK(Split(Form::kItems).feed(R"({"items":[]})").texts.empty());
   CHECK(Split(Form::kItems).feed(R"({"items":[1,],"items":[2]})").texts == Texts{"1", "2"});
-  // What has not ended is no item, and neither is what ends otherwise than it should.
+  // An incomplete or malformed item is not reported.
   CHECK(Split(Form::kItems).feed(R"({"items":[1,{"a":2)").texts == Texts{"1"});
   CHECK(Split(Form::kItems).feed(R"({"items":[1}})").rest() == R"({"items":[}})");
 }

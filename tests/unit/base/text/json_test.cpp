@@ -10,7 +10,7 @@ using namespace plughost;
 
 namespace {
 
-// Of everything that there can be.
+// A document with every kind of value.
 const std::string kText =
     R"({"name":"a \"b\" \\ \u0001\b\f\n\r\t/","none":null,"yes":true,"no":false,"least":-9223372036854775808,)"
     R"("most":9223372036854775807,"empty":[],"nothing":{},"list":[1,"two",[3],{"four":4}],"inner":{"z":1,"a":2}})";
@@ -111,7 +111,7 @@ TEST_CASE("what is nested too deeply is refused, however deep it is") {
     CHECK_THROWS_WITH_AS(Json::parse(nested(depth)), "this JSON is nested more than 64 deep",
                          std::runtime_error);
   CHECK_THROWS_AS(Json::parse(std::string(500'000, '[')), std::runtime_error);
-  // What is left out counts.
+  // Omitted values count for the depth.
   CHECK_THROWS_AS(Json::parse(nested(Json::kDeepest + 1), {.left_out = "a"}), std::runtime_error);
   CHECK(Json::parse(nested(Json::kDeepest), {.left_out = "a"}).dump() == "{}");
 }

@@ -9,7 +9,7 @@ using namespace std::string_literals;
 
 namespace {
 
-// A character's code and length; {0, 0} if there is none.
+// A character's code and length; {0, 0} for none.
 struct Read {
   char32_t code;
   std::size_t length;
@@ -40,7 +40,7 @@ TEST_CASE("a text is read character by character, from one byte to four") {
 
 TEST_CASE("what is no character has the length 0") {
   CHECK(read("").length == 0);
-  CHECK(read("\x80").length == 0);  // a continuation alone
+  CHECK(read("\x80").length == 0);  // a lone continuation byte
   CHECK(read("\xBF").length == 0);
   CHECK(read("\xC0\x80").length == 0);  // overlong
   CHECK(read("\xC1\xBF").length == 0);

@@ -24,7 +24,7 @@ Holdings holds(const std::string& resource, std::initializer_list<const char*> i
 
 IdsPointer ids(std::vector<std::string_view> of) { return std::make_shared<const IdList>(std::move(of)); }
 
-// What becomes of a device.
+// Returns the device after adoption.
 Device with(const AdoptedDevices& adopted, Device device, const std::string& resource = kA) {
   std::vector<Device> devices{std::move(device)};
   adopted.apply(resource, devices);
@@ -48,13 +48,13 @@ TEST_CASE("a device that is adopted is Unhealthy, and says who holds it") {
   CHECK(with(adopted, {.id = "amy"}, kB).healthy());
   CHECK(with(adopted, {.id = "amy", .error = "sick"}).reason() ==
         "held by uid since before plughost, as X; and by itself: sick");
-  // The kubelet knows the pod's name; by the checkpoint's word it has none.
+  // The kubelet knows the pod's name; the checkpoint does not.
   CHECK(adopted.update({{kA, {{"X", {.pod_namespace = "", .pod = "uid", .container = "main"}}}}}, true)
             .over.empty());
   CHECK(with(adopted, {.id = "amy"}).reason() == "held by uid since before plughost, as X");
   CHECK(adopted.update(holds(kA, {"X"}), true).over.empty());
   CHECK(with(adopted, {.id = "amy"}).reason() == "held by default/pod since before plughost, as X");
-  // It is told once.
+  // It is reported once.
   CHECK(adopted.merge({{kA, held({{"amy", "X"}})}}).adopted.empty());
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("of a device with shares as many are taken as are held, the last that 
   two.used["gpu"] = {1, 3};
   CHECK(taken(two, 4).reasons.at(0).shares == Shares{0, 2});
   CHECK(taken(two, 5).reasons.at(0).shares == Shares{2, 4});
-  // Two of these pods may go, and the device is shared by as many as may share it.
+  // Two of these pods may end, as the device's limit of sharing is reached.
   two.used["gpu"] = {0, 1, 2};
   CHECK(taken(two, 4).reasons.at(0).shares == Shares{2, 3});
   two.used["gpu"] = {0, 1, 2, 3};
@@ -176,7 +176,7 @@ TEST_CASE("a stranger is told of once, when somebody says that it is held") {
   CHECK_FALSE(adopted.open());
   adopted.merge(found());
   CHECK_FALSE(adopted.open());
-  // One whose device turns up after all is none.
+  // A holder whose device appears after all is none.
   adopted.read_again();
   adopted.merge(found());
   CHECK(adopted.open());
@@ -228,7 +228,7 @@ TEST_CASE("a device that has other nodes than its container was given is Unhealt
   CHECK_FALSE(adopted.open());
   CHECK(adopted.units_elsewhere(kA).empty());
   CHECK(with(adopted, {.id = "amy"}).healthy());
-  adopted.merge(stale("/dev/2"));  // the checkpoint has it still
+  adopted.merge(stale("/dev/2"));  // the checkpoint still has it
   CHECK(with(adopted, {.id = "amy"}).healthy());
   adopted.read_again();
   CHECK(adopted.merge(stale("")).moved.empty());  // it has all nodes of the device, and one of another
@@ -237,7 +237,7 @@ TEST_CASE("a device that has other nodes than its container was given is Unhealt
   CHECK_FALSE(adopted.units_elsewhere(kA).empty());
   CHECK(adopted.merge(stale("/dev/3")).moved.size() == 1);
   CHECK(adopted.merge(stale("")).moved.empty());
-  CHECK(adopted.merge(stale("/dev/3")).moved.empty());  // it was told
+  CHECK(adopted.merge(stale("/dev/3")).moved.empty());  // it was reported already
 }
 
 TEST_CASE("of a device with shares those are Unhealthy that were given other nodes") {

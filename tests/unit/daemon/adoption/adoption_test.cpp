@@ -35,7 +35,7 @@ struct Node {
   std::map<std::string, std::string> links;
   Checkpoint checkpoint;
 
-  // The n-th container of all is pod "u<n>"'s.
+  // The n-th container belongs to pod "u<n>".
   void hold(std::vector<std::string> ids, std::optional<Allocation> given, const std::string& resource = kA) {
     const std::string pod = "u" + std::to_string(checkpoint.pod_devices.size());
     checkpoint.pod_devices.push_back({pod, "main", resource, {{-1, std::move(ids)}}, std::move(given)});
@@ -55,7 +55,7 @@ struct Node {
     CHECK(all.size() <= 1);
     return all[kA];
   }
-  // "amy<X bob<Y,Z": the devices, and the ids by which they are held.
+  // Returns "amy<X bob<Y,Z": the devices, and the ids by which they are held.
   std::string adopted() {
     std::string text;
     for (const auto& [device, holders] : look().devices) {
@@ -315,7 +315,7 @@ TEST_CASE("a link tells less of a node than its name in the container, and that 
   CHECK(given("/dev/newest", "/dev/2") == GivenBy::kNothing);
   CHECK(given("/dev/by-id", "/dev/7") == GivenBy::kLink);
   CHECK(given("/dev/1", "/dev/1") == GivenBy::kLink);
-  device.nodes[0].container_path = "/dev/modem";  // one that the entry chooses tells nothing
+  device.nodes[0].container_path = "/dev/modem";  // a path chosen by the entry identifies nothing
   CHECK(given("/dev/newest", "/dev/modem") == GivenBy::kNothing);
 }
 
@@ -493,7 +493,7 @@ TEST_CASE("of devices that are all alike as many are held after a reload as ther
   node.hold({"0"}, Allocation());
   node.hold({"2"}, Allocation());
   CHECK(node.adopted() == "seat-0<0 seat-2<2");
-  node.hold({"3"}, Allocation());  // there are fewer now
+  node.hold({"3"}, Allocation());  // fewer shares now
   CHECK(node.adopted() == "seat-0<0 seat-2<2");
 }
 

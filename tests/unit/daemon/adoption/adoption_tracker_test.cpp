@@ -25,7 +25,7 @@ struct Root : test::TempDir {
   }
 };
 
-// An entry's part that knows what pods hold, beside a kubelet that tells.
+// An entry's tracker of holders, and a kubelet that answers.
 struct Rig {
   Root dir;
   test::Process process;
@@ -44,7 +44,7 @@ struct Rig {
     REQUIRE(test::run_until(process.loop, [&] { return held.has_value(); }));
     return *held;
   }
-  // The device amy is what a pod holds as X.
+  // Makes a pod hold the device amy as X.
   void adopt() {
     Adoption adoption;
     adoption.devices["amy"] = {{.id = "X", .pod_uid = "u", .container = "c"}};

@@ -15,7 +15,7 @@ Device at(const std::string& id, const Texts& nodes, const std::string& unit = {
   return device;
 }
 
-// A machine, and what a container has of it.
+// A machine, and what a container got from it.
 struct Machine {
   std::map<std::string, std::string> links = {};
   std::map<std::string, std::string> units = {};  // by node; "all": every program opens it

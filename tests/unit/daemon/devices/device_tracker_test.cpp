@@ -23,7 +23,7 @@ std::vector<Device> devices(std::initializer_list<const char*> ids) {
   return made;
 }
 
-// "a b!": the ids, those that are Unhealthy with a mark.
+// Returns "a b!": the ids, with a mark for Unhealthy ones.
 std::string text_of(const Inventory& list) {
   std::string text;
   for (const Device& device : list.devices())
@@ -38,7 +38,7 @@ Holdings held(const std::string& resource, std::initializer_list<const char*> id
   return std::move(holdings).build();
 }
 
-// An entry whose devices are forgotten a minute after they went.
+// An entry that forgets devices one minute after they went.
 struct Listed {
   DrainSet drains;
   AdoptedDevices adopted;
@@ -49,7 +49,7 @@ struct Listed {
                                            Clock::time_point now) {
     return tracker.update(std::move(seen), now, terms);
   }
-  // What is listed of kA when these are there.
+  // Returns the list of kA after a scan that found `ids`.
   std::string see(std::initializer_list<const char*> ids, Clock::time_point now) {
     std::map<std::string, DeviceTracker::Seen> seen;
     seen[kA].devices = devices(ids);
@@ -121,7 +121,7 @@ TEST_CASE("a new resource begins when none of its devices waits for its first ve
   CHECK(text_of(listings[0].now) == "a c");
   CHECK(entry.tracker.complete());
   CHECK(entry.tracker.next_change() == kNever);
-  // From now on it does not wait.
+  // The check has ended.
   seen[kA] = {.devices = devices({"a", "c"}), .waits_until = kStart + 9s};
   CHECK(entry.take(seen, kStart + 3s).size() == 2);
   CHECK(entry.tracker.complete());
@@ -196,7 +196,7 @@ TEST_CASE("a device that a pod holds stays, and the kubelet is asked again after
   entry.record_holders(held(kA, {"c"}), now);
   CHECK(entry.see({"c"}, now) == "c");
   CHECK(entry.tracker.next_change() == kNever);
-  // The pauses begin anew.
+  // The pauses begin again at the shortest.
   entry.see({}, now);
   now += 60s;
   entry.see({}, now);
@@ -291,7 +291,7 @@ TEST_CASE("a resource that is named after its devices and was never held goes wi
   Listed entry;
   entry.terms.named_after_devices = true;
   entry.see({"a", "b"}, kStart);
-  CHECK(entry.see({"b"}, kStart + 1s) == "a! b");  // one that is left keeps the resource, and all that it had
+  CHECK(entry.see({"b"}, kStart + 1s) == "a! b");  // the device that is left keeps the resource and its state
   CHECK_FALSE(entry.tracker.question());
   CHECK(entry.see({}, kStart + 2s) == "a! b!");
   REQUIRE(entry.tracker.question());
@@ -347,7 +347,7 @@ TEST_CASE(
   auto listings = entry.take(seen, kStart);
   CHECK(text_of(listings.at(0).now) == "a! b");
   CHECK(entry.tracker.listed(kA).find("a")->reason() == "drained: the fan");
-  // It goes and comes back.
+  // It goes and returns.
   seen[kA].devices = devices({"b"});
   entry.take(seen, kStart + 1s);
   CHECK(entry.tracker.listed(kA).find("a")->reason() ==
@@ -392,7 +392,7 @@ TEST_CASE("a device that is drained and taken back again and again does not flap
     entry.take(seen, kStart + std::chrono::seconds(i));
   }
   CHECK(text_of(entry.tracker.listed(kA)) == "a");
-  // Changes of its own count as ever: five are not too many.
+  // The device's own changes count as usual: five are allowed.
   for (std::size_t i = 0; i < Damping::kMostChanges; ++i) {
     seen[kA].devices[0].error = i % 2 == 0 ? "sick" : "";
     entry.take(seen, kStart + 10s + std::chrono::seconds(i));

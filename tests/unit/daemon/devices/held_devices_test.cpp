@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 const std::string kA = "x.com/a";
 const std::string kB = "x.com/b";
 
-// Two resources that list one card, and a kubelet that tells what a test says.
+// Two resources that list one card, and a simulated kubelet.
 struct Rig {
   test::Process process;
   std::vector<HoldingsReader::Done> asked;
@@ -36,12 +36,12 @@ struct Rig {
     REQUIRE(held.ledger()->give(resource, ids, Ledger::Clock::now()).empty());
   }
   bool blocked(const std::string& resource) const { return held.ledger()->touches(resource); }
-  // The loop's clock goes ahead.
+  // Advances the loop's clock.
   void pass(std::chrono::milliseconds time) { test::pass(process.loop, time); }
   bool changed(unsigned times) {
     return test::run_until(process.loop, [&] { return changes == times; });
   }
-  // Is the kubelet asked once more within that time?
+  // Returns true if the kubelet is queried once more within that time.
   bool asks_after(std::chrono::milliseconds time) {
     const std::size_t before = asked.size();
     test::run_once(process.loop);
@@ -137,7 +137,7 @@ TEST_CASE("held devices: who asks whether a device is held has the kubelet asked
   rig.give(kA);
   REQUIRE(rig.asks_after(HoldingsPoll::kFirstPause));
   rig.answer(Rig::holds({"train"}));
-  rig.held.list(kB, {});  // nobody waits for the pod any more
+  rig.held.list(kB, {});  // no resource needs the pod any more
   REQUIRE(rig.asks_after(HoldingsPoll::kLongestPause));
   rig.answer(Rig::holds({"train"}));
   CHECK_FALSE(rig.asks_after(HoldingsPoll::kLongestPause));

@@ -15,7 +15,7 @@ namespace {
 
 const DrainSet::Name kDevice{.resource = "x.com/a", .device = "0"};
 
-// A daemon's start with what an earlier one has left. It offers the device.
+// A daemon's start with the file of an earlier one. It offers the device.
 struct Started {
   explicit Started(const TempDir& tree)
       : drain_controller(loop, workers, log, DrainFile(tree.path()),

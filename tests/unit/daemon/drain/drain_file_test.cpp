@@ -70,7 +70,7 @@ TEST_CASE("drains: a broken file is kept aside, each under a name of its own") {
   tree.file("drains.json", "");
   CHECK(file.read().errors.back() == "the file is kept as " + tree.at("drains.json.broken-2").string());
   CHECK(text_of(tree, "drains.json.broken") == "{\"version\": 1, \"dra");
-  // What comes after it is written as ever.
+  // Later writes succeed.
   CHECK(file.write(drained("0").text()) == "");
   CHECK(file.write(drained("1").text()) == "");
   CHECK(file.read().drains == drained("1"));

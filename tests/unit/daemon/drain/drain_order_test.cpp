@@ -68,10 +68,10 @@ TEST_CASE("a drain names a device that is listed, and an undrain one that is dra
   CHECK(why_not(drain, {"x/c", "1"}, drains, snapshots) == "there is no resource x/c; there are x/a, x/b");
   CHECK(why_not(undrain, {"x/b", "1"}, drains, snapshots) ==
         "there is no drained device x/b=1; there is none at all");
-  // Nor has one to be drained of which somebody has to say that it is well.
+  // A device with a lasting fault need not be drained to be undrained.
   CHECK(why_not(undrain, {"x/a", "sick"}, drains, snapshots) == "");
   CHECK(why_not(undrain, {"x/a", "7"}, drains, snapshots) != "");
-  // What is drained may be gone by now: it is drained anew, or taken back, all the same.
+  // A drained device may have gone: the drain can be renewed or ended all the same.
   drains.set({"x/c", "1"}, Drain{});
   CHECK(why_not(drain, {"x/c", "1"}, drains, snapshots) == "");
   CHECK(why_not(undrain, {"x/c", "1"}, drains, snapshots) == "");

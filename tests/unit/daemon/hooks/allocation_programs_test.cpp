@@ -16,8 +16,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A container's devices, to which a script of the shell adds something. In it $1 is the test's directory, and
-// $2 the resource.
+// A container's devices, to which a shell script adds something. $1 is the test's directory and $2 the
+// resource.
 struct Asked {
   test::TempDir dir;
   EventLoop loop;

@@ -26,8 +26,7 @@ std::vector<Device> devices(std::initializer_list<const char*> ids) {
   return made;
 }
 
-// An entry whose devices are checked by a script of the shell. In it $1 is the test's directory, and $2 the
-// device's id.
+// An entry whose devices are checked by a shell script. $1 is the test's directory and $2 the device's id.
 struct Checked {
   test::TempDir dir;
   EventLoop loop;
@@ -48,7 +47,7 @@ struct Checked {
       spec.health->command.emplace_back(word);
   }
   void follow(const std::vector<Device>& now) { checks.follow(spec, {{kResource, now}}); }
-  // "a b(too hot)": what is listed of these devices.
+  // Returns the list of these devices as "a b(too hot)".
   std::string list(std::vector<Device> scanned, const std::vector<Device>& listed = {}) {
     checks.apply(kResource, listed, scanned);
     std::string text;
@@ -95,7 +94,7 @@ TEST_CASE("a trouble of its own is listed at once, and stays whatever the check 
 }
 
 TEST_CASE("checks go on, and their verdict changes") {
-  // A check sees the file as it was or as it is.
+  // A check reads the file before or after the change.
   Checked entry("text=$(cat $1/hot 2>/dev/null) || exit 0; echo $text; exit 1");
   const auto heat = [&](const char* text) {
     entry.dir.file("new", text);
@@ -163,7 +162,7 @@ TEST_CASE("a device whose first check hangs is never listed as Healthy") {
 }
 
 TEST_CASE("a device waits for its first check no longer than a check may take, and is Unhealthy then") {
-  // Four of them take all places until the time-out.
+  // Four of them occupy all slots until the timeout.
   Checked entry("[ $2 = e ] || exec sleep 1000", 300ms);
   const auto five = devices({"a", "b", "c", "d", "e"});
   const auto begun = Clock::now();
@@ -204,7 +203,7 @@ TEST_CASE("a device whose check waits for its turn for longer than a check may t
   std::vector<Device> eight(8);
   for (std::size_t i = 0; i < eight.size(); ++i) eight[i].id = std::to_string(i);
   entry.follow(eight);
-  entry.spec.health->timeout = 1h;  // the first four are to take long
+  entry.spec.health->timeout = 1h;  // the first four take long
   entry.follow(eight);
   REQUIRE(test::only_run(entry.loop, entry.dir, 4));
   REQUIRE(test::run_until(entry.loop,
@@ -229,7 +228,7 @@ TEST_CASE("a device whose check cannot be started when its turn comes late is no
     const test::NoDescriptors none;
     REQUIRE(test::run_until(entry.loop, [&] { return entry.verdicts == 5; }));
   }
-  CHECK(entry.list(five).size() == 7);  // four of them, without the one that was last
+  CHECK(entry.list(five).size() == 7);  // four of them, without the last one
   CHECK(entry.list(five).find('(') == std::string::npos);
   CHECK(waits());
   test::pass(entry.loop, 2h);
@@ -246,7 +245,7 @@ TEST_CASE("a check that the machine cannot start is no verdict: the last one sta
   {
     const test::NoDescriptors none;
     entry.use("exit 0");
-    entry.spec.health->timeout = 100ms;  // what a new device waits for
+    entry.spec.health->timeout = 100ms;  // limit for a new device
     entry.follow(three);
     CHECK(entry.becomes("new(the health check cannot be started: Too many open files) sick(too hot) well",
                         three));

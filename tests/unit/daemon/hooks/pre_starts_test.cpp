@@ -17,8 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Devices that are prepared by a script of the shell. In it $1 is the test's directory, and $2 the device's
-// id.
+// Devices that a shell script prepares. $1 is the test's directory and $2 the device's id.
 struct Prepared {
   test::TempDir dir;
   EventLoop loop;
@@ -41,7 +40,7 @@ struct Prepared {
   void list(std::vector<Device> devices) { snapshot->inventory = Inventory(std::move(devices)); }
 
   void begin(const std::vector<std::string>& ids) {
-    // As a call of gRPC's: what has gone without an answer is one, too.
+    // Like a gRPC call, which also ends when it is dropped without an answer.
     const std::shared_ptr<void> call(nullptr, [this](void*) { dropped = !error; });
     starts->run(snapshot, ids, [this, call](std::string why) { error = std::move(why); });
   }

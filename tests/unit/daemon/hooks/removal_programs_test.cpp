@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Devices that a script of the shell clears away. In it $1 is the test's directory, and $2 the device's id.
+// Devices that a shell script clears. $1 is the test's directory and $2 the device's id.
 struct Cleared {
   test::TempDir dir;
   EventLoop loop;

@@ -16,7 +16,7 @@ namespace {
 
 const std::string kA = "x.com/a";
 
-// A script of the shell hears of devices. In it $1 is the test's directory, and $2 the device's id.
+// A shell script that is run for devices. $1 is the test's directory and $2 the device's id.
 struct Watched {
   test::TempDir dir;
   EventLoop loop;
@@ -25,7 +25,7 @@ struct Watched {
   PodResources::Answer holders{
       .holdings = std::make_shared<const Holdings>(
           Holdings{{kA, {{"a", {.pod_namespace = "default", .pod = "pod-a", .container = "main"}}}}})};
-  bool silent = false;  // nobody says who holds what
+  bool silent = false;  // the holders are unknown
   std::function<void()> told;
   UnhealthyPrograms watched{programs, log, [this](auto done) {
                               told = [this, done] { done(holders); };
@@ -177,7 +177,7 @@ TEST_CASE("whenUnhealthy: a device's own entry says which program hears of it, a
   CHECK(first.text("first-a").empty());
   CHECK_FALSE(std::filesystem::exists(first.dir.at("first-a")));
   CHECK_FALSE(std::filesystem::exists(second.dir.at("second-c")));
-  // Though the resource's first entry wants to hear of none.
+  // The resource's first entry has no such program.
   first.snapshot.spec = none;
   first.snapshots({{.id = "b", .error = "", .terms = second.snapshot.spec}});
   std::filesystem::remove(second.dir.at("second-b"));

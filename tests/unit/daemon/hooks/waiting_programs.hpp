@@ -1,5 +1,5 @@
 #pragma once
-// Programs of a test that wait until it has seen how many of them run. Not thread-safe.
+// Test programs that wait until the test has counted them. Not thread-safe.
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace plughost::test {
 
-// A script of the shell that leaves a mark in the directory $1 and waits for let_go(). $2 tells it from the
+// A shell script that creates a file in the directory $1 and waits for let_go(). $2 distinguishes it from the
 // others.
 inline const std::string kWaiting = "touch $1/begun-$2; while [ ! -e $1/go ]; do sleep 0.02; done";
 
@@ -24,7 +24,7 @@ inline std::size_t begun(const TempDir& dir) {
 
 inline void let_go(const TempDir& dir) { dir.file("go"); }
 
-// So many of them run, and no more come.
+// Returns true if exactly `count` of them run and no more start.
 inline bool only_run(EventLoop& loop, const TempDir& dir, std::size_t count) {
   if (!run_until(loop, [&] { return begun(dir) >= count; })) return false;
   run_until(

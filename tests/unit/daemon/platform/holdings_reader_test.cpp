@@ -90,7 +90,7 @@ TEST_CASE("who holds what: where neither tells, both reasons are told") {
   CHECK(why.starts_with("the kubelet does not tell ("));
   CHECK(why.find("No such file or directory), nor does its checkpoint (" +
                  asker.files.at("checkpoint").string() + ": " + reason) != std::string::npos);
-  // Whoever reads the pipe has an end.
+  // Ends the read of the pipe.
   const UniqueFd writer(::open(asker.files.at("checkpoint").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("who holds what: while the checkpoint hangs, it keeps one thread howev
     REQUIRE(asker.says(i));
     if (i == 1) first = threads();
   }
-  CHECK(threads() <= first + 2);  // some of gRPC's may come and go
+  CHECK(threads() <= first + 2);  // gRPC may start and end some threads
   const UniqueFd writer(::open(asker.files.at("checkpoint").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
 }
 

@@ -14,7 +14,7 @@ std::shared_ptr<const Holdings> listed(const std::vector<std::string>& ids) {
   return std::make_shared<const Holdings>(std::move(holdings).build());
 }
 
-// A checkpoint in which the pod u holds the ids.
+// A checkpoint in which pod u holds the ids.
 CheckpointReader::Reading reading(const std::vector<std::string>& ids) {
   Checkpoint checkpoint;
   if (!ids.empty())

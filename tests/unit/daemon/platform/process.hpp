@@ -1,5 +1,5 @@
 #pragma once
-// What a process has of its machine, for a test: the real things, on the loop of the test.
+// A process's view of its machine for tests: the real objects, on the test's loop.
 
 #include <string>
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace plughost::test {
 
-// What hangs must have been let go before it ends.
+// Release everything that is stalled before it ends.
 struct Process {
   explicit Process(HostRoot machine = HostRoot(), Inotify::AddWatch add_watch = ::inotify_add_watch)
       : directories(loop, {.error = [](const std::string&) {}, .add_watch = std::move(add_watch)}),

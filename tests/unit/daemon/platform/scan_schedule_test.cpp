@@ -11,7 +11,7 @@ using Clock = ScanSchedule::Clock;
 constexpr Clock::time_point kStart{1000h};
 constexpr Clock::time_point kNever = ScanSchedule::kNever;
 
-// One whose latest scan began at kStart and ended 10 ms later, and so many, one after the other, before it.
+// A schedule whose last scan began at kStart and took 10 ms, after `former` scans without a pause.
 ScanSchedule rested(std::chrono::seconds rescan_after = 0s, int former = 0) {
   ScanSchedule schedule;
   for (int i = 0; i < former; ++i) {
@@ -23,7 +23,7 @@ ScanSchedule rested(std::chrono::seconds rescan_after = 0s, int former = 0) {
   return schedule;
 }
 
-// One that has spent its budget of five.
+// A schedule that has spent its budget of five.
 ScanSchedule spent() { return rested(0s, 4); }
 
 TEST_CASE("without an event there is no other scan, and none begins while one runs") {

@@ -38,7 +38,7 @@ TEST_CASE("what is counted is held against the Healthy ids, replicas and all") {
   shared.replicas = 11;
   std::vector<std::string> ids;
   for (unsigned n = 0; n < 11; ++n) ids.push_back(replica_id(shared, n));
-  std::ranges::sort(ids);  // a::10 stands before a::2
+  std::ranges::sort(ids);  // a::10 sorts before a::2
   CHECK(compare(Inventory({shared}), ids).none());
   const Disagreement found = compare(list({"a", "b", "c"}, {"d"}), {"b", "d", "x"});
   CHECK(found.missing == Texts{"a", "c"});
@@ -116,7 +116,7 @@ TEST_CASE("after a new registration the list has 5 s again, even when the pause 
   Agreement agreement;
   take_wrong(agreement, kStart);
   REQUIRE(take_wrong(agreement, kStart + 5s));
-  // The kubelet was not asked for longer than the pause.
+  // The kubelet was not queried for longer than the pause.
   CHECK_FALSE(take_wrong(agreement, kStart + 16s));
   CHECK_FALSE(take_wrong(agreement, kStart + 20s + 999ms));
   CHECK(take_wrong(agreement, kStart + 21s));
@@ -135,7 +135,7 @@ TEST_CASE("a spell of disagreement long after another is mended as soon as the f
   now += 1h;
   take_wrong(agreement, now);
   CHECK(take_wrong(agreement, now + 5s));
-  // And its pauses begin anew, too.
+  // Its pauses begin again at the shortest, too.
   take_wrong(agreement, now + 6s);
   CHECK_FALSE(take_wrong(agreement, now + 15s - 1ms));
   CHECK(take_wrong(agreement, now + 15s));

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 const std::string kA = "x.com/a";
 
-// A resource of two devices, which the kubelet was sent long ago, and what the check has wanted.
+// A resource of two devices that the kubelet was sent long ago, and the check's requests.
 struct Rig {
   test::TempDir dir;
   test::Process process;
@@ -35,7 +35,7 @@ struct Rig {
   bool asked(std::size_t times) {
     return test::run_until(process.loop, [&] { return kubelet.counted() >= times; });
   }
-  // The answer to that question has been taken in.
+  // Runs until the answer has been processed.
   bool look() {
     const std::size_t before = kubelet.counted();
     check.check(*link);
@@ -71,7 +71,7 @@ TEST_CASE(
   CHECK(rig.anew == std::vector{kA});
   CHECK(rig.check.disagreement(kA) == "of 2 Healthy devices it does not count 1 (two)");
   CHECK(rig.changes >= 1);
-  // It was mended.
+  // The kubelet's count is right again.
   rig.kubelet.count(kA, "two");
   const unsigned before = rig.changes;
   REQUIRE(rig.look());

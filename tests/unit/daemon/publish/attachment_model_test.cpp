@@ -1,4 +1,4 @@
-// Every order of what may happen to an attachment, on a model of the node. `./dev model` goes deeper.
+// Explores every order of events of an attachment, on a model of the node. `./dev model` goes deeper.
 
 #include <doctest/doctest.h>
 
@@ -14,7 +14,7 @@ using namespace plughost::test;
 
 namespace {
 
-// What is not optimized, or is instrumented, is many times slower.
+// Builds without optimization or with instrumentation are many times slower.
 #ifdef __OPTIMIZE__
 constexpr int kDepth = 12;
 constexpr std::size_t kFewest = 1'000'000;
@@ -31,10 +31,10 @@ int chosen_depth() {
   return chosen == nullptr ? kDepth : std::atoi(chosen);
 }
 
-// Numbers that are random already; 0 is none. std::unordered_set takes a quarter of the whole time.
+// A set of random numbers other than 0. std::unordered_set would take a quarter of the whole time.
 class Known {
  public:
-  // False: it is in already.
+  // Returns false if the number was present.
   bool add(std::uint64_t number) {
     if (2 * ++count_ > slots_.size()) {
       std::vector<std::uint64_t> former(2 * slots_.size());
@@ -58,13 +58,13 @@ class Known {
   std::size_t count_ = 0;
 };
 
-// How a state was reached first.
+// How a state was first reached.
 struct Reached {
-  std::uint32_t from = 0;  // 0: from the beginning
+  std::uint32_t from = 0;  // 0: the initial state
   Move by;
 };
 
-// Breadth first, so that what is found wrong is shown by the fewest events.
+// Breadth-first, so that a counterexample has the fewest events.
 class Exploration {
  public:
   explicit Exploration(const Scene& scene) : scene_(scene) {
@@ -75,7 +75,8 @@ class Exploration {
     newest_.push_back({first, 0});
   }
 
-  // All states that one more event leads to. False: one of them is wrong; counterexample() says why.
+  // Adds all states that one more event leads to. Returns false if one of them is wrong; see
+  // counterexample().
   bool go_on() {
     std::vector<State> next;
     std::vector<Move> moves;
@@ -126,7 +127,7 @@ class Exploration {
   }
 
   const Scene& scene_;
-  Known known_;  // by their hashes
+  Known known_;  // hashes of the known states
   std::vector<Reached> reached_;
   std::vector<State> newest_;
   std::string counterexample_;

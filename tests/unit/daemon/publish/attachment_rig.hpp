@@ -1,5 +1,5 @@
 #pragma once
-// An attachment as a test's value, and the world that it asks, which answers as the test says.
+// An attachment as a value, and a simulated environment.
 
 #include <doctest/doctest.h>
 
@@ -15,7 +15,7 @@ namespace plughost::test {
 using Milliseconds = std::chrono::milliseconds;
 using Result = RegistrationClient::Result;
 
-inline constexpr pid_t kKubelet = 100;  // the first one's process, and the next ones' after it
+inline constexpr pid_t kKubelet = 100;  // the first one's process; later ones follow
 inline constexpr pid_t kStranger = 200;
 
 inline FileIdentity socket_of(int kubelet) {
@@ -27,19 +27,19 @@ class AttachmentRig {
   static constexpr attachment::Time kBegin{std::chrono::seconds(1000)};
 
   explicit AttachmentRig(attachment::State first = {}) : state_(std::move(first)) {}
-  // A kubelet has come, and is being asked.
+  // A kubelet has appeared, and Register was called.
   static AttachmentRig asking() {
     AttachmentRig rig;
     rig.kubelet(1);
     return rig;
   }
-  // It has said yes.
+  // Register has succeeded.
   static AttachmentRig expecting() {
     AttachmentRig rig = asking();
     rig.answer(Result::kAccepted);
     return rig;
   }
-  // It has opened its stream.
+  // The kubelet has opened its stream.
   static AttachmentRig attached() {
     AttachmentRig rig = expecting();
     rig.open();
@@ -48,9 +48,9 @@ class AttachmentRig {
   }
 
   bool listening_fails = false;
-  std::optional<pid_t> kubelet_process = kKubelet;  // who listens on the kubelet's socket
+  std::optional<pid_t> kubelet_process = kKubelet;  // listener on the kubelet's socket
   std::uint32_t incarnation = 7;
-  // What was done.
+  // The requests that were made.
   std::vector<FileIdentity> asked;
   std::vector<std::string> failures;
   int listened_again = 0;
@@ -61,12 +61,12 @@ class AttachmentRig {
   const attachment::State& state() const { return state_; }
   Stage stage() const { return attachment::stage_of(state_); }
   bool waits() const { return state_.due.has_value(); }
-  // How long until it is to be woken.
+  // Returns the time until the next wake-up.
   Milliseconds wait() const {
     REQUIRE(waits());
     return std::chrono::duration_cast<Milliseconds>(*state_.due - now_);
   }
-  // How long the last attachment took.
+  // Returns the duration of the last attachment.
   Milliseconds took() const {
     return std::chrono::duration_cast<Milliseconds>(state_.attached_since - state_.searching_since);
   }
@@ -77,7 +77,7 @@ class AttachmentRig {
     for (const attachment::Action& action : step.actions)
       std::visit([this](const auto& what) { carry_out(what); }, action);
   }
-  // Time passes, and nothing else happens.
+  // Lets time pass without other events.
   void pass(Milliseconds time) {
     const attachment::Time end = now_ + time;
     while (state_.due && *state_.due <= end) {
@@ -86,7 +86,7 @@ class AttachmentRig {
     }
     now_ = end;
   }
-  // Time passes, and the timers that were due in it have not fired.
+  // Lets time pass without firing the timers due in it.
   void sleep(Milliseconds time) { now_ += time; }
 
   void kubelet(int which) { feed(attachment::KubeletSeen{socket_of(which)}); }

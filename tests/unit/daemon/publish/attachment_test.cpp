@@ -538,7 +538,7 @@ TEST_CASE("attachment: a second stream changes nothing, and the last one's end i
   CHECK(rig.ended == 0);
   rig.close();
   CHECK(rig.ended == 1);
-  rig.close();  // one that nobody has heard of
+  rig.close();  // an unknown stream
   CHECK(rig.ended == 1);
   rig.pass(kSettling);
   rig.open();
@@ -583,7 +583,7 @@ TEST_CASE("attachment: where the kubelet cannot be seen, every stream that canno
 
 TEST_CASE("attachment: the streams of who had a socket's name before are not those of who has it now") {
   Rig rig = Rig::asking();
-  rig.open();  // a reader that was there before anybody was asked
+  rig.open();  // a reader before the first request
   rig.answer(Result::kNobodyListens);
   rig.kubelet_process = kKubelet + 1;
   rig.kubelet(2);

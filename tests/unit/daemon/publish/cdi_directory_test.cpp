@@ -128,7 +128,7 @@ TEST_CASE("a specification that cannot be written is no half file, and the reaso
   CHECK(why.find("`cdi: {directory: …}`") != std::string::npos);
   rig.tree.remove("run/cdi");
   CHECK(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
-  // A directory where the file would be: rename fails when all is written.
+  // A directory in place of the file makes rename() fail after the write.
   Rig other;
   other.tree.directory(kCameraFile + "/x");
   CHECK_FALSE(other.cdi.specify(snapshot_of(other.spec, "/dev/video0")).empty());

@@ -23,7 +23,7 @@ struct Rig {
   Workers workers{loop, 2};
   std::optional<CdiWriter> writer{std::in_place, workers,    HostRoot(tree.path()),
                                   "/run/cdi",    "plughost", 300ms};
-  std::vector<std::string> told;  // the resource's error, by each of those who asked
+  std::vector<std::string> told;  // the resource's error for each caller
 
   void write(const std::string& node, std::vector<CdiFile> files = {}) {
     writer->write(std::move(files), {snapshot_of(spec, node)},
@@ -85,7 +85,7 @@ TEST_CASE(
   CHECK(rig.told[2] == rig.told[0]);
 
   hung.give_back();
-  // Nobody is told twice; what was under way is done after all.
+  // Each caller is answered once, and the write under way is completed.
   REQUIRE(run_until(rig.loop, [&] { return contains(rig.content(), "/dev/video0"); }));
   REQUIRE(run_until(rig.loop, [&] {
     if (rig.told.back().empty()) return true;

@@ -1,6 +1,6 @@
 #pragma once
-// A node as a value: its kubelets, the files between them and us, one attachment, and what is on its way to
-// it. Whatever the kubelet's contract lets come next is a move. No thread, no I/O, and no clock but its own.
+// A model of a node as a value: its kubelets, the sockets, one attachment, and its pending events. Each step
+// that the kubelet's contract allows is a move. No threads, no I/O, and a clock of its own.
 
 #include <array>
 #include <chrono>
@@ -15,46 +15,46 @@ namespace plughost::test {
 
 struct Move {
   enum class Kind : std::uint8_t {
-    // What a kubelet does, sooner or later.
+    // Steps of a kubelet, sooner or later:
     kDials,
     kDialFails,
     kAnswers,
     kOpensStream,
-    kNoticesEnd,  // of a stream or a connection: whoever has the name now is disconnected
-    kFinds,       // plugins_registry: our socket is there
-    kLoses,       // plugins_registry: our socket is gone
-    // What it does now and then.
+    kNoticesEnd,  // the end of a stream or connection: disconnects the present owner of the name
+    kFinds,       // plugins_registry: finds our socket
+    kLoses,       // plugins_registry: loses our socket
+    // Occasional events of a kubelet:
     kStarts,
     kDies,
     kRefuses,
     kEndsStream,
     kHangs,
     kGoesOn,
-    // What happens to the files.
-    kSocketTouched,  // the kubelet's: the same process listens, and it looks like another
-    kSocketChanged,  // likewise, and no event tells of it: a chmod
+    // Events of the files:
+    kSocketTouched,  // the kubelet's: the same process listens, but the socket looks new
+    kSocketChanged,  // the same without an event: a chmod
     kSocketGone,
     kSocketBack,
-    kSocketStale,  // another takes its place, and nobody listens
+    kSocketStale,  // another socket replaces it, without a listener
     kOwnSocketGone,
     kDirectoryGone,
-    // What happens to us.
+    // Events of the daemon:
     kStopped,
     kContinued,
     kKilled,   // and started again
-    kRemoved,  // the resource, which then comes back
-    kRead,     // the list, by somebody else
+    kRemoved,  // the resource is removed and returns
+    kRead,     // another process reads the list
     kReadNoMore,
-    // We have been stopped, and hear what happened meanwhile, in any order.
+    // The daemon was stopped and receives the events in any order:
     kHear,
     kSeeKubelet,
     kSeeSocket,
     kTimer,
-    // Time.
+    // Events of time:
     kTimerDue,
-    kDeadline,  // Register's
+    kDeadline,  // of Register
     kTime,
-    kSleep,  // the whole machine's
+    kSleep,  // suspends the machine
   };
   Kind kind{};
   std::uint8_t kubelet = 0;
@@ -63,37 +63,37 @@ struct Move {
 
 std::string to_text(const Move& move);
 
-// What a node is like.
+// The properties of a node.
 struct Scene {
   const char* name = "";
-  bool answers_first = false;       // old kubelets: they dial after that, and do not ask for the options
+  bool answers_first = false;       // old kubelets dial after the answer and do not query the options
   bool finds = false;               // plugins_registry
-  int less_deep = 0;                // there would be too many states
-  std::vector<Move::Kind> happens;  // of what need not
+  int less_deep = 0;                // reduces the depth if there are too many states
+  std::vector<Move::Kind> happens;  // optional moves that occur
 };
 
 class NodeModel {
  public:
   static constexpr std::array<std::int32_t, 3> kTimes{300, 1000, 10'000};  // ms
 
-  // Nothing has happened yet. scene outlives it.
+  // The initial state. `scene` must outlive it.
   explicit NodeModel(const Scene& scene);
 
   void moves(std::vector<Move>& found) const;
   void make(const Move& move);
-  // Which rule has been broken; nullptr: none.
+  // Returns the rule that is broken; nullptr: none.
   const char* error() const { return error_; }
   std::string text() const;
 
-  // Provocations end, and all do at once what they have to: how long until the kubelet has a stream that
-  // stays, and we know of it. nullopt: never.
+  // Returns the time until the kubelet has a lasting stream that the daemon knows, if no further disturbances
+  // occur and every required step happens at once; nullopt: never.
   std::optional<std::chrono::milliseconds> time_to_calm() const;
-  // How long the contract lets that take.
+  // Returns the time that the contract allows for that.
   std::chrono::milliseconds allowed() const;
 
-  // Of all that makes a difference later. Only after tidy().
+  // Returns a hash of everything that matters later. Call tidy() before.
   std::uint64_t hash() const;
-  // Numbers start anew, and times are counted from now.
+  // Renumbers everything, and counts times from now.
   void tidy();
 
  private:
@@ -101,32 +101,32 @@ class NodeModel {
   static constexpr std::size_t kMostClients = 6;
   static constexpr std::size_t kMostWaiting = 10;
 
-  // A kubelet's, one for each registration.
+  // A kubelet's client, one per registration.
   struct Client {
     enum class Stage : std::uint8_t { kNone, kDialing, kConnected, kStreaming, kEnding };
     Stage stage = Stage::kNone;
-    std::uint8_t incarnation = 0;  // that it was told
-    bool broken = false;           // we are gone; it does not know yet
-    bool closed = false;           // by the kubelet: no stream will come
-    bool overdue = false;          // it hung, for longer than any contract lets it
+    std::uint8_t incarnation = 0;  // incarnation that it was sent
+    bool broken = false;           // the daemon has gone, unknown to it
+    bool closed = false;           // closed by the kubelet: no stream follows
+    bool overdue = false;          // stalled for longer than any contract allows
     std::int32_t idle = 0;         // ms
   };
   struct Kubelet {
     std::uint8_t process = 0;  // 0: none
     bool hangs = false;
-    std::uint8_t named = 0;  // the client that has the resource's name, + 1; 0: none
-    std::uint8_t found = 0;  // plugins_registry: the incarnation that it knows of
+    std::uint8_t named = 0;  // client that owns the resource's name, + 1; 0: none
+    std::uint8_t found = 0;  // plugins_registry: the known incarnation
     std::array<Client, kMostClients> clients{};
   };
-  // Our Register under way.
+  // The Register call under way.
   struct Call {
     bool open = false;
     bool connected = false;  // it has dialed
     std::uint8_t kubelet = 0;
-    std::uint8_t client = 0;  // + 1; 0: it is gone
+    std::uint8_t client = 0;  // + 1; 0: gone
     std::int32_t age = 0;     // ms
   };
-  // What gRPC's threads have to say.
+  // Pending events from gRPC's threads.
   struct News {
     enum class Kind : std::uint8_t { kNone, kRegistered, kDialed, kOpened, kClosed, kRefused };
     Kind kind = Kind::kNone;
@@ -175,21 +175,21 @@ class NodeModel {
   static void each_number(auto& model, What what);
 
   const Scene* scene_;
-  std::uint64_t happens_ = 0;  // by Move::Kind
+  std::uint64_t happens_ = 0;  // bits of Move::Kind
   attachment::State we_;
   bool stopped_ = false;
-  bool waking_ = false;                // we were, and not everything has been heard
+  bool waking_ = false;                // resumed, with events pending
   std::array<Kubelet, 2> kubelets_{};  // the older one first
   Call call_;
   bool directory_ = false;
-  std::uint8_t kubelet_socket_ = 0;   // its identity; 0: there is none
-  std::uint8_t socket_process_ = 0;   // who listens; 0: nobody
-  std::uint8_t renamed_process_ = 0;  // who listens on a socket that was renamed
+  std::uint8_t kubelet_socket_ = 0;   // identity; 0: none
+  std::uint8_t socket_process_ = 0;   // listener; 0: none
+  std::uint8_t renamed_process_ = 0;  // listener of a renamed socket
   std::uint8_t incarnation_ = 0;      // of our listener; 0: none yet
-  bool own_socket_ = false;           // its file is there
-  std::uint8_t read_ = 0;             // a stranger's stream: the incarnation; 0: none
-  bool see_kubelet_ = false;          // the kubelet's socket has changed, and we have not looked
-  bool see_socket_ = false;           // likewise ours
+  bool own_socket_ = false;           // its file exists
+  std::uint8_t read_ = 0;             // another process's stream: the incarnation; 0: none
+  bool see_kubelet_ = false;          // the kubelet's socket has changed, unnoticed
+  bool see_socket_ = false;           // the same for ours
   std::array<News, kMostWaiting> news_{};
   std::size_t news_count_ = 0;
   const char* error_ = nullptr;

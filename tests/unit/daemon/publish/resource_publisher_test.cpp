@@ -19,7 +19,7 @@ using Texts = std::vector<std::string>;
 const std::string kA = "x.com/a";
 const std::string kB = "x.com/b";
 
-// Everybody else: one entry may have a resource that another wants.
+// The other entries: one of them may own a resource that this entry wants.
 struct Owner final : ControllerOwner {
   std::string claim(const std::string& resource, const std::string&) override {
     return taken.contains(resource) ? "x.com/other (a.yaml:1:1) serves it already" : "";
@@ -81,7 +81,7 @@ struct Rig {
   bool idle() {
     return test::run_until(process.loop, [&] { return publisher->idle(); });
   }
-  // nullptr: the resource is not served.
+  // Returns nullptr if the resource is not served.
   SharedSnapshot snapshot(const std::string& resource) const {
     SharedSnapshot found;
     publisher->for_each_resource([&](const Resource& each) {
@@ -120,7 +120,7 @@ TEST_CASE("publisher: a list goes out at once, and everybody is told") {
   CHECK(rig.owner.changes == 1);
   CHECK(rig.entry.published == 1);
   rig.publish(kA, {{.id = "one"}, {.id = "two"}}, {});
-  REQUIRE(rig.snapshot(kA));  // the configuration names it: an empty list is a list
+  REQUIRE(rig.snapshot(kA));  // named by the configuration, so an empty list counts
   CHECK(rig.snapshot(kA)->inventory.empty());
   CHECK(rig.entry.drops.empty());
 }
@@ -203,7 +203,7 @@ TEST_CASE("publisher: lists that come meanwhile go out in their order, and the l
 TEST_CASE(
     "publisher: what cannot be specified is listed, refused with the reason, and tried again after 5 s") {
   Rig rig("x.com/a", CdiNames::kCri);
-  rig.dir.file("cdi");  // no directory can be made there
+  rig.dir.file("cdi");  // prevents the creation of a directory
   rig.publish(kA, {}, {{.id = "one"}});
   REQUIRE(rig.idle());
   REQUIRE(rig.snapshot(kA));
@@ -242,7 +242,7 @@ TEST_CASE(
   CHECK(rig.snapshot(kA)->joined == cards);
   CHECK(rig.snapshot(kA)->near.healthy == Texts{"pci0000:00/a"});
   CHECK(rig.owner.told == told);
-  // And with lists from then on.
+  // And with later lists.
   rig.publish(kA, {{.id = "one"}}, {{.id = "two"}});
   CHECK(rig.snapshot(kA)->joined == cards);
 }

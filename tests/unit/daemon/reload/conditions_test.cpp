@@ -25,7 +25,7 @@ struct Tree {
   test::TempDir tree;
 };
 
-// A machine that is a directory, and what applies there.
+// A directory as machine, and the entries that apply there.
 struct Rig : Tree, test::Process {
   explicit Rig(std::chrono::milliseconds deadline = Conditions::kDeadline,
                Inotify::AddWatch add_watch = ::inotify_add_watch)
@@ -72,7 +72,7 @@ TEST_CASE("an entry comes and goes with what its condition looks at") {
 }
 
 TEST_CASE("a condition on /sys is looked at again every 5 s: no event tells of it") {
-  // As in /sys, no event ever comes.
+  // As in /sys, no event is sent.
   bool asked = false;
   Rig rig(Conditions::kDeadline, [&](int, const char*, std::uint32_t) {
     asked = true;
@@ -85,7 +85,7 @@ TEST_CASE("a condition on /sys is looked at again every 5 s: no event tells of i
                   "{name: b, count: 1, when: {exists: /sys/two}}]"));
   REQUIRE(run_until(rig.loop, [&] { return asked; }));
   test::run_once(rig.loop);
-  // What the watch's coming into force has asked for is over when this is seen.
+  // The check after the start of the watch has ended when this is observed.
   rig.tree.file("/sys/two");
   test::pass(rig.loop, 5s);
   REQUIRE(rig.comes_to({"x.com/b"}));
@@ -163,7 +163,7 @@ TEST_CASE(
   REQUIRE(rig.comes_to({}));
   cluster.label("rack", "a2");
   REQUIRE(rig.comes_to({"x.com/a"}));
-  // A Node that is gone says nothing of its labels.
+  // A deleted Node has no labels to report.
   cluster.remove_node();
   REQUIRE(run_until(rig.loop, [&] { return rig.log.errors().count() == 2; }));
   CHECK(rig.parts.size() == 3);
@@ -187,12 +187,12 @@ TEST_CASE("as long as the first answer is on its way, nobody is told of an error
   rig.conditions.follow(config, *told);
   REQUIRE(rig.comes_to({"x.com/a"}));
   CHECK(rig.log.errors().count() == 0);
-  // A reload finds them known.
+  // A reload knows them already.
   told.reset();
   rig.conditions.evaluate(config, {}, [&](Selection selection) { told = std::move(selection); });
   REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
   CHECK(told->applies == std::vector{true});
-  // What another API server would say nobody knows.
+  // The answer of another API server is unknown.
   const auto other = Rig::config(
       "apiServer: {kubeconfig: /nowhere, node: worker-1}\nresources: [{name: b, count: 1, when: {label: "
       "{rack: a*}}}]");
@@ -206,7 +206,7 @@ TEST_CASE("as long as the first answer is on its way, nobody is told of an error
       rig.loop, [&] { return rig.parts.size() > 1; }, 50ms));
 }
 
-// To open a pipe is to wait for somebody who writes.
+// Opening a pipe waits for a writer.
 TEST_CASE("a file system that hangs leaves all as it is, and is an error") {
   Rig rig(50ms);
   rig.tree.directory("/etc");

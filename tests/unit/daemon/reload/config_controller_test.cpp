@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using Texts = std::vector<std::string>;
 
-// What runs is a list of what it was told.
+// Records the calls.
 class Told final : public Running {
  public:
   explicit Told(Config config) : config_(std::move(config)) {}
@@ -132,7 +132,7 @@ TEST_CASE("a configuration that is wrong changes nothing, and every error is tol
   CHECK(status.errors == answer.errors);
   CHECK(status.reloads_refused == 1);
   CHECK(status.reloads_applied == 0);
-  // The next one that is right has it forgotten.
+  // The next valid configuration clears it.
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.reload();
   CHECK_FALSE(rig.in_force->status().refused_at);
@@ -231,8 +231,8 @@ TEST_CASE("a trial that a reload has ended is not given up by an answer that com
   Rig rig("resources: [{name: x.com/a, count: 1, when: {exists: /}}]");
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.reload(1min);
-  // Of the two workers one is taken until all is over, and the other until the trial's end has been asked
-  // for: it reads the file, and then looks whether the former entries apply.
+  // One of the two workers is occupied until the end, the other one until the trial's end is due: it reads
+  // the file and then evaluates the former entries' conditions.
   std::promise<void> first;
   std::promise<void> second;
   for (std::promise<void>* const until : {&first, &second})
@@ -260,7 +260,7 @@ TEST_CASE("who asks while a reload is under way is answered by the next one, and
   test::run_once(rig.process.loop);
   CHECK(rig.answers.size() == 3);
   CHECK(rig.in_force->status().reloads_applied == 2);
-  // What was moved ends when all are answered.
+  // The former servers end when all callers are answered.
   const Texts told = rig.told();
   CHECK(told.back() == "end former");
   CHECK(std::ranges::count(told, "end former") == 1);
@@ -277,7 +277,7 @@ TEST_CASE("entries whose condition holds from now on are applied, and nothing is
   const test::TempDir node;
   Rig rig("resources: [{name: x.com/a, count: 1}, {name: x.com/b, count: 1, when: {exists: " +
           node.at("here").string() + "}}]");
-  CHECK(Told::names(rig.running->config()) == "x.com/a,x.com/b");  // as it was given
+  CHECK(Told::names(rig.running->config()) == "x.com/a,x.com/b");  // as passed
   rig.reload();
   CHECK(Told::names(rig.running->config()) == "x.com/a");
   rig.told();

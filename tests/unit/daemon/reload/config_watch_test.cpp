@@ -22,7 +22,7 @@ struct Rig {
   int told = 0;
   ConfigWatch watch{loop, directories, host, [this] { ++told; }};
 
-  // Followed, and that has been told.
+  // Follows the sources and waits for the report of that.
   void follow(const std::vector<WatchedDirectory>& sources) {
     watch.follow(sources);
     REQUIRE(comes_to(told + 1));

@@ -11,7 +11,7 @@ const ProvisionalConfig::Time kStart{std::chrono::hours(1)};
 const std::string kA = "x.com/a";
 const std::string kB = "x.com/b";
 
-// Whatever is on trial, a and b were attached before.
+// a and b were attached before the trial.
 ProvisionalConfig trial(std::chrono::seconds duration, const KubeletConfig& kubelet = {}) {
   return {{.config = std::make_shared<const Config>(), .loaded_at = {}, .resources = {{kA, kA}, {kB, kB}}},
           kubelet,

@@ -110,7 +110,7 @@ TEST_CASE("a change of the files is a reload for nobody, unless somebody waits f
   ReloadQueue queue;
   queue.add_if_changed();
   REQUIRE(queue.begin());
-  queue.add_if_changed();  // after that one may have read the file
+  queue.add_if_changed();  // the running reload may have read the file already
   queue.add_if_changed();
   CHECK(queue.end().waiting.empty());
   REQUIRE(queue.begin());

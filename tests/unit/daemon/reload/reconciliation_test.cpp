@@ -9,7 +9,7 @@ namespace {
 
 using test::config_of;
 
-// "retired a; kept b": what a reload does to which entries, in the order in which it is done.
+// Returns the steps of a reload in their order: "retired a; kept b".
 std::string plan(const std::string& before, const std::string& after) {
   const Config running = config_of(before);
   const Config wanted = config_of(after);
@@ -40,7 +40,7 @@ std::string plan(const std::string& before, const std::string& after) {
   return text;
 }
 
-// What is told of it, as "added a, changed b".
+// Returns the changes, as "added a, changed b".
 std::string told(const std::string& before, const std::string& after) {
   const Changes found = reconcile(config_of(before), config_of(after)).changes;
   std::string text;
@@ -98,7 +98,7 @@ TEST_CASE("entries of one name are one, and one that comes, goes or changes leav
   CHECK(plan(resources(kA), resources(kA + a2)) == "updated a");
   CHECK(plan(resources(kA + a2), resources(a2)) == "updated a");
   CHECK(plan(resources(kA + a2), resources(kA + a3)) == "updated a");
-  // What two of them have found is the first one's.
+  // Results of several entries stay with the first one.
   CHECK(plan(resources(kA + a2), resources(a2 + kA)) == "updated a");
   CHECK(plan(resources(kA + a2), resources(kB)) == "retired a; begun b");
 }

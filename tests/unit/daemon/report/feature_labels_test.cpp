@@ -56,7 +56,7 @@ TEST_CASE("labels: what is left out is told once, until it is otherwise") {
   CHECK(rig.warnings() == 1);
   rig.labels.follow({rig.subject({"T4", "L4"})});
   CHECK(rig.warnings() == 2);
-  // The entry goes, and comes back.
+  // The entry goes and returns.
   rig.labels.follow({});
   rig.labels.follow({rig.subject({"T4", "L4"})});
   CHECK(rig.warnings() == 3);

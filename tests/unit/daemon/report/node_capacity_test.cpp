@@ -29,7 +29,7 @@ struct Rig : test::ApiNode {
   bool shows(const std::string& cards, const std::string& cores) {
     return run_until(loop, [&] { return objects.shown(kCards) == cards && objects.shown(kCores) == cores; });
   }
-  // Lets everything happen that is under way. false: it takes too long.
+  // Runs everything that is under way. Returns false if that takes too long.
   bool settle(std::chrono::milliseconds limit = 5s) {
     bool settled = false;
     capacity.settle(limit, [&] { settled = true; });
@@ -122,14 +122,14 @@ TEST_CASE("counts that changed while the API server was away are right as soon a
         {{.counts = rig.specs, .lists = {Inventory(std::vector<Device>(cards))}, .settled = true}});
   };
   follow(1);
-  // And the watch has told it: what the node does not show needs no 0.
+  // After the watch's report, a count that the node does not show needs no 0.
   REQUIRE(run_until(rig.loop, [&] {
     const NodeObject* const node = rig.watch.node();
     return node && node->capacity.contains(kCards);
   }));
   rig.objects.stop();
   follow(0);
-  // The watch that the server broke off was a short one: it is well again once one has been refused since.
+  // The interrupted watch was brief; its delay ends after one refusal since.
   REQUIRE(run_until(rig.loop, [&] {
     return rig.told("cannot write node counts") == 1 &&
            rig.watch.error().find("Connection refused") != std::string::npos;

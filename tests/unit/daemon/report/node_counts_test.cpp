@@ -112,7 +112,7 @@ TEST_CASE("an entry that goes leaves 0, and is forgotten when the node shows it"
   const Capacity shown{{kCards, "2"}, {kCores, "200"}};
   CHECK(counts.next(shown).resources == NodeResources{{kCores, 0}});
   CHECK(counts.next({{kCards, "2"}, {kCores, "0"}}).resources.empty());
-  // Whoever counts under this name from now on is left alone.
+  // Later counts of that name by others are left alone.
   CHECK(counts.next(shown).resources.empty());
   CHECK_FALSE(counts.empty());
 }

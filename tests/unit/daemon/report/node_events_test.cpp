@@ -33,7 +33,7 @@ struct Rig : test::ApiNode {
     return !run_until(
         loop, [&] { return objects.events().size() != count; }, 50ms);
   }
-  // Its first words: who, why, and the message.
+  // Returns its object, reason and message.
   std::string event(std::size_t number) const {
     const Json event = objects.events()[number];
     const Json& object = event["involvedObject"];
@@ -68,7 +68,7 @@ TEST_CASE("one list in which a device turns Unhealthy and another Healthy makes 
       Holdings{{"x.com/gpu", {{"a", {"ml", "train", "main"}}, {"b", {"ml", "train", "main"}}}}});
   rig.lists(first);
   REQUIRE(rig.comes_to(2));
-  // Within the minute the second DeviceUnhealthy would wait.
+  // Within a minute, the second DeviceUnhealthy would wait.
   test::pass(rig.loop, EventQueue::kInterval);
   rig.lists(second);
   REQUIRE(rig.comes_to(6));
@@ -152,7 +152,7 @@ TEST_CASE("an API server that is away is asked again, and what happened meanwhil
   rig.lists(kWell);
   rig.lists(kSick);
   rig.lists(kWell);
-  CHECK(rig.objects.asked("POST") == 1);  // not sooner for that
+  CHECK(rig.objects.asked("POST") == 1);  // no earlier because of that
   rig.objects.refuse("POST", 0);
   REQUIRE(rig.comes_to(2));
   CHECK(rig.event(0) == "Node worker-1: DeviceUnhealthy: x.com/gpu: a: Unhealthy: hot");

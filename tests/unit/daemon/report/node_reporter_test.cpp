@@ -14,7 +14,7 @@ namespace {
 
 const std::string kCards = "a.example/cards";
 
-// An announcer that counts two cards on the node, by an API server of the test's.
+// A reporter that counts two cards on the node, with a simulated API server.
 struct Rig {
   test::TempDir tree;
   test::FakeCluster cluster;
@@ -37,7 +37,7 @@ struct Rig {
   bool shows(const std::string& count) {
     return test::run_until(process.loop, [&] { return cluster.shown(kCards) == count; });
   }
-  // Waits until so many patches are answered.
+  // Waits until that many patches have been answered.
   bool has_written(std::size_t times) {
     return test::run_until(process.loop, [&] {
       std::size_t lines = 0;
@@ -64,8 +64,8 @@ TEST_CASE("an API server that is removed and restored within its farewell stays"
   Rig rig;
   rig.use(true);
   REQUIRE(rig.has_written(1));
-  rig.cluster.hold_watches(true);  // the answers alone decide
-  rig.cluster.hold("PATCH");       // the farewell lasts until release()
+  rig.cluster.hold_watches(true);  // only the answers count
+  rig.cluster.hold("PATCH");       // delays the farewell until release()
   rig.use(false);
   REQUIRE(test::run_until(rig.process.loop, [&] { return rig.cluster.asked("PATCH") == 2; }));
   rig.use(true);

@@ -16,11 +16,11 @@ using test::Machine;
 using test::Process;
 using Clock = Scanner::Clock;
 
-// What a scanner has told, in order: "found a b", "failed: why", "stalled".
+// The scanner's reports in order: "found a b", "failed: why", "stalled".
 struct Told {
   std::vector<std::string> words;
   std::map<std::string, Inventory> listed;
-  std::vector<std::string> errors;  // of the devices of the last find
+  std::vector<std::string> errors;  // errors of the devices in the last result
   HeldIds held;
   Clock::time_point change_at = ScanSchedule::kNever;
 
@@ -106,11 +106,11 @@ TEST_CASE("what changed before it was watched is seen, and then every change") {
   const test::TempDir dir;
   rig.machine->show({.watch = {{.path = dir.path(), .name = "*"}}});
   const auto scanner = rig.scanner();
-  REQUIRE(rig.says(2));  // the second one was not asked for
+  REQUIRE(rig.says(2));  // the second one was not requested
   CHECK(scanner->schedule().due() == ScanSchedule::kNever);
   dir.file("new");
   REQUIRE(rig.says(3));
-  // What is not asked for any more is followed no more.
+  // Paths that are no longer scanned are no longer watched.
   rig.machine->show({});
   dir.file("newer");
   REQUIRE(rig.says(4));
@@ -126,7 +126,7 @@ TEST_CASE("a source is at rest when its scanner has ended, and as long as it is 
   CHECK(rig.machine->at_rest() == false);
   scanner->rest(true);
   CHECK(rig.machine->at_rest() == true);
-  REQUIRE(rig.says(2));  // another look, which says so
+  REQUIRE(rig.says(2));  // another scan reports that
   scanner->rest(true);
   CHECK(scanner->schedule().due() == ScanSchedule::kNever);
   scanner->rest(false);
@@ -134,7 +134,7 @@ TEST_CASE("a source is at rest when its scanner has ended, and as long as it is 
   REQUIRE(rig.says(3));
   scanner.reset();
   CHECK(rig.machine->at_rest() == true);
-  // The entry comes back.
+  // The entry returns.
   scanner = rig.scanner();
   CHECK(rig.machine->at_rest() == false);
 }
@@ -216,12 +216,12 @@ TEST_CASE("a source that is replaced takes the scan that hangs with it") {
   good->show({.devices = {{.id = "good"}}});
   Told told;
   Scanner next(process.platform, entry_of(good), told.hooks(), former, 1min);
-  CHECK(next.schedule().stalled());  // until there is another answer
+  CHECK(next.schedule().stalled());  // until the next result
   REQUIRE(test::run_until(process.loop, [&] { return !told.words.empty(); }));
   CHECK(told.words[0] == "found good");
   CHECK_FALSE(next.schedule().stalled());
 
-  // The former one ends after all, and nobody hears of it.
+  // The former scan ends after all, without a report.
   rig.machine->hang(false);
   next.request_scan();
   REQUIRE(test::run_until(process.loop, [&] { return told.words.size() == 2; }));

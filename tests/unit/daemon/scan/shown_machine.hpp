@@ -1,5 +1,5 @@
 #pragma once
-// A machine that shows what a test wants, and an entry of it. The loop's thread, but for Machine.
+// A simulated machine with an entry. Loop thread only, except Machine.
 
 #include <condition_variable>
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace plughost::test {
 
-// A machine that the test tells what it shows. Thread-safe.
+// A machine whose devices the test sets. Thread-safe.
 class Machine {
  public:
   void show(Scan scan) {
@@ -27,13 +27,13 @@ class Machine {
     const std::lock_guard lock(mutex_);
     why_ = std::move(why);
   }
-  // Scans that begin from now on do not end until it is let go.
+  // Stalls scans that begin from now on, until it is released.
   void hang(bool hangs) {
     const std::lock_guard lock(mutex_);
     hangs_at_ = hangs ? scans_ + 1 : kNever;
     changed_.notify_all();
   }
-  // The scan of that number, and those after it, do not end until it is let go; those before it do.
+  // Stalls the scan of that number and later ones, until it is released; earlier ones end.
   void hang_at(int scan) {
     const std::lock_guard lock(mutex_);
     hangs_at_ = scan;
@@ -43,7 +43,7 @@ class Machine {
     const std::lock_guard lock(mutex_);
     return scans_;
   }
-  // What its source was told last; nullopt: nothing yet.
+  // The last call of its source's rest(); nullopt: none yet.
   void rest(bool at_rest) {
     const std::lock_guard lock(mutex_);
     at_rest_ = at_rest;
@@ -82,7 +82,7 @@ class Source final : public DeviceSource {
   std::shared_ptr<Machine> machine_;
 };
 
-// An entry of what the machine shows.
+// Returns an entry of the machine's devices.
 inline ResourceConfig entry_of(const std::shared_ptr<Machine>& machine, const char* name = "x.com/a") {
   AllocationSpec spec;
   spec.name = Template(name);

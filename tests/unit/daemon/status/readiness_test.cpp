@@ -36,7 +36,7 @@ TEST_CASE("a node is ready whose resources are attached, whatever their devices 
   CHECK(problems(node({}, {})).empty());
   CHECK(problems(node({resource("x.com/a", "x.com/a", {})}, {kEntry})).empty());
   CHECK(problems(node({resource("x.com/a", "x.com/a", {{.id = "0", .error = "sick"}})}, {kEntry})).empty());
-  // A name with a placeholder may have no resource.
+  // An entry whose name has a placeholder may have no resource.
   CHECK(problems(node({}, {kEntry})).empty());
 }
 
@@ -67,18 +67,18 @@ TEST_CASE("a required entry needs one Healthy device in any of its resources, an
   CHECK(problems(node({resource("x.com/a", "x.com/a", {})}, {kRequired})) == missing);
   const auto sick = resource("x.com/a0", "x.com/a", {{.id = "0", .error = "sick"}});
   CHECK(problems(node({sick}, {kRequired})) == missing);
-  // Out of service is out of service.
+  // A drained device is out of service.
   CHECK(problems(node({resource("x.com/a", "x.com/a", {{.id = "0", .reasons = {Reason::drain("drained")}}})},
                       {kRequired})) == missing);
   CHECK(problems(node({sick, resource("x.com/a1", "x.com/a", {{.id = "1"}})}, {kRequired})).empty());
-  // What a pod has by another plugin's id is there.
+  // A device that a pod got by another plugin's id is in service.
   CHECK(
       problems(node({resource("x.com/a", "x.com/a", {{.id = "0", .reasons = {Reason::holder("held", {0})}}})},
                     {kRequired}))
           .empty());
-  // Another entry's device is no help.
+  // Another entry's device does not count.
   CHECK(problems(node({sick, resource("x.com/b", "x.com/b", {{.id = "1"}})}, {kRequired})) == missing);
-  // Nobody knows yet.
+  // Unknown so far.
   CHECK(problems(node({}, {{.name = "x.com/a", .required = true}})) == Texts{"not looked at yet: x.com/a"});
 
   DaemonStatus both = node({sick}, {kRequired});

@@ -10,7 +10,7 @@ namespace {
 const WallTime kThen{std::chrono::microseconds(1'763'748'000'000'001)};
 const std::string kThenText = "2025-11-21T18:00:00.000001Z";
 
-// A resource with amy, who is well, and token, who is not and has three shares.
+// A resource with amy, who is Healthy, and token, which is Unhealthy and has three shares.
 ResourceStatus resource_with(std::vector<Device> devices) {
   ResourceStatus resource{.name = "x.example/a", .entry = "x.example/{name}"};
   resource.health_times.record({}, devices, kThen);

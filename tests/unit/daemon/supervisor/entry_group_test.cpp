@@ -13,7 +13,7 @@ using test::Running;
 
 constexpr const char* kA = "x.com/a";
 
-// Two entries of one name, each with a machine of its own.
+// Two entries of one name, each with its own machine.
 struct TwoParts : Running {
   std::shared_ptr<Machine> other = std::make_shared<Machine>();
   ResourceConfig first = test::entry_of(machine, kA);
@@ -24,7 +24,7 @@ struct TwoParts : Running {
     other->show({.devices = {{.id = "two"}}});
   }
   void start_both() { start({first, second}); }
-  // "one two!": what is listed, sick ones with a mark.
+  // Returns the list as "one two!", with a mark for Unhealthy devices.
   std::string listed() {
     std::string text;
     entry->publisher().for_each_resource([&](const Resource& each) {
@@ -43,7 +43,7 @@ struct TwoParts : Running {
     });
     return why;
   }
-  // Their other end is not told by an event.
+  // Scans again, because the end of the other pod causes no event.
   void look_anew() {
     entry->request_scan();
     test::pass(process.loop, 1s);
@@ -224,7 +224,7 @@ TEST_CASE("entry group: two that find something else at once are both listed as 
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
-  // Its scan begins before the other's has ended, and ends after it.
+  // Its scan begins before the other's ends, and ends after it.
   parts.machine->hang(true);
   parts.machine->show({.devices = {{.id = "one"}, {.id = "one-more"}}});
   parts.other->show({.devices = {{.id = "two"}, {.id = "two-more"}}});
@@ -257,7 +257,7 @@ TEST_CASE("entry group: one whose start has to wait is waited for no longer than
   parts.other->show({.devices = {{.id = "two"}}, .not_yet = "no pipe"});
   parts.start_both();
   REQUIRE(parts.comes_to_list("one"));
-  // What is listed already is listed on.
+  // The present list stays.
   parts.other->show({.devices = {{.id = "two"}}});
   parts.look_anew();
   REQUIRE(parts.comes_to_list("one two"));

@@ -26,7 +26,7 @@ TEST_CASE(
   test::pass(running.process.loop, 1s);
   running.machine->hang(false);
   CHECK(running.lists({"x.com/one", "x.com/two"}));
-  // And nobody asks for another look.
+  // And no other scan is requested.
   test::run_until(
       running.process.loop, [&] { return running.machine->scans() > before + 1; }, 300ms);
   CHECK(running.machine->scans() == before + 1);

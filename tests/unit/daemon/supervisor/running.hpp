@@ -1,5 +1,5 @@
 #pragma once
-// An entry that runs, without a kubelet. The loop's thread.
+// A running entry without a kubelet. Loop thread only.
 
 #include <memory>
 #include <set>
@@ -15,7 +15,7 @@ namespace plughost::test {
 
 using namespace std::chrono_literals;
 
-// Nobody else has a resource.
+// No other entry owns a resource.
 struct OnlyOwner final : ControllerOwner {
   std::string claim(const std::string&, const std::string&) override { return ""; }
   ResourceController::Clock::time_point not_before(const std::string&) const override {
@@ -27,8 +27,8 @@ struct OnlyOwner final : ControllerOwner {
   void changed() override {}
 };
 
-// An entry, on a node without a kubelet: what its machine shows, in resources that are named after its
-// devices' types. The machine must have been let go before it ends.
+// An entry on a node without a kubelet: its machine's devices, in resources named after their types. Release
+// the machine before it ends.
 struct Running {
   TempDir kubelet;
   Process process;
@@ -74,7 +74,7 @@ struct Running {
     return run_until(process.loop, [&] { return machine->scans() >= times; });
   }
   EntryStatus status() const { return entry->status().front(); }
-  // nullptr: it is not listed.
+  // Returns nullptr if it is not listed.
   const Device* device(const std::string& resource, const std::string& id) {
     const Device* found = nullptr;
     entry->publisher().for_each_resource([&](const Resource& each) {

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A node with a kubelet that says who holds what, and without resources.
+// A node without resources, whose kubelet reports the holders.
 struct Running {
   test::TempDir dir;
   test::Process process;
@@ -31,7 +31,7 @@ struct Running {
     config.kubelet = {.directory = dir.path(), .pod_resources = dir.at("pods.sock")};
     return config;
   }
-  // With one device, which is given by CDI.
+  // Returns a configuration with one device, given by CDI.
   Config with_specification(const std::string& directory) const {
     Config made = config();
     made.cdi.directory = dir.at(directory);
@@ -48,7 +48,7 @@ struct Running {
     const std::filesystem::directory_iterator files(dir.at(directory), none);
     return none ? 0 : static_cast<std::size_t>(std::distance(begin(files), end(files)));
   }
-  // One resource of one device.
+  // Returns true if one resource with one device is served.
   bool serves_one() {
     machine->show({.devices = {{.id = "a"}}});
     Config one = config();
@@ -136,7 +136,7 @@ TEST_CASE(
   CHECK(listed("a"));
   both.resources.erase(both.resources.begin());
   running.supervisor.apply(both);
-  test::pass(running.process.loop, 1s);  // a burst's end, and then it looks again
+  test::pass(running.process.loop, 1s);  // the end of a burst, and then a scan
   test::pass(running.process.loop, 1s);
   CHECK(listed("b"));
 }

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A client that has asked, and an answer that no socket can hold.
+// A client that has sent a request, and an answer that exceeds the socket's buffer.
 struct Rig {
   Rig() {
     std::array<int, 2> ends{};
@@ -29,7 +29,7 @@ struct Rig {
     REQUIRE(::write(client.get(), kRequest.data(), kRequest.size()) == static_cast<ssize_t>(kRequest.size()));
     REQUIRE(test::run_until(loop, [&] { return connection->behind(); }));
   }
-  // Takes up to so many bytes, and lets more come.
+  // Reads up to that many bytes and lets more come.
   void take(std::size_t most) {
     std::string text(most, '\0');
     const ssize_t length = ::read(client.get(), text.data(), text.size());

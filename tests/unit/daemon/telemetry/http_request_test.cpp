@@ -20,7 +20,7 @@ HttpFault fault_of(std::string_view bytes) {
   return std::get<HttpFault>(*read);
 }
 
-// A request whose head has so many bytes.
+// Returns a request whose head has that many bytes.
 std::string head_of_size(std::size_t size) {
   const std::string begin = "GET / HTTP/1.1\r\nX: ";
   return begin + std::string(size - begin.size() - 4, 'x') + "\r\n\r\n";

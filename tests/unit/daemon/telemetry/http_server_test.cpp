@@ -29,7 +29,7 @@ struct Serving {
   unsigned port = 0;
 };
 
-// Its text is more than a connection holds that nobody reads.
+// A status whose text exceeds the buffers of a connection that is not read.
 DaemonStatus big_status() {
   DaemonStatus status;
   status.version = std::string(kSanitized ? 2'000'000 : 6'000'000, 'x');
@@ -54,7 +54,7 @@ TEST_CASE("200 connections that ask nothing, or half of something, hold nobody")
   for (const char* path : {"/healthz", "/metrics", "/status.json"}) {
     const auto begin = Clock::now();
     CHECK(code_of(asked(serving.port, path)) == 200);
-    CHECK(Clock::now() - begin < 2s);  // of the 5 s that an idle one is given
+    CHECK(Clock::now() - begin < 2s);  // an idle one gets 5 s
   }
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("it is alive and ready whatever the kubelet does, and who needs the ku
   status.send("GET /status.json HTTP/1.1\r\n\r\n");
   while (serving.daemon.asked == 0) std::this_thread::yield();
   CHECK(body_of(asked(serving.port, "/healthz")) == "alive\n");
-  CHECK(serving.daemon.asked == 1);  // not by /healthz
+  CHECK(serving.daemon.asked == 1);  // not for /healthz
   for (const char* path : {"/readyz", "/metrics"}) CHECK(code_of(asked(serving.port, path)) != 0);
   CHECK(serving.daemon.asked == 3);
   CHECK(code_of(status.read_until("").value_or("")) == 503);  // after 5 s
@@ -210,7 +210,7 @@ TEST_CASE("a page that reads slowly is told later what it could not be told at o
   page.send("GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
   REQUIRE(page.read_until("event: status"));
   serving.daemon.log.info("something happens meanwhile");
-  CHECK(code_of(asked(serving.port, "/healthz")) == 200);  // the page has been woken, and had no room
+  CHECK(code_of(asked(serving.port, "/healthz")) == 200);  // the page was woken without room
   CHECK(page.read_until("something happens meanwhile", 10s));
 }
 
@@ -225,7 +225,7 @@ TEST_CASE("sixteen may follow, and one that goes leaves its place at once") {
   pages.pop_back();
   const auto begin = Clock::now();
   bool room = false;
-  while (!room && Clock::now() - begin < 10s) {  // nothing is told meanwhile
+  while (!room && Clock::now() - begin < 10s) {  // no event occurs meanwhile
     const auto next = watching(serving.port);
     room = next->read_until("retry: ", 1s).has_value();
   }

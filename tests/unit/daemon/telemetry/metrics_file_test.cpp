@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A daemon of that version, which answers when it is told to.
+// A daemon of that version, which answers when the test says so.
 struct Rig {
   TempDir dir;
   EventLoop loop;

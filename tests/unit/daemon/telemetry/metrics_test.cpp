@@ -11,7 +11,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Those of the metric, without its name.
+// Returns the lines of the metric, without its name.
 Lines lines_of(const std::string& text, const std::string& metric) {
   Lines found;
   std::istringstream lines(text);

@@ -1,5 +1,5 @@
 #pragma once
-// A daemon's loop in a thread of its own, and what is asked of it. The test's thread asks.
+// A daemon's loop in a thread of its own, for requests from the test's thread.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -26,7 +26,8 @@
 
 namespace plughost::test {
 
-// Answers at once; while it is silent, as a daemon whose kubelet is, it does not to those who wait for that.
+// Answers at once. While `silent`, requests that wait for the holders get no answer, as with a silent
+// kubelet.
 class AskedDaemon {
  public:
   AskedDaemon() = default;
@@ -39,8 +40,8 @@ class AskedDaemon {
   std::atomic<unsigned> reloads = 0;
   ReloadOrder reload;  // the last one
   DrainOrder drain;
-  std::vector<std::string> wrong;  // what a reload is told
-  DaemonStatus status;             // is not to be changed while the loop runs
+  std::vector<std::string> wrong;  // errors of a reload
+  DaemonStatus status;             // must not change while the loop runs
   StatusRequests requests{loop, log.history(),
                           StatusRequests::Daemon{.status =
                                                      [this](WithHolders with, auto done) {
@@ -63,7 +64,7 @@ class AskedDaemon {
   void start() {
     thread_ = std::thread([this] { loop.run(); });
   }
-  // Does it in the loop, and waits until it is done.
+  // Runs the task in the loop and waits for its end.
   void in_loop(const std::function<void()>& task) {
     std::promise<void> done;
     loop.poster()([&] {
@@ -83,7 +84,7 @@ class AskedDaemon {
   std::thread thread_;
 };
 
-// A loop that does nothing else while this lives.
+// Occupies the loop while this object lives.
 class BusyLoop {
  public:
   explicit BusyLoop(EventLoop& loop) {
@@ -101,7 +102,7 @@ class BusyLoop {
   std::promise<void> go_on_;
 };
 
-// A client of this machine, of a port or of a unix socket.
+// A client on this machine, of a port or of a unix socket.
 class Client {
  public:
   enum class Room { kUsual, kLittle };
@@ -109,7 +110,7 @@ class Client {
   explicit Client(const std::filesystem::path& socket) : fd_(connect_unix(socket)) {
     check(::fcntl(fd_.get(), F_SETFL, 0), "F_SETFL");
   }
-  // room: for what it has not read.
+  // `room` is the buffer for unread input.
   explicit Client(unsigned port, Room room = Room::kUsual)
       : fd_(check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")) {
     const int bytes = 4096;
@@ -120,7 +121,7 @@ class Client {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     check(::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), "connect");
   }
-  // False: the other end has gone.
+  // Returns false if the other end has closed the connection.
   bool send(std::string_view text) const {
     while (!text.empty()) {
       const ssize_t sent = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
@@ -130,8 +131,8 @@ class Client {
     return true;
   }
   void end_sending() const { ::shutdown(fd_.get(), SHUT_WR); }
-  // Reads until the text has come, or the end with an empty one. nullopt: it has not within the time, or the
-  // connection was reset, or has ended before.
+  // Reads until the text has arrived, or for an empty one until the end. Returns nullopt after a timeout, a
+  // reset, or an early end.
   std::optional<std::string> read_until(std::string_view text,
                                         std::chrono::milliseconds within = std::chrono::seconds(20)) {
     const auto due = std::chrono::steady_clock::now() + within;
@@ -159,7 +160,7 @@ class Client {
   std::string read_;
 };
 
-// The whole reply, head and body; empty: none came.
+// Returns the whole reply, head and body; empty: none.
 inline std::string asked(unsigned port, std::string_view path, std::string_view method = "GET") {
   Client client(port);
   client.send(std::string(method) + ' ' + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n\r\n");

@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Servers are the loop's.
+// Servers on a running loop.
 struct Running {
   Running() {
     daemon.start();
@@ -41,7 +41,7 @@ struct Running {
             .listen_where = "config.yaml:1:9",
             .control_where = "config.yaml:2:10"};
   }
-  // Why not; empty: it has moved.
+  // Returns why the servers could not move; empty: they have.
   std::string move(const TelemetryConfig& to) {
     std::string why;
     daemon.in_loop([&] {
@@ -57,7 +57,7 @@ struct Running {
   void end_former() {
     daemon.in_loop([this] { servers->end_former(); });
   }
-  // Where the page is, as the log says.
+  // Returns the page's port from the log.
   unsigned port() {
     unsigned newest = 0;
     std::uint64_t told = 0;
@@ -85,7 +85,7 @@ struct Running {
   std::vector<std::string> errors;
 };
 
-// A control server alone.
+// A control server without the others.
 struct Controlled {
   explicit Controlled(const std::function<void(AskedDaemon&)>& prepare = [](AskedDaemon&) {}) {
     prepare(daemon);
@@ -106,7 +106,7 @@ struct Controlled {
   const ControlClient client{path};
 };
 
-// What act says in a process of another user.
+// Returns the result of `act` in a process of another user.
 int in_child_as(uid_t user, const std::function<int()>& act) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(::setresuid(user, user, user) == 0 ? act() : 3);
@@ -129,7 +129,7 @@ TEST_CASE("a new address and a new socket are open before the former ones end") 
   CHECK(running.port() != first);
   CHECK(running.answers("second.sock"));
   CHECK_FALSE(std::filesystem::exists(running.dir.path() / "first.sock"));
-  // Who was connected is answered, until all are.
+  // Connected clients are answered, until none is left.
   CHECK(of_first.send("GET /status.json HTTP/1.1\r\n\r\n"));
   CHECK(code_of(of_first.read_until("").value_or("")) == 200);
   CHECK(waiting.send("GET /healthz HTTP/1.1\r\n\r\n"));
@@ -396,14 +396,14 @@ TEST_CASE("64 connections that ask nothing keep nobody from asking") {
   for (unsigned i = 0; i < HttpServer::kMostConnections; ++i) CHECK_NOTHROW(controlled.client.status());
 }
 
-// Of a user that is not root nor plughost's; only root can be one.
+// Needs root, to become a user other than root and plughost's.
 TEST_CASE("of others nobody drains a device, and nobody's connection takes root's place") {
   if (::geteuid() != 0) return;
   Controlled controlled;
   controlled.daemon.silent = true;
   REQUIRE(::chmod(controlled.path.c_str(), 0666) == 0);
   std::filesystem::permissions(controlled.dir.path(), std::filesystem::perms(0755));
-  Client waiting(controlled.path);  // root's
+  Client waiting(controlled.path);  // root's connection
   waiting.send("GET /status.json HTTP/1.1\r\n\r\n");
   while (controlled.daemon.asked == 0) std::this_thread::yield();
   const int ended = in_child_as(65534, [&] {

@@ -14,7 +14,7 @@ using namespace plughost;
 
 namespace {
 
-// A daemon that answers when it is told to.
+// A daemon that answers when the test says so.
 struct Asked {
   EventLoop loop;
   LogHistory history;
@@ -38,11 +38,11 @@ struct Asked {
                              .confirm = [this](auto done) { keeps.push_back(std::move(done)); }});
 
   void answer(std::size_t question, DaemonStatus what = {}) { status.at(question)(std::move(what)); }
-  // What is told is told on a thread of its own.
+  // Waits, because answers come on another thread.
   bool eventually(const std::function<bool()>& condition) { return test::run_until(loop, condition); }
 };
 
-// Those who were answered. Thread-safe.
+// The answers received. Thread-safe.
 struct Answers {
   StatusRequests::StatusDone keep() {
     return [this](const StatusRequests::SnapshotPointer& snapshot) {
@@ -72,7 +72,7 @@ struct Reader final : FeedReader {
   std::atomic<bool> closed = false;
 };
 
-// Of this process, by number.
+// Returns the ids of this process's threads.
 std::set<std::string> threads() {
   std::set<std::string> found;
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
@@ -83,7 +83,7 @@ std::set<std::string> threads() {
 }  // namespace
 
 TEST_CASE("the thread that makes texts is there before anybody asks, so that none has to be had then") {
-  const Asked first;  // a sanitizer starts its own with a process's first
+  const Asked first;  // a sanitizer starts threads with the process's first one
   const std::set<std::string> before = threads();
   const Asked asked;
   std::set<std::string> added = threads();
@@ -95,7 +95,7 @@ TEST_CASE("who asks for the status is answered with what the daemon says") {
   Answers answers;
   Asked asked;
   asked.requests->query_status(WithHolders::kYes, answers.keep());
-  CHECK(asked.status.empty());  // the daemon is asked in the loop
+  CHECK(asked.status.empty());  // the daemon is queried in the loop
   test::run_once(asked.loop);
   REQUIRE(asked.status.size() == 1);
   CHECK(answers.count() == 0);
@@ -194,7 +194,7 @@ TEST_CASE("who watches hears of a first snapshot, and only of news after it") {
   const auto reader = std::make_shared<Reader>();
   asked.requests->changed();
   test::run_once(asked.loop);
-  CHECK(asked.status.empty());  // nobody watches
+  CHECK(asked.status.empty());  // no watcher exists
   CHECK(asked.requests->newest().snapshot == nullptr);
 
   asked.requests->readers().subscribe(reader);

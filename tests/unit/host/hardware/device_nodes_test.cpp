@@ -30,7 +30,7 @@ Device device_with(const std::vector<std::string>& paths) {
   return device;
 }
 
-// Why the device is Unhealthy after its check; empty: it is not.
+// Returns why the device is Unhealthy after its check; empty: Healthy.
 std::string error_of(const HostRoot& host, Device device, const AllocationSpec& spec = {},
                      const NodeNumbers& numbers = {}) {
   std::vector<Device> devices{std::move(device)};
@@ -202,7 +202,7 @@ TEST_CASE("however many nodes are missing, a check asks for 1,000 directories at
   CHECK(devices.back().error == none_at(paths.back()));
 }
 
-// A node of this machine that is not one for all programs.
+// Returns a node of this machine that not all programs share.
 std::string terminals() { return std::filesystem::canonical("/dev/ptmx"); }
 
 TEST_CASE("the hardware of a node is its place in the tree of devices, and one that all may open has none") {
@@ -238,7 +238,7 @@ TEST_CASE("a device's hardware is that of its own nodes and of the recipe's, but
                 {.host_path = Template("/dev/common"), .container_path = Template("/dev/common")}};
   find_units(host, spec, devices);
   using Texts = std::vector<std::string>;
-  CHECK(devices[0].hardware->units == Texts{terminals()});  // by its own path alone
+  CHECK(devices[0].hardware->units == Texts{terminals()});  // by its own path only
   CHECK(devices[1].hardware->units == Texts{terminals()});
   CHECK(devices[2].hardware->units.empty());
   CHECK(devices[3].hardware->units == Texts{"known"});
@@ -272,7 +272,7 @@ TEST_CASE("with `access: group` the nodes of CDI are known with their groups, be
   tree.file("dev/ttyUSB0");
   tree.link("dev/modem", "ttyUSB0");
   const auto file = tree.at("dev/ttyUSB0");
-  // Who is not root sees his own group.
+  // Other users see their own group.
   if (::geteuid() == 0) REQUIRE(::chown(file.c_str(), 0, 20) == 0);
   struct stat its {};
   REQUIRE(::stat(file.c_str(), &its) == 0);

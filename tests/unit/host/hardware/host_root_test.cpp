@@ -165,7 +165,7 @@ TEST_CASE("links in a circle end") {
   CHECK(match.watch == Watch{{"/dev", "*"}, {"/dev", "a"}, {"/dev", "b"}});
 }
 
-// With something of each sort.
+// A tree with a file of each type.
 struct MadeTree {
   MadeTree() {
     made.file("sys/devices/pci/0000:00:01.0/vendor", "0x8086\n");

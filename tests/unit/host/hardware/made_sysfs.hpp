@@ -1,6 +1,6 @@
 #pragma once
-// A machine's /sys, made by a test: devices as directories with attributes, a uevent file and the kernel's
-// links, all of them relative as the kernel makes them. Not thread-safe.
+// A simulated /sys: devices as directories with attributes, a uevent file and links, which are relative as
+// the kernel's are. Not thread-safe.
 
 #include <filesystem>
 #include <map>
@@ -19,13 +19,13 @@ class MadeSysfs {
   using Texts = std::map<std::string, std::string>;
 
   HostRoot host() const { return HostRoot(tree_->path()); }
-  // For what is no device: /dev, /run/udev/data. Paths are those of the machine.
+  // The tree of everything else: /dev, /run/udev/data. Paths are those of the machine.
   const TempDir& tree() const { return *tree_; }
 
-  // Makes the device at path, as in "/sys/devices/pci0000:00/0000:00:02.0", and the links to it: from
-  // /sys/bus/<subsystem>/devices for the buses, from /sys/class/<subsystem> for the others, and `device` to
-  // the device above it; from /sys/dev if it has a MAJOR and a MINOR. attributes: file below path → text.
-  // uevent: DEVNAME, DEVTYPE and the like.
+  // Creates the device at `path`, such as "/sys/devices/pci0000:00/0000:00:02.0", and the links to it: from
+  // /sys/bus/<subsystem>/devices for buses, from /sys/class/<subsystem> for other subsystems, from /sys/dev
+  // if it has a MAJOR and a MINOR, and `device` to its parent. `attributes` maps files below `path` to texts.
+  // `uevent` has DEVNAME, DEVTYPE and the like.
   void device(const std::string& path, const std::string& subsystem, const Texts& attributes = {},
               const Texts& uevent = {}) const {
     const std::filesystem::path directory = path;
@@ -53,8 +53,7 @@ class MadeSysfs {
     tree_->file(std::filesystem::path(path) / name, std::string(text) + '\n');
   }
 
-  // A link at from that leads to to, both of them paths of the machine; one that is there already is
-  // replaced.
+  // Creates or replaces a link `from` that leads to `to`, both of them paths of the machine.
   void link(const std::string& from, const std::filesystem::path& to) const {
     tree_->remove(from);
     tree_->link(from, to.lexically_relative(std::filesystem::path(from).parent_path()));
@@ -66,7 +65,7 @@ class MadeSysfs {
     link(path + "/driver", home);
   }
 
-  // The device, what is below it, and the links to them.
+  // Removes the device, everything below it, and the links to them.
   void remove(const std::string& path) const {
     tree_->remove(path);
     for (const char* homes : {"sys/bus", "sys/class", "sys/dev"}) {

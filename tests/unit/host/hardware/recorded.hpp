@@ -1,5 +1,5 @@
 #pragma once
-// A machine that was recorded, with all that a made tree has. Not thread-safe.
+// A recorded machine as a tree. Not thread-safe.
 
 #include <filesystem>
 #include <fstream>
@@ -30,7 +30,7 @@ inline std::shared_ptr<RecordedMachine> record_all(const TempDir& made) {
                 .entries = {}};
         break;
       }
-      default:  // a directory comes before what is in it
+      default:  // a directory precedes its entries
         break;
     }
     machine->tree.add(path, std::move(file));

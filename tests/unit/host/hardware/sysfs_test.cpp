@@ -86,7 +86,7 @@ TEST_CASE("udev's database adds properties, links and tags") {
   CHECK(tty.tags() == Texts{"systemd"});
   CHECK(tty.property("ID_SERIAL_SHORT") == "A1");
   CHECK(tty.property("A") == "b=c");
-  // What has no node is kept under its subsystem and name, and a network interface under its index.
+  // udev names entries of devices without a node by subsystem and name, and of network interfaces by index.
   sysfs.tree().file("/run/udev/data/+usb:1-1.4:1.0", "E:ID_USB_DRIVER=ch341\n");
   CHECK(device_at(host, kDongle + "/1-1.4:1.0").property("ID_USB_DRIVER") == "ch341");
   sysfs.device("/sys/devices/virtual/net/eth0", "net", {}, {{"IFINDEX", "7"}});

@@ -54,7 +54,7 @@ TEST_CASE("what a program of documents says is a sentence, and the last line of 
 TEST_CASE("one that printed too much was killed for that, whatever its end looks like") {
   const Ending ending{.how = How::kExited, .output = std::string(4u << 20, 'x'), .excess = true};
   CHECK(why_failed({}, ending) == "the program was killed: it printed more than 4 MiB");
-  // Of a check it is no more than what nobody reads.
+  // A check has only output that is not read.
   CHECK(why_failed({.words = Program::Errors::kWithOutput}, ending).empty());
 }
 

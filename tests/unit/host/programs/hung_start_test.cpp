@@ -32,7 +32,7 @@ struct Hung {
         queue, Program{.command = {leased.path()}, .timeout = timeout},
         [this](const Ending& ending) { overdue += ending.how == How::kOverdue ? 1 : 0; }, [this] { ++gone; });
   }
-  // How long another program takes, and what becomes of it.
+  // Runs another program and returns how long it takes.
   Clock::duration other() {
     const auto begun = Clock::now();
     std::optional<Ending> ended;
@@ -57,7 +57,7 @@ TEST_CASE("a program whose start hangs keeps neither the loop nor other programs
     tick.arm(1ms);
   });
   tick.arm(1ms);
-  // Each thread that hangs is replaced after a while; from then on there is nothing to wait for.
+  // Each stalled thread is replaced after a while; afterwards nothing waits.
   CHECK(file.other() < 5s);
   CHECK(file.other() < 1s);
   CHECK(longest < 500ms);
@@ -77,7 +77,7 @@ TEST_CASE("a start that hangs and is nobody's any more is killed, and its thread
   Hung file;
   file.start(1min);
   REQUIRE(test::run_until(file.loop, [&] { return file.hung.front().begun(); }));
-  file.other();  // by now the start hangs
+  file.other();  // by now the start has stalled
   file.hung.clear();
   for (int i = 0; i < 8; ++i) {
     file.start(1min);

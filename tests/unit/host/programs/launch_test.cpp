@@ -10,7 +10,7 @@
 using namespace plughost;
 
 TEST_CASE("a program that is given up before its process is there does not run on") {
-  // To write that down takes some ms: so long the start has begun, and there is no process.
+  // Writing this takes milliseconds, in which the start has begun and no process exists.
   const std::string long_input(32u << 20, 'x');
   for (bool in_time = false; !in_time;) {
     Launch launch(Program{.command = {"/bin/sleep", "1000"}, .input = long_input});

@@ -23,14 +23,14 @@ using Clock = EventLoop::Clock;
 
 namespace {
 
-// The dead children of this process that nobody has reaped.
+// Returns the number of this process's children that are zombies.
 std::size_t zombies() {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     std::ifstream file(entry.path() / "stat");
     std::string text;
     if (!std::getline(file, text)) continue;
-    const std::string rest = text.substr(text.rfind(')') + 2);  // "Z 1234 …": the state, and the parent
+    const std::string rest = text.substr(text.rfind(')') + 2);  // "Z 1234 …": the state and the parent
     count += rest.starts_with("Z " + std::to_string(::getpid()) + ' ') ? 1u : 0u;
   }
   return count;
@@ -97,7 +97,7 @@ TEST_CASE("the loop goes on while thousands of programs are started and end") {
 TEST_CASE("whatever was killed is reaped, and nobody waits for its end") {
   const std::size_t before = zombies();  // of other tests
   Many many;
-  // Its end takes a while: the memory of each is given back.
+  // Its end takes a while, because each one's memory is freed.
   many.run(Purpose::kPreStart, "head -c 50000000 /dev/zero | tail -c 50000000 >/dev/null & exec sleep 1000",
            20);
   REQUIRE(test::run_until(many.loop, [&] {
@@ -133,7 +133,7 @@ TEST_CASE(
   Clock::time_point begun;
   {
     Many many;
-    // Who reads its lines knows that it has begun; a file of its says that to the test alone.
+    // A reader of its lines would know that it runs; a file tells that only to the test.
     bool ready = false;
     const auto run = [&](const std::string& script,
                          const std::function<void(std::string_view line)>& on_line) {
@@ -176,14 +176,14 @@ TEST_CASE("at the process's end a program is ended that has begun, and of which 
   {
     Many many;
     many.run(Purpose::kStay, "cd " + at + "; echo $$ > half; mv half pid; exec sleep 1000", 1);
-    // Its start is given to a thread, and no more is done here.
+    // Its start is assigned to a thread, and nothing else happens here.
     while (!many.running.front().begun()) test::run_once(many.loop);
     while (!std::filesystem::exists(dir.at("pid"))) std::this_thread::yield();
     std::ifstream(dir.at("pid")) >> pid;
     many.running.clear();
   }
   REQUIRE(pid > 0);
-  // It is killed by the thread that has just started it, which nobody waits for.
+  // The thread that has just started it kills it, and nothing waits for that thread.
   const auto end = Clock::now() + 30s;
   while (!test::is_gone(pid) && Clock::now() < end) std::this_thread::yield();
   CHECK(test::is_gone(pid));

@@ -49,7 +49,7 @@ TEST_CASE("more output than is allowed ends the program, and its children with i
 }
 
 TEST_CASE("a program that has ended with too much output is past killing") {
-  Program program = shell("printf 0123456789");  // read when it has ended, more often than not
+  Program program = shell("printf 0123456789");  // mostly read after its end
   program.most_output = 5;
   program.excess = Program::Excess::kFatal;
   for (int i = 0; i < 20; ++i) {

@@ -30,7 +30,7 @@ struct Run {
   Programs programs{loop};
   ProgramQueue queue{programs, Purpose::kList};
   std::optional<Ending> result;
-  bool gone = false;  // after it was overdue
+  bool gone = false;  // after its deadline
   std::optional<Subprocess> process;
 
   explicit Run(Program program) {
@@ -51,7 +51,7 @@ struct Run {
 
 std::vector<std::string> shell(const std::string& script) { return {"/bin/sh", "-c", script}; }
 
-// Of all of our threads; the dead that wait for us among them.
+// Returns the children of all our threads, zombies included.
 std::set<pid_t> children() {
   std::set<pid_t> children;
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -117,7 +117,7 @@ TEST_CASE("a program that is overdue before its start has been told is killed, a
   const test::TempDir dir;
   Run run(
       Program{.command = shell("echo > " + dir.at("began").string() + "; exec sleep 1000"), .timeout = 20ms});
-  // The program begins, and its time is over, while the loop is kept from hearing of either.
+  // The program starts and times out while the loop cannot handle either event.
   bool kept = false;
   Timer after_its_turn(run.loop, [&] {
     run.loop.poster()([&] {
@@ -254,13 +254,13 @@ TEST_CASE("destroyed before its turn means that it never runs") {
 }
 
 TEST_CASE("destroyed while it is being started means that it is killed") {
-  const std::set<pid_t> before = children();  // of the cases before this
+  const std::set<pid_t> before = children();  // from earlier cases
   {
     Run run(shell("exec sleep 1000"));
     REQUIRE(test::run_until(run.loop, [&] { return run.process->begun(); }));
     run.process.reset();
-    // It has its end from the loop if it had begun by then, and else from the thread that starts it: the next
-    // one's start and end leave both their time.
+    // If it had begun, the loop reports its end, otherwise the thread that starts it. The start and end of
+    // the next one give both enough time.
     bool later = false;
     run.process.emplace(run.queue, Program{.command = shell("exit 0")}, [&](const Ending&) { later = true; });
     REQUIRE(test::run_until(run.loop, [&] { return later; }));
@@ -281,14 +281,14 @@ TEST_CASE("a line comes after the errors that the program has written before it"
   program.on_line = [&](std::string_view said) {
     line = said;
     errors = run->process->errors();
-    run->loop.stop();  // the kernel goes on to count the output among what is ready, and ahead of the errors
+    run->loop.stop();  // the kernel still reports the output as ready, before the errors
   };
   run.emplace(std::move(program));
   run->loop.run();
   REQUIRE(line == "one");
   dir.file("go");
   while (!std::filesystem::exists(dir.at("both")))
-    std::this_thread::yield();  // and the loop sees it all at once
+    std::this_thread::yield();  // and the loop receives everything at once
   run->loop.run();
   CHECK(line == "two");
   CHECK(errors == "why\n");
@@ -405,7 +405,7 @@ TEST_CASE("a time-out from now on counts the time that a program waits for its t
 
 TEST_CASE("where no descriptor is left, that says nothing about the program") {
   Run run(shell("exit 0"));
-  REQUIRE(run.ended());  // its threads are there
+  REQUIRE(run.ended());  // its threads exist
   run.result.reset();
   run.process.emplace(run.queue, Program{.command = shell("exit 0")},
                       [&](Ending ending) { run.result = std::move(ending); });

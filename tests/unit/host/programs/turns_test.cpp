@@ -16,7 +16,7 @@ struct Waiting {
     for (std::size_t i = 0; i < count; ++i) tickets.push_back(turns.wait(line));
     return tickets;
   }
-  // All whose turn it is now.
+  // Returns all tickets whose turn it is.
   std::vector<Turns::Ticket> go() {
     std::vector<Turns::Ticket> gone;
     while (const auto ticket = turns.next()) gone.push_back(*ticket);
@@ -33,7 +33,7 @@ TEST_CASE("a line's limit holds, and who leaves makes room for who has waited lo
   CHECK(programs.go() == std::vector{tickets[0], tickets[1]});
   programs.turns.leave(line, tickets[1]);
   CHECK(programs.go() == std::vector{tickets[2]});
-  programs.turns.leave(line, tickets[3]);  // it waits, and has no place to give back
+  programs.turns.leave(line, tickets[3]);  // it waits and has no place to return
   programs.turns.leave(line, tickets[0]);
   CHECK(programs.go().empty());
   const auto late = programs.wait(line, 2);
@@ -74,7 +74,7 @@ TEST_CASE("of the purposes, the one with the fewest running goes first") {
   const auto checks = programs.turns.open(Purpose::kHealth, Turns::kNoLimit);
   const auto checked = programs.wait(checks, 8);
   CHECK(programs.go().size() == 4);
-  // Five of the 36 end: one place is free, and the one of the starts that has waited longest comes too late.
+  // Five of the 36 end: one place becomes free, and the longest waiting start is too late for it.
   for (std::size_t i = 0; i < 5; ++i) programs.turns.leave(starts, prepared[i]);
   CHECK(programs.go() == std::vector{checked[4]});
 }

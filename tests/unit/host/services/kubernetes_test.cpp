@@ -105,7 +105,7 @@ TEST_CASE("a kubelet that was moved into the runtime's control group is its Kube
   node.process(700, "/usr/local/bin/k0s worker", "k0sworker.service");
   CHECK(names(node) == std::vector<std::string>{"k0s"});
   CHECK(kubernetes_of(node.host).root == "/data");
-  // But one in a pod says nothing.
+  // A process in a pod does not count.
   node.tree.file("proc/812/cgroup",
                  "0::/kubepods.slice/kubepods-pod6c5c2a3e_7f7c_4e7a_9a51_0d8b7c5d1f10.slice/x.scope\n");
   CHECK(kubernetes_of(node.host).root == "/var/lib/k0s/kubelet");
@@ -155,10 +155,10 @@ TEST_CASE(
   node.process(812, "/usr/bin/kubelet --root-dir=/process", "kubelet.service");
   CHECK(root() == "/process");
   CHECK(why() == "process 812 (/usr/bin/kubelet)");
-  // Who has hidden its arguments says nothing.
+  // A process with hidden arguments does not count.
   node.process(812, "/usr/bin/kubelet", "kubelet.service");
   CHECK(root() == "/unit");
-  // A process of another unit says nothing of this one.
+  // A process of another unit does not count.
   node.process(900, "/usr/bin/other --root-dir=/other", "other.service");
   CHECK(root() == "/unit");
 }
@@ -174,7 +174,7 @@ TEST_CASE("k0s' kubelet has its root directory below k0s' data, which its unit m
           "[Service]\nExecStart=/usr/local/bin/k0s worker --data-dir=/data "
           "--kubelet-root-dir=/var/lib/kubelet\n");
   CHECK(kubernetes_of(node.host).root == "/var/lib/kubelet");
-  // The same option of k3s is not about the kubelet.
+  // The same option of k3s does not concern the kubelet.
   node.tree.remove("etc/systemd/system/k0sworker.service");
   install(node, "k3s.service", "[Service]\nExecStart=/usr/local/bin/k3s server --data-dir=/data\n");
   CHECK(kubernetes_of(node.host).root == "/var/lib/kubelet");
@@ -198,7 +198,7 @@ TEST_CASE("plugins register where the kubelet's socket is, and in the usual plac
   const auto directory = [&] { return kubernetes_of(node.host).directory.string(); };
   CHECK(directory() == "/var/lib/kubelet/device-plugins");
   node.tree.file("var/lib/k0s/kubelet/device-plugins/kubelet.sock");
-  CHECK(directory() == "/var/lib/kubelet/device-plugins");  // it is no socket
+  CHECK(directory() == "/var/lib/kubelet/device-plugins");  // not a socket
   node.tree.remove("var/lib/k0s/kubelet/device-plugins/kubelet.sock");
   socket(node, "var/lib/k0s/kubelet/device-plugins/kubelet.sock");
   CHECK(directory() == "/var/lib/k0s/kubelet/device-plugins");

@@ -20,7 +20,7 @@ namespace {
 
 using Members = std::vector<std::pair<std::string, Node>>;
 
-// A program of the shell that lists devices. In it $1 is the test's directory.
+// A shell script that lists devices. $1 is the test's directory.
 struct Listed {
   TempDir dir;
   EventLoop loop;
@@ -100,7 +100,7 @@ TEST_CASE("exec: children that a program leaves behind are killed and wait for n
   std::string pid;
   std::ifstream(disks.dir.at("pid")) >> pid;
   REQUIRE_FALSE(pid.empty());
-  // Killed; whoever adopts it has not reaped it yet, perhaps.
+  // It was killed, but its new parent may not have reaped it yet.
   CHECK(eventually([&] {
     std::ifstream stat("/proc/" + pid + "/stat");
     std::string line;
@@ -119,7 +119,7 @@ TEST_CASE("exec: a program runs before each scan, and keeps nothing but the scan
     CHECK_FALSE(ready);
     REQUIRE(run_until(disks.loop, [&] { return ready; }));
     CHECK(ids_of(disks.scan()) == std::vector<std::string>{"sda"});
-    CHECK(disks.scan().devices.size() == 1);  // it reads what was printed, and runs nothing
+    CHECK(disks.scan().devices.size() == 1);  // reads the output again without running the program
     CHECK(std::filesystem::file_size(disks.dir.at("runs")) == static_cast<std::uintmax_t>(run));
   }
   CHECK(disks.hints == 0);
@@ -163,7 +163,7 @@ TEST_CASE("exec: a name of a million letters can be a placeholder, and one with 
 }
 
 TEST_CASE("exec: a program runs as the user of the entry") {
-  if (::geteuid() != 0) return;  // only root can
+  if (::geteuid() != 0) return;  // needs root
   const std::string script = R"sh(printf '{"devices": [{"id": "%s"}]}' "$(id -un)-$(id -gn)")sh";
   CHECK(ids_of(Listed(script, {{"user", text("daemon")}}).scan()) ==
         std::vector<std::string>{"daemon-daemon"});

@@ -19,7 +19,7 @@ std::string error_of(const std::string& text) {
   return "it was taken";
 }
 
-// Of a document with one device, whose id is "a" and that has more members.
+// Returns the error of a document with one device "a" that has these members, too.
 std::string error_with(const std::string& more) {
   return error_of(R"({"devices": [{"id": "a", )" + more + "}]}");
 }

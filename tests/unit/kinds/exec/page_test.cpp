@@ -1,4 +1,4 @@
-// The programs of docs/exec.md do what the page says.
+// Checks that the programs of docs/exec.md do what the page says.
 
 #include <doctest/doctest.h>
 
@@ -24,7 +24,7 @@ namespace {
 // The programs of the page, in its order.
 enum class What { kList, kWatch, kAllocate, kUnhealthy };
 
-// The block of the page in that language that shows what.
+// Returns the page's block in that language for the program.
 std::string block(const std::string& language, What what) {
   std::ifstream file(in_source("/docs/exec.md"));
   const std::string page{std::istreambuf_iterator<char>(file), {}};
@@ -37,7 +37,7 @@ std::string block(const std::string& language, What what) {
   return page.substr(from, page.find("```", from) - from);
 }
 
-// The program, as a file that can be executed.
+// Writes the program to an executable file.
 std::string program(const TempDir& dir, const std::string& language, What what) {
   const std::string path = dir.at("program").string();
   if (language == "cpp") {

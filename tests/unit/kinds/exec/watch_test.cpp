@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Devices that a script of the shell lists, line by line. In it $1 is the test's directory.
+// Devices that a shell script lists line by line. $1 is the test's directory.
 struct Watched {
   TempDir dir;
   EventLoop loop;
@@ -35,14 +35,14 @@ struct Watched {
     watch = entry.source->watch(programs, [this] { ++hints; });
     CHECK(hints == 0);
   }
-  // Waits for the next hint, at least one.
+  // Waits for at least one hint and scans.
   Scan next() {
     REQUIRE(run_until(loop, [&] { return hints > seen_; }));
     seen_ = hints;
     return scan();
   }
   Scan scan() const { return entry.source->scan(HostRoot(dir.path())); }
-  // Waits until what a scan finds is so.
+  // Waits until a scan satisfies the condition.
   template <typename Condition>
   bool until(Condition condition) {
     return run_until(loop, [&] { return condition(scan()); });
@@ -51,7 +51,7 @@ struct Watched {
     std::ifstream text(dir.at(file));
     return {std::istreambuf_iterator<char>(text), {}};
   }
-  // Why the only device, which was well, is so no more.
+  // Returns why the only device, which was Healthy, is Unhealthy.
   std::string error() {
     begin();
     std::string why;
@@ -67,7 +67,7 @@ struct Watched {
 };
 
 const std::string kOne = R"(echo '{"devices": [{"id": "a"}]}'; )";
-// Until the test says so.
+// Waits for the test.
 const std::string kWait = "while [ ! -e $1/go ]; do sleep 0.01; done; ";
 
 bool runs(const std::string& pid) {

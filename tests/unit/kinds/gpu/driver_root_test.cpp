@@ -1,4 +1,4 @@
-// A driver whose files are below a directory of their own.
+// A driver whose files are in a directory of their own.
 
 #include "kinds/gpu/nvidia_gpu.hpp"
 

@@ -1,4 +1,4 @@
-// What holds for the cards of every vendor.
+// Properties of the cards of every vendor.
 
 #include <doctest/doctest.h>
 

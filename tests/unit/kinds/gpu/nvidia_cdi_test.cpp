@@ -1,4 +1,4 @@
-// NVIDIA's CDI specification, made by a nvidia-ctk that the test has written.
+// NVIDIA's CDI specification, written by a nvidia-ctk of the test.
 
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ std::string specification_of(const Texts& names) {
   return R"({"cdiVersion":"0.5.0","kind":"k8s.device-plugin.nvidia.com/gpu","devices":[)" + devices + "]}";
 }
 
-// A GpuRig on whose machine a nvidia-ctk is installed: it notes how it was called, and does the rest.
+// A GpuRig with a nvidia-ctk that records its calls.
 class ToolRig {
  public:
   explicit ToolRig(Keys keys = {{"deviceListStrategy", text("cdi-cri")}}, const std::string& place = kPlace)
@@ -296,13 +296,13 @@ TEST_CASE("a former specification is not used if it names missing files, or card
   CHECK(error(by_uuid, with_library(cards, "/lib/libcuda.so.550")).starts_with(failed));
   CHECK(error(by_uuid, "half of {").starts_with(failed));
   CHECK(error(by_uuid, R"({"devices":[{"name":7}],"containerEdits":"none"})").starts_with(failed));
-  // A number may be another card's by now.
+  // The index may belong to another card now.
   Keys by_index = by_uuid;
   by_index.emplace_back("deviceIDStrategy", text("index"));
   CHECK(error(by_index, specification_of({"0", "1"})).starts_with(failed));
 }
 
-// A ToolRig that somebody watches.
+// A ToolRig with a watch.
 struct WatchedTool {
   EventLoop loop;
   Programs programs{loop};

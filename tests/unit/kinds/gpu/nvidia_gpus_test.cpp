@@ -1,4 +1,4 @@
-// NVIDIA's cards where there is NVML: which of them, and of their parts, are devices.
+// NVIDIA's cards with NVML: which cards and parts of cards are devices.
 
 #include <doctest/doctest.h>
 
@@ -166,7 +166,7 @@ TEST_CASE("`mig: single` takes parts of one profile, and says what else there is
   CHECK_THROWS(rig.scan());
 }
 
-// Takes every device but those with that UUID.
+// Returns a choice of every device but those with that UUID.
 Choice without(const std::string& uuid) {
   return {.except = {{.attributes = {{"uuid", {uuid}}}, .where = "except[0]"}}};
 }

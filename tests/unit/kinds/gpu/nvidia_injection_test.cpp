@@ -1,4 +1,4 @@
-// What NVIDIA's device plugin answers to Allocate, and plughost in its place.
+// Compares the answers of NVIDIA's device plugin to Allocate with plughost's.
 
 #include <doctest/doctest.h>
 
@@ -58,7 +58,7 @@ std::vector<Row> all_rows() {
   return rows;
 }
 
-// The table of NVIDIA's outputs, written out once more.
+// The table of NVIDIA's outputs, written independently.
 void check(const Row& row, const Allocation& got) {
   const auto has = [&](const char* word) {
     return std::ranges::find(row.strategies, word) != row.strategies.end();
@@ -107,7 +107,7 @@ TEST_CASE("every combination of strategies answers as NVIDIA's plugin does") {
                     {"deviceIDStrategy", text(row.id_strategy)},
                     {"passDeviceSpecs", text(row.specs ? "true" : "false")}};
     check(row, answer_of(keys, {kB, kA}));
-    // Replicas of one card are that card, once.
+    // Replicas of one card count as that card, once.
     check(row, answer_of(keys, {kB + "::1", kB + "::0", kA + "::3"}, 4));
   }
 }

@@ -1,4 +1,4 @@
-// NVIDIA's cards where NVML cannot be used.
+// NVIDIA's cards if NVML cannot be used.
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// What NVML tells of cards, of their errors, and of what it cannot tell.
+// NVML's information on cards and their errors, and what it lacks.
 
 #include <doctest/doctest.h>
 
@@ -109,7 +109,7 @@ TEST_CASE("which errors a card gets over by itself") {
   for (const unsigned xid : {13U, 31U, 43U, 45U, 63U, 68U, 69U, 92U, 137U, 157U}) CHECK_FALSE(xid_lasts(xid));
   for (const unsigned xid : {46U, 48U, 62U, 64U, 74U, 79U, 94U, 95U, 119U, 120U, 140U, 143U, 149U, 158U})
     CHECK(xid_lasts(xid));
-  CHECK(xid_lasts(9'999));  // nobody knows
+  CHECK(xid_lasts(9'999));  // unknown
   CHECK(xid_words(9'999) == "XID 9999");
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("errors that programs cause are not the card's, unless somebody wants 
     const GpuRig rig(std::move(keys));
     rig.scan();
     fake.show(kTwoCards + events);
-    rig.scan();  // one event a file, and a scan takes them all
+    rig.scan();  // one event per file, and a scan reads them all
     return std::pair(!rig.error("GPU-a").empty(), !rig.error("GPU-b").empty());
   };
   CHECK(errors({}) == std::pair(false, true));
@@ -159,7 +159,7 @@ TEST_CASE("an error of a part is that part's, and one of the card is all parts'"
   CHECK(rig.error("MIG-x").empty());
   fake.show(kDividedCards + "event 2 0 8 79\n");
   CHECK(rig.error("MIG-x").starts_with("XID 79"));
-  // Whoever says that a part is well says so of its card, and of no other part.
+  // Forgiving a part also forgives its card, and no other part.
   rig.source->forgive(rig.scan().devices[0]);
   CHECK(rig.error("MIG-x").empty());
   CHECK(rig.error("MIG-y").starts_with("XID 48"));
@@ -290,7 +290,7 @@ TEST_CASE("a card whose errors cannot be followed is Unhealthy, if its health wa
       CHECK(device.error.starts_with("its errors cannot be followed: nvml"));
     const GpuRig unasked({{"healthChecks", text("false")}});
     for (const Device& device : unasked.scan().devices) CHECK(device.healthy());
-    // One that knows no events has none to follow.
+    // One without events has none to watch.
     fake.show(kTwoCards + "fail " + call + " 3\n");
     rig.wait(30s);
     for (const Device& device : rig.scan().devices) CHECK(device.healthy());

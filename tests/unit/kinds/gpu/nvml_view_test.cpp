@@ -1,4 +1,4 @@
-// NVIDIA's cards of a machine that was recorded.
+// NVIDIA's cards of a recorded machine.
 
 #include "kinds/gpu/nvml_cards.hpp"
 

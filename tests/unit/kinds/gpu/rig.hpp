@@ -1,6 +1,5 @@
 #pragma once
-// An entry of the kind `gpu` on a made machine, with a clock that stands still until it is moved. Not
-// thread-safe.
+// An entry of the kind `gpu` on a simulated machine, with a clock that the test advances. Not thread-safe.
 
 #include <doctest/doctest.h>
 
@@ -43,7 +42,7 @@ class GpuRig {
     for (const Diagnostic& each : diagnostics.all()) problems.push_back(each.path + ": " + each.what);
   }
 
-  // The next rig's cards are not let go by this one's thread.
+  // Waits, so that this rig's thread does not release the next rig's cards.
   ~GpuRig() {
     source.reset();
     CHECK(NvidiaGpus::all_let_go(std::chrono::seconds(10)));
@@ -56,7 +55,7 @@ class GpuRig {
   }
   void wait(std::chrono::milliseconds duration) { now_ += duration; }
 
-  // By id; "" is healthy.
+  // Returns the error by id; "" means Healthy.
   std::string error(const std::string& id) const {
     for (const Device& device : scan().devices) {
       if (device.id == id) return device.error;
@@ -70,7 +69,7 @@ class GpuRig {
   std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
 };
 
-// What an entry with that spec answers; its only resource is nvidia.com/gpu.
+// Returns the answer of an entry with that spec, whose only resource is nvidia.com/gpu.
 inline std::variant<Allocation, Refusal> answer(const Scan& scan, AllocationSpec spec,
                                                 const std::vector<std::string>& ids) {
   if (spec.name.empty()) spec.name = Template("nvidia.com/gpu");

@@ -1,4 +1,4 @@
-// What is wrong with an entry of the kind `gpu`, as it is read.
+// Errors in an entry of the kind `gpu`.
 
 #include <doctest/doctest.h>
 

@@ -32,7 +32,7 @@ Scan scan_of(const TempDir& tree, std::vector<Node> groups) {
   return entry.source->scan(HostRoot(tree.path()));
 }
 
-// Device nodes without being root: links to one.
+// Links replace device nodes, so that the test needs no root.
 void make_nodes(const TempDir& tree, std::initializer_list<const char*> paths) {
   for (const char* each : paths) tree.link(each, "/dev/null");
 }
@@ -68,7 +68,7 @@ TEST_CASE("a limit repeats the matches of a path when other paths have more") {
   REQUIRE(ids_of(scan) == Ids{"a0", "a1", "a0-1", "a1-1"});
   CHECK(scan.devices[2].nodes == Nodes{{"/dev/a0", "/dev/a0", "rw"}, {"/dev/b2", "/dev/b2", "rw"}});
   CHECK(*scan.devices[2].attribute("name") == "a0");
-  // As many as the greatest number of matches, and no more: a limit alone makes no devices.
+  // As many as the largest number of matches: a limit alone creates no devices.
   CHECK(scan_of(tree, {group({path("/dev/a?", {{"limit", text("9")}})})}).devices.size() == 2);
   CHECK(scan_of(tree, {group({path("/dev/a0", {{"limit", text("9")}}), path("/dev/b?")})}).devices.size() ==
         5);

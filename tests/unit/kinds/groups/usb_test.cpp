@@ -111,12 +111,12 @@ TEST_CASE("child nodes are given instead of the bus node, by a link that lasts w
   CHECK(scan_of(sysfs, wanted).devices[0].nodes == Nodes{{"/dev/serial/by-id/usb-A1", "/dev/ttyUSB3", "rw"}});
   const Nodes by_path{{"/dev/serial/by-path/pci-2", "/dev/ttyUSB3", "rw"}};
   sysfs.tree().file("/dev/ttyUSB4");
-  sysfs.link("/dev/serial/by-id/usb-A1", "/dev/ttyUSB4");  // one that is no duplicate, for this entry
+  sysfs.link("/dev/serial/by-id/usb-A1", "/dev/ttyUSB4");  // not a duplicate for this entry
   CHECK(scan_of(sysfs, wanted).devices[0].nodes == by_path);
   sysfs.tree().remove("/dev/serial");
-  plug_in(sysfs, "1-3", "f001", "A1");  // of another make
+  plug_in(sysfs, "1-3", "f001", "A1");  // another product
   CHECK(scan_of(sysfs, wanted).devices[0].nodes[0].host_path == "/dev/serial/by-id/usb-A1");
-  plug_in(sysfs, "1-4", "f000", "A1");  // a duplicate: the name by id is now that of either
+  plug_in(sysfs, "1-4", "f000", "A1");  // a duplicate: the name by id is ambiguous now
   CHECK(scan_of(sysfs, wanted).devices[0].nodes == by_path);
   CHECK(std::ranges::count(scan.subsystems, "tty") == 1);
   CHECK(std::ranges::count(scan.subsystems, "usb") == 1);
@@ -133,7 +133,7 @@ TEST_CASE("a device is listed when udev has finished with it and with all of its
   const Scan early = scan_of(sysfs, wanted);
   CHECK(early.devices.empty());
   CHECK(early.unfinished == Ids{"/dev/ttyUSB1"});
-  CHECK(scan_of(sysfs, {{"vendor", text("0451")}}).devices.size() == 1);  // its ttys are not wanted
+  CHECK(scan_of(sysfs, {{"vendor", text("0451")}}).devices.size() == 1);  // its ttys are not selected
   sysfs.tree().file("/run/udev/data/c188:1");
   CHECK(scan_of(sysfs, wanted).devices.at(0).nodes.size() == 2);
 }

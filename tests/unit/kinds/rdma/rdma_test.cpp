@@ -22,7 +22,7 @@ constexpr const char* kFirst = "0000:03:00.0";
 constexpr const char* kSecond = "0000:81:00.0";
 const std::string kVirtual = "/sys/devices/virtual/";
 
-// An entry of kind rdma on a made machine, and a clock that stands still until it is moved.
+// An entry of kind rdma on a simulated machine, with a clock that the test advances.
 class Rig {
  public:
   MadeSysfs machine;
@@ -41,7 +41,7 @@ class Rig {
   }
 
   Scan scan(const Choice& choice = {}) const { return source_->scan_chosen(machine.host(), taking(choice)); }
-  // The only device.
+  // Returns the only device.
   Device card() const {
     const Scan found = scan();
     REQUIRE(found.devices.size() == 1);
@@ -50,7 +50,7 @@ class Rig {
   Texts ids() const { return ids_of(scan()); }
   void wait(std::chrono::milliseconds duration) { now_ += duration; }
 
-  // A card's function, its RDMA device with its verbs node, and one network interface.
+  // Adds a card's function with its RDMA device, verbs node and one network interface.
   std::string add_card(const std::string& address, const std::string& name, unsigned n,
                        const std::string& vendor = "15b3", const std::string& netdev = "") const {
     const std::string function = "/sys/devices/pci0000:00/0000:00:01.0/" + address;
@@ -70,7 +70,7 @@ class Rig {
     machine.device(parent + "/infiniband_verbs/" + uverbs, "infiniband_verbs", {{"ibdev", name}},
                    {{"DEVNAME", "infiniband/" + uverbs}});
   }
-  // mad: "umad0" or "issm0".
+  // `mad` is "umad0" or "issm0".
   void add_mad(const std::string& card, const std::string& mad) const {
     const std::filesystem::path path = card;
     machine.device(path.parent_path().parent_path() / "infiniband_mad" / mad, "infiniband_mad",
@@ -236,10 +236,10 @@ TEST_CASE("a software device is known by its GUID and gets its interface from th
   rig.set_port(card, 1, "4: ACTIVE", "Ethernet");
   rig.machine.attribute(card + "/ports/1/gid_attrs/ndevs", "0", "eth7");
   rig.machine.attribute(card + "/ports/1/gid_attrs/ndevs", "1", "eth7");
-  rig.machine.tree().directory(card + "/ports/1/gid_attrs/ndevs/2");  // refuses to be read
+  rig.machine.tree().directory(card + "/ports/1/gid_attrs/ndevs/2");  // cannot be read
   const Device device = rig.card();
   CHECK(device.id == "5054:00ff:fe12:3456");
-  CHECK(device.hardware->units == Texts{card});  // and not the network card that it may run on
+  CHECK(device.hardware->units == Texts{card});  // without the network card that it may run on
   CHECK(device.healthy());
   CHECK(nodes_of(device) == Texts{"/dev/infiniband/uverbs3"});
   CHECK(value(device, "netdevs") == "eth7");
@@ -327,7 +327,7 @@ TEST_CASE("a port's state counts once it has lasted, in both directions") {
   };
   CHECK(healthy_with("4: ACTIVE"));
   CHECK(healthy_with("1: DOWN"));
-  rig.wait(100ms);  // an event of something else
+  rig.wait(100ms);  // an unrelated event
   CHECK(healthy_with("1: DOWN"));
   rig.wait(4900ms);
   CHECK_FALSE(healthy_with("1: DOWN"));
@@ -337,7 +337,7 @@ TEST_CASE("a port's state counts once it has lasted, in both directions") {
   rig.wait(5s);
   CHECK(healthy_with("4: ACTIVE"));
 
-  // A moment of the state that was known starts the wait anew.
+  // A moment of the former state begins the wait again.
   CHECK(healthy_with("1: DOWN"));
   rig.wait(3s);
   CHECK(healthy_with("4: ACTIVE"));

@@ -1,5 +1,5 @@
 #pragma once
-// A client in a loop, with a kubeconfig of the test's.
+// A client on a loop, with a kubeconfig of the test.
 
 #include <memory>
 #include <optional>
@@ -31,7 +31,7 @@ struct ClientOfTest {
     options.config.kubeconfig = directory.at("kubeconfig");
     options.config.node = "worker-1";
   }
-  // user: lines of `user`, each with six spaces before it.
+  // `user` has the lines of `user`, each indented by six spaces.
   void kubeconfig(const std::string& server, const std::string& user = "      token: secret\n",
                   const std::string& cluster = "") const {
     directory.file("kubeconfig",
@@ -51,7 +51,7 @@ struct ClientOfTest {
     return *answer;
   }
   ApiAnswer get(const std::string& path) { return ask({.path = path}); }
-  // The lines of the log that have these words, also of those that are not written.
+  // Returns the lines of the log with these words, including those that the level omits.
   std::vector<std::string> logged(std::string_view words) {
     std::vector<std::string> lines;
     std::uint64_t number = 0;

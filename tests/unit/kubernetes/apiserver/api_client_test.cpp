@@ -190,7 +190,7 @@ TEST_CASE("credentials that have grown old are read anew before the next request
   test.kubeconfig(server.url(), "      token: two\n");
   CHECK(test.get("/").ok());
   CHECK(server.requests()[1].headers.at("authorization") == "Bearer two");
-  // What cannot be read is as it was.
+  // An unreadable file changes nothing.
   test.directory.file("kubeconfig", "broken: [");
   CHECK(test.get("/").ok());
   CHECK(server.requests()[2].headers.at("authorization") == "Bearer two");
@@ -257,7 +257,7 @@ TEST_CASE("a server that does not answer is waited for until the deadline, and a
   CHECK(says(late.error, "no answer within 50 ms"));
   bool called = false;
   auto call = test.client->send({.path = "/dropped"}, [&](const ApiAnswer&) { called = true; });
-  // On a busy machine the deadline of the first may pass before the server has seen it.
+  // On a busy machine, the first one's deadline may pass before the server has read it.
   CHECK(run_until(test.loop, [&] {
     const auto requests = server.requests();
     return std::ranges::any_of(requests, [](const auto& each) { return each.target == "/dropped"; });
@@ -299,7 +299,7 @@ TEST_CASE("an answer that is longer than wanted, or whose head is, is cut off") 
   CHECK_FALSE(too_long.ok());
   CHECK(too_long.body.empty());
   CHECK(says(too_long.error, "its answer has more than 1000 bytes"));
-  // It is an answer: the API server is there.
+  // It is an answer, so the API server is reachable.
   CHECK(test.client->state().error.empty());
   CHECK(test.logged("cannot reach the API server").empty());
   CHECK(test.get("/large-head").ok());

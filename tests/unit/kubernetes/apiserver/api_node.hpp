@@ -1,5 +1,5 @@
 #pragma once
-// What whoever asks an API server needs of its process, and an API server. Not thread-safe.
+// A process's objects for clients of an API server, and a server. Not thread-safe.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ struct ApiNode {
     return {.kubeconfig = objects.kubeconfig(tree), .node = FakeObjects::kNode, .where = ""};
   }
   void use() { server.use(config()); }
-  // How many lines of the log have these words, also of those that are not written.
+  // Returns the number of log lines with these words, including those that the level omits.
   std::size_t told(std::string_view words) {
     std::size_t count = 0;
     std::uint64_t number = 0;

@@ -34,14 +34,14 @@ std::string event(const std::string& type, const std::string& object) {
   return R"({"type":")" + type + R"(","object":)" + object + "}\n";
 }
 
-// Values of that many bytes.
+// Returns values of that many bytes.
 std::string numbers(std::size_t bytes) {
   std::string text = "1";
   while (text.size() < bytes) text += ",10000000000000";
   return text;
 }
 
-// A pod whose `spec` has values of that many bytes.
+// Returns a pod whose `spec` has values of that many bytes.
 std::string large_pod(const std::string& name, unsigned version, std::size_t bytes) {
   return R"({"metadata":{"name":")" + name + R"(","namespace":"ns","resourceVersion":")" +
          std::to_string(version) + R"("},"spec":[)" + numbers(bytes) + "]}";
@@ -51,7 +51,7 @@ constexpr std::size_t kMiB = std::size_t{1} << 20u;
 
 bool is_watch(const FakeRequest& request) { return says(request.target, "watch=true"); }
 
-// What a watch has told.
+// The events that a watch has delivered.
 struct Heard {
   std::vector<std::string> lines;
   std::string error;
@@ -71,7 +71,7 @@ struct Heard {
 
 using Step = FakeApiServer::Handler;
 
-// Steps of the server's, one for each request; the last one again and again.
+// Answers each request by the next step; repeats the last one.
 FakeApiServer::Handler script(std::vector<Step> steps) {
   auto next = std::make_shared<std::atomic<std::size_t>>(0);
   return [steps = std::move(steps), next](const FakeRequest& request, FakeConnection& out) {
@@ -100,7 +100,7 @@ Step answers(int code, const std::string& body, const std::string& headers = "")
   return [=](const FakeRequest&, FakeConnection& out) { out.answer(code, body, headers); };
 }
 
-// The events, and then nothing.
+// Sends the events and then nothing.
 Step streams(const std::string& events) {
   return [=](const FakeRequest&, FakeConnection& out) {
     out.begin();
@@ -265,7 +265,7 @@ TEST_CASE("a list or a stream that makes no sense is trouble, and tried again") 
       {event("ADDED", "{\"a\":\"" + std::string(500, '\xff') + "\"}"), "cannot be read: this is no JSON"},
       {event("ADDED", R"({"spec":[)" + numbers(ObjectStream::kMostText) + "]}"), "more than 4194304 bytes"}};
   for (const auto& [bytes, words] : streams_of) {
-    // Not from the version of before, from where the same event would come again.
+    // Not from the previous version, which would deliver the same event again.
     Watching test(
         {answers(200, list("10", "")), streams(bytes), answers(200, list("11", pod("a", 11))), streams("")});
     REQUIRE(run_until(test.test.loop, [&] { return !test.heard.error.empty(); }));
@@ -479,7 +479,7 @@ TEST_CASE("while no worker reads, the server waits, and others are answered") {
   });
   test.kubeconfig(server.url());
   test.start();
-  CHECK(test.get("/ping").ok());  // the credentials are known
+  CHECK(test.get("/ping").ok());  // the credentials are loaded
   for (int i = 0; i < 2; ++i) test.workers.run([free] { free.wait(); }, [] {}, 60s, [] {});
   Heard heard;
   const ApiWatch watch(*test.client, {.path = "/api/v1/pods"}, heard.hooks());
@@ -500,7 +500,7 @@ TEST_CASE("a watch that is ended while a worker reads is told nothing") {
   });
   test.kubeconfig(server.url());
   test.start();
-  CHECK(test.get("/ping").ok());  // the credentials are known
+  CHECK(test.get("/ping").ok());  // the credentials are loaded
   std::promise<void> freed;
   const std::shared_future<void> free = freed.get_future().share();
   for (int i = 0; i < 2; ++i) test.workers.run([free] { free.wait(); }, [] {}, 60s, [] {});

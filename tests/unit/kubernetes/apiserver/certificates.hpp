@@ -1,5 +1,5 @@
 #pragma once
-// Certificates of a test's own, made by openssl.
+// Certificates for tests, created by openssl.
 
 #include <doctest/doctest.h>
 
@@ -14,13 +14,13 @@ namespace plughost::test {
 
 class Certificates {
  public:
-  // An authority: NAME.crt and NAME.key in directory, which outlives it.
+  // Creates an authority: NAME.crt and NAME.key in `directory`, which must outlive this object.
   Certificates(const TempDir& directory, std::string authority)
       : directory_(directory), authority_(std::move(authority)) {
     make({"-subj", "/CN=" + authority_, "-keyout", at(authority_ + ".key"), "-out", at(authority_ + ".crt")});
   }
 
-  // Of the authority: NAME.crt and NAME.key. others: an alternative name, such as "IP:127.0.0.1".
+  // Issues NAME.crt and NAME.key. `others` is an alternative name such as "IP:127.0.0.1".
   void issue(const std::string& name, const std::string& subject, const std::string& others = "") const {
     std::vector<std::string> arguments{"-subj",   subject,
                                        "-keyout", at(name + ".key"),

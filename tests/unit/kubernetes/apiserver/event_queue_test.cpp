@@ -72,7 +72,7 @@ TEST_CASE("what waits while nobody takes it is bounded: the newest stays, and wh
   for (std::size_t n = 0; n < EventQueue::kMost; ++n)
     queue.record(pod(n), kSick, "a", at(static_cast<int>(n)));
   CHECK(queue.take_dropped() == 0);
-  queue.record(pod(0), kSick, "again", at(1000));  // is the newest now
+  queue.record(pod(0), kSick, "again", at(1000));  // the newest now
   queue.record(pod(1), kSick, "a", at(1));
   queue.record(kNode, kSick, "a", at(2000));
   CHECK(queue.take_dropped() == 2);  // of pod 1
@@ -164,7 +164,7 @@ TEST_CASE(
   other = draft();
   other.last += 1us;
   other.count = 4;
-  names.insert(name_of(other));  // the same one: more has happened since
+  names.insert(name_of(other));  // the same one, with later occurrences
   CHECK(names.size() == 3);
 }
 

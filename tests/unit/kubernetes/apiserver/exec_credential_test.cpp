@@ -40,7 +40,7 @@ std::int64_t seconds(std::string_view text) {
   return time ? std::chrono::duration_cast<std::chrono::seconds>(time->time_since_epoch()).count() : -1;
 }
 
-// A plugin that writes down how it was called, and prints what the file `answer` says.
+// A plugin that records its calls and prints the file `answer`.
 struct PluginOfTest : ClientOfTest {
   FakeApiServer server{[](const FakeRequest& request, FakeConnection& out) {
     out.answer(request.headers.at("authorization") == "Bearer refused" ? 401 : 200, "{}");
@@ -152,7 +152,7 @@ TEST_CASE("a plugin's token is used for as long as it is good, and then there is
   CHECK(test.text("told").find(R"("cluster":{"server":")" + test.server.url()) != std::string::npos);
   CHECK(test.token() == "Bearer one");
 
-  // It ends at once, so that each request wants another.
+  // It expires at once, so each request needs another.
   test.configure("        x: y\n");
   test.answers(R"("token":"two","expirationTimestamp":"2020-01-01T00:00:00Z")");
   test.start();
@@ -197,7 +197,7 @@ TEST_CASE("another plugin, or none any more, is heeded without a restart") {
   CHECK(test.get("/").ok());
   CHECK(test.calls() == 2);
 
-  // A token's end is none of a token that is in the file.
+  // The expiry of a token does not apply to one in the file.
   test.answers(R"("token":"two","expirationTimestamp":"2020-01-01T00:00:00Z")");
   test.options.access_age = 1min;
   test.start();

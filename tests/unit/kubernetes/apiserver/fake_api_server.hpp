@@ -1,6 +1,6 @@
 #pragma once
-// An HTTP/1.1 server that does what a test says, on a port of its own. Thread-safe; the handler is called by
-// a thread of each connection's.
+// An HTTP/1.1 server with a handler of the test, on its own port. Thread-safe; each connection's thread calls
+// the handler.
 
 #include <cstdint>
 #include <functional>
@@ -28,13 +28,13 @@ class FakeConnection {
  public:
   explicit FakeConnection(int fd) : fd_(fd) {}
   void answer(int code, const std::string& body, const std::string& headers = "");
-  // Of an answer that goes on; then chunk() as often as there is something, and end().
+  // Begins a streamed answer; then call chunk() any number of times, and end().
   void begin(int code = 200);
   bool chunk(const std::string& bytes);
   void end();
-  bool send(const std::string& bytes);  // false: nobody reads any more
-  void cut();                           // in the midst of whatever it is
-  void wait_for_close() const;          // until the other side ends the connection, or the server does
+  bool send(const std::string& bytes);  // false: the client has gone
+  void cut();                           // breaks the connection off
+  void wait_for_close() const;          // until the client closes the connection, or the server stops
 
  private:
   int fd_;
@@ -45,14 +45,14 @@ class FakeApiServer {
   using Handler = std::function<void(const FakeRequest& request, FakeConnection& connection)>;
 
   explicit FakeApiServer(Handler handler, std::uint16_t port = 0);
-  // Ends the connections.
+  // Closes the connections.
   ~FakeApiServer();
   FakeApiServer& operator=(FakeApiServer&&) = delete;
 
   std::uint16_t port() const { return port_; }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   std::vector<FakeRequest> requests() const;
-  // That are open.
+  // Returns the number of open ones.
   unsigned connections() const;
 
  private:

@@ -1,6 +1,5 @@
 #pragma once
-// FakeObjects in the words of one node: its labels and counts, its pods, and the Events that were written.
-// Thread-safe.
+// FakeObjects for one node: its labels and counts, its pods, and the Events that were written. Thread-safe.
 
 #include <functional>
 #include <map>
@@ -16,23 +15,23 @@ class FakeCluster : public FakeObjects {
   using FakeObjects::FakeObjects;
 
   void label(const std::string& key, const std::string& value);
-  // The Node's capacity, which patches change, too.
+  // Sets the Node's capacity, which patches change, too.
   void show(const std::string& resource, const std::string& count);
   std::string shown(const std::string& resource) const;
   void remove_node() { remove(kNodes, kNode); }
   void add_pod(const std::string& name_space, const std::string& name, const std::string& uid);
-  // Of the namespace ns.
+  // The pods of the namespace ns.
   static constexpr const char* kPods = "/api/v1/namespaces/ns/pods";
   void put_pod(const Json& pod) { put(kPods, pod); }
   void remove_pod(const std::string& name) { remove(kPods, name); }
   void set_phase(const std::string& name, const std::string& phase);
   void annotate(const std::string& name, const std::map<std::string, std::string>& annotations);
   std::string annotation(const std::string& name, const std::string& key) const;
-  // The bodies of the merge patches of pods' statuses.
+  // Returns the bodies of the merge patches of pods' statuses.
   std::vector<std::string> pod_patches() const;
 
   std::vector<Json> events() const;
-  // The bodies of the merge patches of the Node's status.
+  // Returns the bodies of the merge patches of the Node's status.
   std::vector<std::string> patches() const;
 
  private:

@@ -17,7 +17,7 @@ const Json& constant(const Json& json) { return json; }
 
 std::string line_of(const FakeRequest& request) { return request.method + ' ' + request.target; }
 
-// The value of a query's parameter, decoded.
+// Returns the decoded value of a query's parameter.
 std::string parameter(const std::string& query, const std::string& name) {
   const std::string all = '&' + query;
   const std::size_t at = all.find('&' + name + '=');
@@ -36,7 +36,8 @@ std::string parameter(const std::string& query, const std::string& name) {
   return text;
 }
 
-// "spec.nodeName=worker-1,status.phase!=Failed"; empty: everything.
+// Returns true if the selector, such as "spec.nodeName=worker-1,status.phase!=Failed", selects the object; an
+// empty one selects everything.
 bool selected(const Json& object, const std::string& selector) {
   for (std::size_t from = 0; from < selector.size();) {
     const std::size_t end = std::min(selector.find(',', from), selector.size());
@@ -52,7 +53,7 @@ bool selected(const Json& object, const std::string& selector) {
   return true;
 }
 
-// Of the collection itself, or of a namespace's part of it.
+// Returns true for the collection itself, or for a namespace's part of it.
 bool is_in(const std::string& one, const std::string& collection) {
   if (one == collection) return true;
   const std::size_t slash = collection.rfind('/');
@@ -67,7 +68,7 @@ void without(Json& object, std::string_view name) {
   object = rest;
 }
 
-// "1000" becomes "1k", as the API server prints it.
+// Prints "1000" as "1k", like the API server.
 void print_quantity(Json& value) {
   const std::string text = constant(value).text();
   if (is_digits(text) && text.size() > 3 && text.ends_with("000"))
@@ -381,7 +382,8 @@ void FakeObjects::watch(const std::string& collection, const std::string& query,
       if (ending_) return out.cut();
       if (ending != watches_) break;
       const Event& event = events_[next++];
-      // What leaves the selection is deleted, for this watch, and what comes into it is added.
+      // An object that no longer matches the selector is deleted for this watch, and one that begins to match
+      // is added.
       const bool is = selected(event.object, selector);
       const bool was = !event.before.is_null() && selected(event.before, selector);
       const std::string type = is == was ? event.type : is ? "ADDED" : "DELETED";

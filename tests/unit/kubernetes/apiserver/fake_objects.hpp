@@ -1,6 +1,6 @@
 #pragma once
-// An API server in memory: objects of any collection, by their paths, with versions and watches; and what may
-// go wrong with one. It has a Node, worker-1. Thread-safe.
+// An API server in memory: objects of any collection by their paths, with versions and watches, and with
+// faults on request. It has a Node, worker-1. Thread-safe.
 
 #include <condition_variable>
 #include <cstdint>
@@ -30,42 +30,41 @@ class FakeObjects {
 
   std::uint16_t port() const { return port_; }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
-  // Written into the directory; its path.
+  // Writes a kubeconfig into the directory and returns its path.
   std::string kubeconfig(const TempDir& directory, const std::string& name = "kubeconfig") const;
 
-  // By somebody else than the client: made, or in the place of what was there. Its uid is a new one unless it
-  // says one or was there.
+  // Creates or replaces an object as another client would. It gets a new uid unless it has one or existed.
   void put(const std::string& collection, Json object);
-  // The same of what is there.
+  // Changes an existing object likewise.
   void change(const std::string& collection, const std::string& name,
               const std::function<void(Json& object)>& how);
   void remove(const std::string& collection, const std::string& name);
-  // The Node as it was at first.
+  // Creates the Node in its initial state.
   void make_node();
-  // null: there is none.
+  // Returns null if the object does not exist.
   Json get(const std::string& collection, const std::string& name) const;
   std::vector<Json> all(const std::string& collection) const;
 
-  // Requests whose "METHOD /path" begins so are answered with that code, so many times; code 0: as ever.
+  // Answers requests whose "METHOD /path" begins so with that code, `times` times; code 0 ends that.
   void refuse(const std::string& beginning, int code, unsigned times = ~0U, const std::string& headers = "",
               const std::string& message = "refused by the test");
-  // They are not answered before release().
+  // Delays the answers until release().
   void hold(const std::string& beginning);
   void release();
-  // A SelfSubjectAccessReview says no to "list pods"; to all others yes.
+  // Denies "list pods" or the like in SelfSubjectAccessReviews; all others are allowed.
   void deny(const std::string& right);
-  // Every watch ends. Who goes on from a version that he knows is told 410: by the answer, or by an event.
+  // Ends every watch. A client that continues from a known version gets 410 as the answer or as an event.
   enum class Versions { kKnown, kExpired, kExpiredByEvent };
   void end_watches(Versions versions = Versions::kKnown);
-  // Watches tell nothing from now on, or all that was held back.
+  // Stops sending events to watches, or sends those that were held.
   void hold_watches(bool held);
-  void stop();   // nobody listens
+  void stop();   // stops listening
   void start();  // on the same port
 
-  // "METHOD /path?query" of each request, in the order of coming.
+  // Returns "METHOD /path?query" of each request, in order.
   std::vector<std::string> asked() const;
   std::size_t asked(const std::string& beginning) const;
-  // Of those that changed something, their bodies, too. Dry runs are none.
+  // Returns the requests that changed something, with their bodies, except dry runs.
   std::vector<FakeRequest> written() const;
   std::size_t written(const std::string& method) const;
 
@@ -73,7 +72,7 @@ class FakeObjects {
   struct Event {
     std::string collection;
     std::string type;
-    Json before;  // null: there was none
+    Json before;  // null: none
     Json object;
   };
   struct Refusal {
@@ -101,12 +100,12 @@ class FakeObjects {
   std::condition_variable changed_;
   bool ending_ = false;
   bool watches_held_ = false;
-  unsigned watches_ = 0;  // counts their endings
+  unsigned watches_ = 0;  // counts their ends
   std::size_t oldest_ = 0;
-  bool expired_by_event_ = false;  // what is older
+  bool expired_by_event_ = false;  // for older versions
   unsigned next_uid_ = 1;
   std::map<std::string, Json> objects_;  // by path
-  std::vector<Event> events_;            // the n-th made the version n + 1
+  std::vector<Event> events_;            // the n-th one made version n + 1
   std::vector<Refusal> refusals_;
   std::set<std::string> held_;
   std::set<std::string> denied_;

@@ -1,4 +1,4 @@
-// Host names are resolved by a worker, and libcurl is given the addresses.
+// A worker resolves host names, and libcurl gets the addresses.
 
 #include "kubernetes/apiserver/host_lookup.hpp"
 
@@ -50,9 +50,9 @@ struct Named {
   }
 };
 
-// Its lookups hang until it is let go, for 10 s at most: a test that waits for one does not hang.
+// Stalls lookups until released, for at most 10 s, so that a waiting test ends.
 struct Hanging {
-  // A worker may still have them when the test is over.
+  // A worker may still use them after the test.
   struct Counts {
     std::atomic<int> begun = 0;
     std::atomic<int> ended = 0;
@@ -154,7 +154,7 @@ TEST_CASE("a host name is resolved again after a while, and the new address repl
   CHECK(says(named.test.get("/").error, "Connection refused"));
   named.resolves_to(Addresses{"127.0.0.1"});
   CHECK(named.test.get("/").ok());
-  // The last addresses are used on: a connection that lives needs none.
+  // The last addresses stay in use, and a live connection needs none.
   named.resolves_to("the name servers are away");
   CHECK(named.test.get("/").ok());
   named.test.kubeconfig(named.url("http://other.test"));

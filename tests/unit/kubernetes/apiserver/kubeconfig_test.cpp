@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// "-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n" and the like.
+// A certificate in PEM format, and others below.
 const std::string kPemText = "-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n";
 const std::string kPemData =
     "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClFRPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
@@ -40,7 +40,7 @@ struct Files {
   }
 };
 
-// One with a cluster and a user of these lines, each with four spaces before it.
+// Returns a kubeconfig with these lines of a cluster and a user, each indented by four spaces.
 std::string with(const std::string& cluster, const std::string& user = "") {
   return "current-context: c\ncontexts:\n- name: c\n  context: {cluster: k, user: u}\nclusters:\n- name: k\n"
          "  cluster:\n" +

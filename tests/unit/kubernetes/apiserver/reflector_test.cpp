@@ -28,7 +28,7 @@ struct Told {
     reflector.began(now);
     return from;
   }
-  // Until it does something again.
+  // Returns the time until its next step.
   std::chrono::milliseconds pause() {
     const auto until = step<Reflector::Wait>().until;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - now);

@@ -1,4 +1,4 @@
-// The client against TLS, as an API server has it.
+// The client with TLS, as an API server has it.
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>

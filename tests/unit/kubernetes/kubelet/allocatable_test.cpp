@@ -13,7 +13,7 @@ using namespace plughost;
 
 namespace {
 
-// Counts two devices, one of them of two NUMA nodes, or refuses.
+// Reports two devices, one of them on two NUMA nodes, or refuses.
 class Kubelet final : public v1::PodResourcesLister::Service {
  public:
   Kubelet(const test::TempDir& dir, grpc::Status status) : status_(std::move(status)) {

@@ -1,5 +1,5 @@
 #pragma once
-// The kubelet's pods API, for a test.
+// A simulated pods API of the kubelet.
 
 #include <cstddef>
 #include <deque>
@@ -16,18 +16,18 @@
 
 namespace plughost::test {
 
-// A kubelet of 1.37 that tells its pods, or why it does not. Thread-safe.
+// A kubelet of 1.37 that reports its pods, or an error. Thread-safe.
 class FakePodsApi final : public v1alpha1::Pods::Service {
  public:
   explicit FakePodsApi(const std::filesystem::path& socket);
   ~FakePodsApi() override;
 
-  // A pod is there, or is another now: as the API server shows it.
+  // Adds or replaces a pod, as the API server shows it.
   void put(const Json& pod);
   void remove(const std::string& uid);
-  // The same, as bytes that the test has made.
+  // The same with given bytes.
   void put(const std::string& uid, std::string bytes);
-  // So many calls are refused so.
+  // Refuses that many calls.
   void refuse(grpc::StatusCode code, std::size_t times = 1);
   std::size_t calls() const;
 
@@ -36,7 +36,7 @@ class FakePodsApi final : public v1alpha1::Pods::Service {
                         v1alpha1::ListPodsResponse* response) override;
   grpc::Status GetPod(grpc::ServerContext* context, const v1alpha1::GetPodRequest* request,
                       v1alpha1::GetPodResponse* response) override;
-  // Why the call is refused; OK: it is not.
+  // Returns the next refusal, or OK.
   grpc::Status come();
 
   mutable std::mutex mutex_;

@@ -1,4 +1,4 @@
-// How much a connection holds for its next read.
+// The memory that a connection holds for its next read.
 
 #include <doctest/doctest.h>
 #include <grpc/event_engine/memory_allocator.h>

@@ -53,7 +53,7 @@ TEST_CASE("the ids that pods hold arrive by resource, each once") {
 TEST_CASE("a node whose pods hold more than 4 MiB of ids is understood") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
-  // Few long ids: an answer has its deadline, and a sanitizer takes its time for each.
+  // Few but long ids: an answer has a deadline, and a sanitizer slows down each.
   for (int i = 0; i < 10'000; ++i) kubelet.add("x.com/a", std::string(500, 'x') + std::to_string(i));
   client.request();
   REQUIRE(client.answered(1));
@@ -97,7 +97,7 @@ TEST_CASE("those who ask at once share a question, and the next one comes after 
   client.request();
   client.request();
   REQUIRE(test::run_until(client.loop, [&] { return kubelet.calls().size() == 1; }));
-  client.request();  // too late: what it asks about may have changed since
+  client.request();  // too late, since the state may have changed
   kubelet.hold(false);
   REQUIRE(client.answered(2));
   CHECK(kubelet.calls().size() == 1);

@@ -117,7 +117,7 @@ TEST_CASE("a node whose pods take more than 16 MiB is understood") {
   client.list();
   REQUIRE(client.answered(1));
   CHECK(client.answers[0].pods.size() == 20);
-  // What no reader needs is not kept.
+  // Unused values are not kept.
   for (const Pod& pod : client.answers[0].pods) CHECK(pod.annotations.at("large").empty());
 }
 

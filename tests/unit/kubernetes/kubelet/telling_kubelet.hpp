@@ -1,5 +1,5 @@
 #pragma once
-// The kubelet's pod resources, for a test.
+// A simulated pod resources API of the kubelet.
 
 #include <grpcpp/grpcpp.h>
 
@@ -15,7 +15,7 @@
 
 namespace plughost::test {
 
-// A kubelet that says who holds what, or why it does not. Thread-safe.
+// A kubelet that reports the holders, or an error. Thread-safe.
 class TellingKubelet final : public v1::PodResourcesLister::Service {
  public:
   explicit TellingKubelet(const std::filesystem::path& socket) {
@@ -44,19 +44,19 @@ class TellingKubelet final : public v1::PodResourcesLister::Service {
     devices.set_resource_name(resource);
     devices.add_device_ids(id);
   }
-  // Nobody holds anything any more.
+  // Releases all devices.
   void forget() {
     const std::lock_guard lock(mutex_);
     response_.Clear();
   }
-  // Of the resource's ids it would give this one, too.
+  // Adds the id to the resource's allocatable ones.
   void count(const std::string& resource, const std::string& id) {
     const std::lock_guard lock(mutex_);
     auto& devices = *allocatable_.add_devices();
     devices.set_resource_name(resource);
     devices.add_device_ids(id);
   }
-  // What it would give it does not say, for that reason; empty: it does.
+  // Refuses to report allocatable devices for that reason; empty: reports them.
   void keep_counts(const std::string& why) {
     const std::lock_guard lock(mutex_);
     why_no_counts_ = why;
@@ -65,7 +65,7 @@ class TellingKubelet final : public v1::PodResourcesLister::Service {
     const std::lock_guard lock(mutex_);
     return counted_;
   }
-  // When it was asked.
+  // Returns the times of the calls.
   std::vector<EventLoop::Clock::time_point> calls() const {
     const std::lock_guard lock(mutex_);
     return calls_;

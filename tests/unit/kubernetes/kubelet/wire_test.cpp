@@ -24,7 +24,7 @@ json golden(const std::string& name) {
   return json::parse(file);
 }
 
-// The ids in the order in which the plugin was asked: that of the variable that it answered with.
+// Returns the ids in the order of the plugin's request: the order in the variable of its answer.
 std::vector<std::string> asked_order(const Allocation& answer) {
   std::vector<std::string> ids;
   std::istringstream list(answer.env.begin()->second);
@@ -32,7 +32,7 @@ std::vector<std::string> asked_order(const Allocation& answer) {
   return ids;
 }
 
-// As the kubelet stores an answer: equal allocations give equal bytes.
+// Returns the bytes that the kubelet stores: equal allocations give equal bytes.
 std::string bytes_of(const Allocation& allocation) {
   v1beta1::ContainerAllocateResponse message;
   write_allocation(allocation, message);
@@ -40,7 +40,7 @@ std::string bytes_of(const Allocation& allocation) {
   {
     google::protobuf::io::StringOutputStream stream(&bytes);
     google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);  // a map's order is otherwise chance
+    coded.SetSerializationDeterministic(true);  // otherwise the order of a map is random
     message.SerializeToCodedStream(&coded);
   }
   return bytes;

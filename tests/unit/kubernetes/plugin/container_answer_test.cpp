@@ -29,7 +29,7 @@ grpc::Status answer(const ResourceSnapshot& from, const std::vector<std::string>
   return answer_container(from, ids, more, check, response);
 }
 
-// An answer's size is this, with such an addition.
+// Returns an addition that makes an answer that long.
 Allocation addition_for(std::size_t bytes) {
   Allocation more{.env = {{"LONG", std::string(bytes - 200, 'x')}}};
   const auto all =
@@ -92,7 +92,7 @@ TEST_CASE(
         "resource x.com/other: device a: held by a container that has just got it as x.com/r a");
   CHECK(answer(other, {"shared::1"}).ok());
   CHECK(one.ledger->held({other.resource, "shared"}));
-  CHECK(answer(one, {"a"}).ok());  // the kubelet may give an id once more
+  CHECK(answer(one, {"a"}).ok());  // the kubelet may give an id again
 }
 
 TEST_CASE(

@@ -102,7 +102,7 @@ struct Served {
     return v1beta1::DevicePlugin::NewStub(
         grpc::CreateInsecureChannelFromFd("localhost", connect_unix(socket()).release()));
   }
-  // Runs a call of the kubelet's in a thread of its own, and the loop meanwhile.
+  // Makes a call of the kubelet on a thread of its own, while the loop runs.
   grpc::Status call(const std::function<grpc::Status(v1beta1::DevicePlugin::Stub& stub,
                                                      grpc::ClientContext& context)>& what) {
     std::atomic<bool> done = false;
@@ -220,7 +220,7 @@ TEST_CASE("an endpoint turns away whoever is neither root nor its own user") {
   REQUIRE(::chmod(served.socket().c_str(), 0666) == 0);
   std::optional<UniqueFd> stranger;
   std::thread([&] {
-    // The system call changes this thread alone, unlike the C library's function.
+    // The system call changes only this thread, unlike the C library's function.
     REQUIRE(::syscall(SYS_setresuid, -1, 65534, -1) == 0);
     stranger = connect_unix(served.socket());
   }).join();
@@ -229,10 +229,10 @@ TEST_CASE("an endpoint turns away whoever is neither root nor its own user") {
         std::vector<std::string>{
             "a connection of user 65534 was turned away: only root and our own user may ask"});
   char byte = 0;
-  CHECK(::read(stranger->get(), &byte, 1) == 0);  // its end
+  CHECK(::read(stranger->get(), &byte, 1) == 0);  // the end
 }
 
-// This thread is that user's, and root's again: the system call is about the thread alone.
+// Makes this thread that user's, and root's again at the end. The system call changes only this thread.
 class AsUser {
  public:
   explicit AsUser(uid_t user) { REQUIRE(::syscall(SYS_setresuid, -1, user, -1) == 0); }
@@ -290,7 +290,7 @@ TEST_CASE("an allocation that a program has a part in asks the owner for each co
   }
 }
 
-// An Allocate that is under way beside others.
+// An Allocate under way beside others.
 struct AllocateUnderWay {
   AllocateUnderWay(const Served& served, const std::vector<std::string>& ids)
       : stub(served.dial()), asked(request({ids})) {
@@ -301,7 +301,7 @@ struct AllocateUnderWay {
       done->set_value();
     });
   }
-  // gRPC uses the members until the call is over, also where a test has failed before.
+  // gRPC uses the members until the call ends, even if a check has failed before.
   ~AllocateUnderWay() {
     context.TryCancel();
     done->get_future().wait();
@@ -352,13 +352,13 @@ TEST_CASE("an id whose Allocate has no answer yet is refused to another call, an
   SUBCASE("but not once its caller has gone, as a restarted kubelet has") {
     first.context.TryCancel();
     CHECK(first.end(served.loop).error_code() == grpc::StatusCode::CANCELLED);
-    // The server hears of it a bit later than the client.
+    // The server notices the end later than the client.
     REQUIRE(test::run_until(served.loop, [&] {
       AllocateUnderWay again(served, {"one"});
       if (!test::run_until(served.loop, [&] { return again.over || served.owner.waiting.size() == 2; }))
         return false;
       if (served.owner.waiting.size() != 2) return false;
-      // What the first call is answered at last frees nothing that the second has claimed.
+      // The late answer to the first call releases nothing that the second has claimed.
       served.owner.waiting[0](Allocation{});
       AllocateUnderWay third(served, {"one"});
       CHECK(third.end(served.loop).error_code() == grpc::StatusCode::UNAVAILABLE);

@@ -22,7 +22,7 @@ struct Asking {
   EventLoop loop;
   std::filesystem::path socket = dir.at("kubelet.sock");
   RegistrationClient client;
-  std::optional<pid_t> process;  // that was asked
+  std::optional<pid_t> process;  // the process that was called
   std::optional<RegistrationClient::Result> result;
   std::string why;
 
@@ -50,7 +50,7 @@ TEST_CASE("a kubelet that is not the one that is meant is asked nothing") {
   FileIdentity former = identity_of(asking.socket).value();
   --former.changed_ns;
   asking.send(former);
-  CHECK_FALSE(asking.result.has_value());  // never from within
+  CHECK_FALSE(asking.result.has_value());  // never from within the call
   REQUIRE(asking.answered());
   CHECK(*asking.result == RegistrationClient::Result::kNobodyListens);
   CHECK(asking.why == "another kubelet is about to listen");

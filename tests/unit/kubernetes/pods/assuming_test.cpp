@@ -11,7 +11,7 @@ namespace {
 using Names = std::set<std::string>;
 using Told = std::function<void(const std::string& error)>;
 
-// A pod that holds these ids.
+// Returns a checkpoint with a pod that holds these ids.
 std::string checkpoint_of(const std::string& ids) {
   return R"({"Data":{"PodDeviceEntries":[{"PodUID":"a","ContainerName":"c0","ResourceName":")" +
          std::string(kGpuMemory) + R"(","DeviceIDs":{"-1":[)" + ids +
@@ -63,7 +63,7 @@ TEST_CASE("a late name that is being written stays, and goes when the checkpoint
   REQUIRE(rig.writing.size() == 1);
   rig.writing[0]("no room");
   CHECK(rig.told == std::vector<std::string>{"no room"});
-  // A reading that began after it was written would have its ids.
+  // A read that began after the write would have its ids.
   CHECK(rig.tidied().empty());
   rig.specify("late-new");
   CHECK(rig.tidied() == Names{"late-new"});

@@ -1,4 +1,4 @@
-// `guess` beside a kubelet that writes its checkpoint when the test says so.
+// `guess` with a kubelet that writes its checkpoint when the test says so.
 
 #include <doctest/doctest.h>
 
@@ -47,7 +47,7 @@ struct Rig : test::PodsRig {
     Ids ids;
     Allocation answer;
   };
-  // plughost, and what a second reader of the pods sees: each pod's present annotation.
+  // plughost, and the annotations of each pod as another reader sees them.
   struct Process {
     Process(Rig& rig, const SharedSnapshot& snapshot)
         : assuming({.loop = rig.loop,
@@ -82,7 +82,7 @@ struct Rig : test::PodsRig {
     process.emplace(*this, snapshot);
   }
 
-  // What the watch has shown: until then a change of the cluster has not happened for plughost.
+  // Waits for the watch, because plughost does not know a change of the cluster before.
   bool sees(const std::string& uid, const std::function<bool(const AskingPod* pod)>& condition) {
     return until([&] { return condition(process->pods.book().find(uid)); });
   }
@@ -118,7 +118,7 @@ struct Rig : test::PodsRig {
     REQUIRE(until([&] { return outcome.has_value(); }));
     return *outcome;
   }
-  // The cards of two Allocates that overlap.
+  // Returns the cards of two overlapping Allocates.
   std::vector<std::string> allocate_both(const Ids& one, const Ids& other) {
     std::vector<std::string> given;
     for (const Ids& ids : {one, other})
@@ -128,8 +128,7 @@ struct Rig : test::PodsRig {
     REQUIRE(until([&] { return given.size() == 2; }));
     return given;
   }
-  // Admits the container: the ids and the answer are in the checkpoint. The card that it was given, or why
-  // not.
+  // Admits the container: stores its ids and answer in the checkpoint. Returns its card, or the error.
   std::string admit(const std::string& pod, const Ids& ids, const std::string& container = "c0") {
     const Outcome outcome = allocate(ids);
     if (const auto* const why = std::get_if<std::string>(&outcome)) return *why;
@@ -138,7 +137,7 @@ struct Rig : test::PodsRig {
     write_checkpoint();
     return answer.env.contains(kIndex) ? answer.env.at(kIndex) : "none";
   }
-  // The kubelet drops what the pod holds.
+  // Frees everything that the pod holds.
   void release(const std::string& pod) {
     std::erase_if(held, [&](const Held& each) { return each.pod == pod; });
     write_checkpoint();
@@ -158,14 +157,14 @@ struct Rig : test::PodsRig {
     directory.file(kCheckpointName, R"({"Data":{"PodDeviceEntries":[)" + entries +
                                         R"(],"RegisteredDevices":{}},"Checksum":1})");
   }
-  // Why the container that holds these ids does not start; empty: it does.
+  // Returns why the container with these ids does not start; empty: it does.
   std::string start(const Ids& ids) {
     std::optional<std::string> error;
     process->cards->prepare_start(snapshot, set(ids), [&](std::string told) { error = std::move(told); });
     REQUIRE(until([&] { return error.has_value(); }));
     return *error;
   }
-  // plughost has written nothing but marks.
+  // Returns true if plughost has written marks only.
   bool marks_alone() const {
     for (const std::string& body : cluster.pod_patches()) {
       if (has(body, kIndex) || !has(body, "\"" + kAssigned + R"(":"true")")) return false;
@@ -200,7 +199,7 @@ TEST_CASE("holders by annotation: units count on the pod's own card, under its n
     CHECK(by_card({{"x", holder}}) == HoldersOfIds{{card_1 + "::0", by_name}});
   const Holder elsewhere{.pod_namespace = "other", .pod = "mine", .container = "c0"};
   CHECK(by_card({{"x", elsewhere}}) == HoldersOfIds{{"x", elsewhere}});
-  // The function has copies: what happens to the pod later changes nothing.
+  // The function has copies, so later changes of the pod have no effect.
   rig.remove("mine");
   CHECK(by_card({{"x", by_uid}}) == HoldersOfIds{{card_1 + "::0", by_name}});
 }
@@ -212,7 +211,7 @@ TEST_CASE("an owner who edits the card of his pod after its Allocate changes not
   REQUIRE(rig.marked("mine"));
   rig.pod("theirs", "200", "0");
   rig.edit("mine", "7");
-  // His container keeps the card that it was given.
+  // Its container keeps the card.
   CHECK(rig.start(kFirst) == "");
   CHECK(rig.admit("theirs", kSecond) == "0");
   CHECK(rig.start(kSecond) == "");
@@ -227,7 +226,7 @@ TEST_CASE("a container on a card that was chosen for another pod does not start,
   Rig rig;
   rig.pod("a", "100", "0");
   rig.pod("b", "200", "1");
-  // The kubelet admits them the other way round.
+  // The kubelet admits them in the reverse order.
   REQUIRE(rig.admit("b", kFirst) == "0");
   REQUIRE(rig.admit("a", kSecond) == "0");
   const std::string why = rig.start(kFirst);
@@ -237,7 +236,7 @@ TEST_CASE("a container on a card that was chosen for another pod does not start,
       "ALIYUN_COM_GPU_MEM_IDX): plughost took its Allocate for another pod's, or the annotation has changed "
       "since. Delete the pod; its controller creates another");
   CHECK(rig.start(kSecond) == "");
-  // The owner of b cannot have the other card by editing the annotation either.
+  // Editing the annotation does not give b's owner the other card either.
   rig.edit("b", "0");
   CHECK(rig.start(kFirst) == why);
   CHECK(rig.cluster.annotation("a", kIndex) == "0");
@@ -290,7 +289,7 @@ TEST_CASE("what a former process has answered is compared with the present annot
   CHECK(rig.start(kFirst) == "");
   CHECK(has(rig.start(kSecond), "given card 0, but the scheduler chose card 1 for its pod ns/wrong"));
   CHECK(rig.start(kThird) == "");
-  // An edit cannot be told apart from a wrong guess.
+  // An edit cannot be distinguished from a wrong guess.
   CHECK(has(rig.start({"7", "8"}), "given card 1, but the scheduler chose card 0 for its pod ns/edited"));
   rig.edit("edited", "1");
   rig.start_again();
@@ -358,7 +357,7 @@ TEST_CASE("a pod that claims an early time and a card that does not exist costs 
   std::optional<Rig::Outcome> outcome;
   rig.process->cards->allocate(rig.snapshot, Rig::set(kFirst),
                                [&](Rig::Outcome told) { outcome = std::move(told); });
-  // The pod that is meant is shown later.
+  // The intended pod appears later.
   rig.pod("honest", "900", "1");
   REQUIRE(rig.until([&] { return outcome.has_value(); }));
   REQUIRE(std::holds_alternative<Allocation>(*outcome));
@@ -387,7 +386,7 @@ TEST_CASE("a wrong guess is refused where the answer does not name its card, as 
   CHECK(has(rig.start(kFirst), "given card 0, but the scheduler chose card 1 for its pod ns/b"));
   CHECK(rig.start(kSecond) == "");
   CHECK(has(rig.start(kFirst), "given card 0, but the scheduler chose card 1 for its pod ns/b"));
-  // The next holder of the ids is another answer's.
+  // The next holder of the ids has another answer.
   rig.release("b");
   rig.remove("b");
   put("c", "300", "1");
@@ -410,7 +409,7 @@ TEST_CASE("a guess whose pod the kubelet refused after the answer costs the gues
     Rig rig;
     rig.pod("a", "100", "0");
     rig.pod("refused", "200", "1");
-    // As when another resource of the container cannot be given: nothing is written.
+    // As if another resource of the container failed: the checkpoint is not written.
     REQUIRE(std::get<Allocation>(rig.allocate(kFirst)).env.at(kIndex) == "0");
     rig.phase("refused", "Failed");
     CHECK(rig.admit("a", ids) == "0");
@@ -455,7 +454,7 @@ TEST_CASE("onlyCard and answerWithoutCard give nothing to a pod whose annotation
   CHECK(has(rig.admit("a", kFirst), "is \"7\", and no card of this node is that; there are 0"));
 }
 
-// Pods come, are admitted in any order, start, end; their owners edit their cards, or plughost starts again.
+// Pods are created, admitted in any order, started and ended; owners edit their cards, and plughost restarts.
 TEST_CASE("no container starts on another card than its pod's first, and no pod gets more than its mark") {
   for (const bool edits : {true, false}) {
     CAPTURE(edits);
@@ -500,7 +499,7 @@ TEST_CASE("no container starts on another card than its pod's first, and no pod 
         Known& pod = pods[any(pods.size())];
         if (what < 5 && pod.ids.empty()) {
           const Ids ids = free_ids(pod.units);
-          // The kubelet refuses a pod after the answer now and then.
+          // Sometimes the kubelet refuses the pod after the answer.
           if (any(5) == 0) rig.allocate(ids);
           pod.given = rig.admit(pod.uid, ids);
           pod.ids = ids;

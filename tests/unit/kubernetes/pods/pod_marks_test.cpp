@@ -22,7 +22,7 @@ struct Rig : test::PodsRig {
   bool patched(std::size_t times) {
     return until([&] { return cluster.asked(kPatch) == times; });
   }
-  // Another answer has come since the last call.
+  // Waits for another answer.
   bool answered() {
     const auto heard = [this] { return server.client()->state().heard; };
     const bool came = until([&] { return heard() != heard_; });
@@ -96,7 +96,7 @@ TEST_CASE("a mark is dropped with its pod, whether it waits or is being written"
   REQUIRE(rig.answered());
   CHECK(rig.marked("c"));
   test::pass(rig.loop, PodMarks::kLongestPause);
-  // One request is under way at a time: a mark that was kept would be written before the next one.
+  // One request is under way at a time, so a pending mark would be written before the next one.
   rig.add("d");
   REQUIRE(rig.until([&] { return rig.marked("d"); }));
   CHECK(rig.cluster.asked(kPatch) == 4);

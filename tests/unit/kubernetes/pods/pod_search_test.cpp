@@ -76,7 +76,7 @@ TEST_CASE("pods with megabytes of arguments are pods like others, and so are tho
     pod["spec"]["args"] = std::string(std::size_t{5} << 20u, 'x');
     return pod;
   };
-  // A sanitizer takes seconds for each megabyte.
+  // With a sanitizer, each megabyte takes seconds.
   const auto sees = [&](const std::string& uid) {
     return test::run_until(
         rig.loop, [&] { return rig.find(uid) != nullptr; }, 60s);
@@ -145,7 +145,7 @@ TEST_CASE("a kubelet that tells its pods is asked each time, and the API server 
   REQUIRE(rig.sees("a", "0"));
   CHECK(rig.source.by_kubelet());
   CHECK(rig.lists == 1);
-  // What it said before is not enough: that pod may be over by now.
+  // The earlier answer is not enough, because that pod may have ended.
   kubelet.remove("a");
   kubelet.put(rig.pod("b", "1"));
   bool served = false;
@@ -190,7 +190,7 @@ TEST_CASE("a kubelet that tells its pods is asked for one of them again and agai
   CHECK_FALSE(served);
   kubelet.put(rig.pod("a", "1"));
   REQUIRE(rig.until([&] { return served; }));
-  CHECK(rig.find("other"));  // nobody has asked for all of them
+  CHECK(rig.find("other"));  // all of them were never requested
   const auto asked = EventLoop::Clock::now();
   rig.pods.until("b", rig.seen("b", served), rig.record(), 600ms);
   REQUIRE(rig.until([&] { return rig.given_up.size() == 1; }));
@@ -225,7 +225,7 @@ TEST_CASE("a kubelet that cannot tell its pods has them watched, and who asks he
   REQUIRE(rig.sees("a", "0"));
   CHECK_FALSE(rig.source.by_kubelet());
   CHECK(rig.until([&] { return rig.cluster.asked(kWatch) == 1; }));
-  // It is tried again by who asks, and told from then on.
+  // The next request retries it, and it is read from then on.
   kubelet.refuse(grpc::StatusCode::OK, 0);
   kubelet.put(rig.pod("b", "1"));
   bool served = false;
@@ -277,7 +277,7 @@ TEST_CASE("an older kubelet after a newer one has its pods from the API server, 
   CHECK_FALSE(rig.find("a"));
   FakePodsApi kubelet(rig.socket);
   kubelet.put(rig.pod("c", "0"));
-  // Somebody asks, and it is seen.
+  // A request succeeds.
   bool served = false;
   rig.pods.until("", rig.seen("c", served), rig.record(), 0ms);
   REQUIRE(rig.until([&] { return served; }));

@@ -1,5 +1,5 @@
 #pragma once
-// An API server, and a client of it, in a loop of the test's own.
+// An API server, and a client of it on the test's loop.
 
 #include <string>
 
@@ -13,7 +13,7 @@ namespace plughost::test {
 
 struct PodsRig {
   PodsRig() { use(); }
-  // The client begins anew.
+  // Starts the client again.
   void use() {
     ++uses;
     server.use(ApiServerConfig{.kubeconfig = cluster.kubeconfig(directory, "kubeconfig"),

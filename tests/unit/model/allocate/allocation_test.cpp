@@ -72,7 +72,7 @@ TEST_CASE("a device's text does not lead out of the directory that the configura
   CHECK(refusal.text ==
         "resource example.com/gpu: device \"a\": its {serial} is \"../../etc\", which leads to another "
         "directory and cannot be in a path; use another attribute there");
-  // Neither on the machine nor in the container, of nodes as of mounts.
+  // Neither on the machine nor in the container, for nodes and for mounts.
   AllocationSpec inside;
   inside.nodes = {{.host_path = Template("/dev/null"), .container_path = Template("/dev/{serial}")}};
   CHECK(refused(inside, {device("a", {{"serial", "x/y"}})}, {"a"}).reason == Reason::kConflict);
@@ -198,7 +198,7 @@ TEST_CASE("{n} counts the nodes of one pattern where a device has several, and e
   CHECK(paths(given({}, {modem, other}, {"a", "b"})) ==
         Paths{"/dev/modem0", "/dev/modem1", "/dev/x0", "/dev/modem2", "/dev/x1", "/srv/0", "/srv/1"});
   CHECK(paths(given({}, {modem, other}, {"b"})) == Paths{"/dev/modem0", "/dev/x0", "/srv/0", "/srv/1"});
-  // Each has one: it is the position of the device, also for the one that has none.
+  // The number is the position of the device, even if it has none.
   modem.nodes = {{"/dev/x0", "/dev/x{n}"}};
   const Device none = device("b");
   Device last = device("c");
@@ -328,7 +328,7 @@ TEST_CASE("a container's units, its card's and all that are listed can be told i
   for (const CdiNames cdi : {CdiNames::kNone, CdiNames::kCri}) {
     spec.cdi = cdi;
     const Allocation allocation = given(spec, cards, ids);
-    // Nobody knows it when the specification is written.
+    // It is unknown when the specification is written.
     CHECK(allocation.env == std::map<std::string, std::string>{{"OF_GPU-b", "3 of 8, 12"}});
     CHECK(allocation.annotations.at("x/units") == "3/8/12");
   }
@@ -351,7 +351,7 @@ TEST_CASE("with assume a template may name the container's pod, of which a speci
   CHECK(answer.env ==
         std::map<std::string, std::string>{{"trainer", "team/trainer 7"}, {"OF_GPU-a", "trainer"}});
   CHECK(answer.by_cdi.env == std::map<std::string, std::string>{{"ID_GPU-a", "GPU-a"}});
-  spec.env[0].first = Template("NAME");  // a specification is made before there is a pod
+  spec.env[0].first = Template("NAME");  // a specification is written before a pod exists
   CHECK(cdi_edits("example.com/gpu", spec, gpu).env ==
         std::map<std::string, std::string>{{"ID_GPU-a", "GPU-a"}});
 }

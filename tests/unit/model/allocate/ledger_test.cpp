@@ -14,7 +14,7 @@ using Clock = Ledger::Clock;
 using Ids = std::vector<std::string>;
 
 constexpr Clock::time_point kStart{1000h};
-const std::string kNic = "x.com/nic";  // the same functions, by two entries
+const std::string kNic = "x.com/nic";  // the same functions in two entries
 const std::string kVfio = "x.com/vfio";
 const std::string kCard = "/sys/devices/pci0000:00/0000:00:02.0";
 const std::string kOther = "/sys/devices/pci0000:00/0000:00:03.0";
@@ -37,7 +37,7 @@ struct Rig {
   std::string give(const std::string& resource, const Ids& ids, Clock::time_point now = kStart) {
     return ledger.give(resource, ids, now);
   }
-  // Why the resource's device is not to be had; empty: it is.
+  // Returns why the device is not available; empty: it is.
   std::string why(const std::string& resource, const std::string& id) const {
     std::vector<Device> devices = lists.at(resource);
     ledger.apply(resource, devices);
@@ -177,7 +177,7 @@ TEST_CASE(
   CHECK_FALSE(rig.why(kVfio, "v").empty());
   rig.update_holds({}, kStart + 1s + Ledger::kUntold);
   CHECK(rig.why(kVfio, "v").empty());
-  // An answer that does not know everything ends nothing.
+  // An incomplete answer ends nothing.
   rig.update_holds({{{kNic, "a"}, "p"}}, kStart + 10s);
   rig.update_holds({}, Clock::time_point::min());
   CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
@@ -206,7 +206,7 @@ TEST_CASE("ledger: who held a device alone before it was shared holds it on when
   rig.list(kNic, {device("a", {})});
   CHECK(rig.give(kNic, {"a"}, kStart + 1s).empty());
   CHECK_FALSE(rig.why(kVfio, "v").empty());
-  rig.update_holds({}, kStart + 1s + Ledger::kUntold - 1ms);  // the share is young
+  rig.update_holds({}, kStart + 1s + Ledger::kUntold - 1ms);  // the share is recent
   CHECK_FALSE(rig.why(kVfio, "v").empty());
   rig.update_holds({}, kStart + 1s + Ledger::kUntold);
   CHECK(rig.why(kVfio, "v").empty());
@@ -266,13 +266,13 @@ TEST_CASE(
   rig.list(kVfio, {device("1", {kCard})});
   CHECK(rig.give(kNic, {"a"}).empty());
   rig.update_holds({{{kNic, "a"}, "default/nic"}, {{kVfio, "1"}, "default/vm"}},
-                   kStart + 10s);  // two have it
-  CHECK(rig.ledger.open());        // one of them may have gone
+                   kStart + 10s);  // two pods hold it
+  CHECK(rig.ledger.open());        // one of them may have ended
   rig.update_holds({{{kNic, "a"}, "default/vm"}, {{kVfio, "1"}, "default/vm"}}, kStart + 11s);
-  CHECK_FALSE(rig.ledger.open());  // one pod has both
+  CHECK_FALSE(rig.ledger.open());  // one pod holds both
   rig.update_holds({{{kNic, "a"}, "default/nic"}, {{kVfio, "1"}, "default/vm"}}, kStart + 12s);
   CHECK(rig.give(kNic, {"a"}, kStart + 20s) == "a: held by default/vm as x.com/vfio 1");
-  CHECK(rig.why(kNic, "a").empty());  // as it was, until the kubelet tells
+  CHECK(rig.why(kNic, "a").empty());  // unchanged until the kubelet reports
   rig.update_holds({{{kVfio, "1"}, "default/vm"}}, kStart + 30s);
   CHECK(rig.why(kNic, "a") == "held by default/vm as x.com/vfio 1");
   rig.update_holds({}, kStart + 40s);

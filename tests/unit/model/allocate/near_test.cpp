@@ -47,7 +47,7 @@ TEST_CASE("a switch in common is nearer than a host bridge, and that nearer than
 TEST_CASE("of those as near, the one with more devices beside it comes first") {
   const Texts cards = {kSwitchA + "0000:3e:00.0", kSwitchB + "0000:4d:00.0", kSwitchB + "0000:4e:00.0"};
   CHECK(nearness(kSwitchB + "0000:4c:00.0", cards) > nearness(kSwitchA + "0000:3c:00.0", cards));
-  // Those that are farther do not count, wherever they stand.
+  // Farther ones do not count, at any position.
   const Texts one = {kSwitchA + "0000:3e:00.0"};
   const Texts behind_others = {kSwitchB + "0000:4d:00.0", kSwitchB + "0000:4e:00.0", one[0],
                                kOtherRoot + "0000:86:00.0"};

@@ -1,5 +1,5 @@
-// A container's units are one card's: what is chosen of every pattern of free units, and what of that is
-// refused.
+// A container's units belong to one card: the preferred units for every pattern of free ones, and which of
+// those are refused.
 
 #include <doctest/doctest.h>
 
@@ -27,10 +27,10 @@ class Cards {
     spec_.shares = SharesOf::kOneDevice;
   }
 
-  // free: of each card the bits of its free units. Every policy is tried.
+  // `free` has a bit per free unit for each card. Checks every policy.
   void check(const std::vector<unsigned>& free, unsigned wanted) const {
     Ids available;
-    std::optional<unsigned> smallest;  // rest of a card that is enough
+    std::optional<unsigned> smallest;  // remainder of a card with enough units
     for (std::size_t card = 0; card < free.size(); ++card) {
       const Device& device = inventory_.devices()[card];
       for (unsigned unit = 0; unit < device.replicas; ++unit) {
@@ -86,7 +86,7 @@ class Cards {
   AllocationSpec spec_;
 };
 
-// Each pattern of the cards from `card` on.
+// Checks each pattern of the cards from `card` on.
 void every_pattern(const Cards& cards, const Sizes& sizes, std::vector<unsigned>& free, std::size_t card) {
   if (card == sizes.size()) {
     for (unsigned wanted = 1; wanted <= 5; ++wanted) cards.check(free, wanted);
@@ -99,7 +99,7 @@ void every_pattern(const Cards& cards, const Sizes& sizes, std::vector<unsigned>
 TEST_CASE(
     "of every pattern of free units on up to three cards, units are one card's wherever one has enough") {
   std::vector<Sizes> all{{2}, {4}, {4, 2}, {4, 4}, {3, 4, 2}};
-#ifndef PLUGHOST_SANITIZED  // a sanitized test takes most of a minute for these
+#ifndef PLUGHOST_SANITIZED  // a sanitizer would take most of a minute for these
   all.push_back({4, 4, 4});
 #endif
   for (const Sizes& sizes : all) {

@@ -65,7 +65,7 @@ TEST_CASE("spread takes shares of different devices first, and of those the leas
   CHECK(preferred(kSpread, inventory, available, {}, 3) == Ids{"c::0", "b::1", "a::3"});
   CHECK(preferred(kSpread, inventory, available, {}, 6) ==
         Ids{"c::0", "b::1", "a::3", "c::1", "b::2", "c::2"});
-  // What the container has anyway counts.
+  // The ids that the container must get count, too.
   CHECK(preferred(kSpread, inventory, available, Ids{"c::3"}, 3) == Ids{"c::3", "b::1", "a::3"});
   CHECK(preferred(kSpread, inventory, Ids{"c::0", "b::1", "c::3", "c::2"}, Ids{"c::3", "c::2"}, 4) ==
         Ids{"c::3", "c::2", "b::1", "c::0"});
@@ -95,7 +95,7 @@ TEST_CASE("eight shares of eight devices with ten each are of eight devices, wha
   }
 }
 
-// Four devices on node 0, two on node 1, three on node 2, and one on none.
+// Four devices on node 0, two on node 1, three on node 2 and one on none.
 Inventory nodes() {
   std::vector<Device> devices;
   for (const auto& [id, node] : std::vector<std::pair<std::string, int>>{
@@ -192,7 +192,7 @@ TEST_CASE("what must be included is included even if it was not available or is 
 
 using Score = std::function<unsigned(std::size_t, std::size_t)>;
 
-// "c00" to "c15" and so on, each at a PCI address of its own.
+// Devices "c00" to "c15" and so on, each with its own PCI address.
 Inventory bonded(std::size_t count, const Score& score) {
   std::vector<Device> devices;
   const auto name = [](std::size_t i) { return std::string(i < 10 ? "0" : "") + std::to_string(i); };
@@ -209,7 +209,7 @@ Inventory bonded(std::size_t count, const Score& score) {
   return Inventory(std::move(devices));
 }
 
-// Even cards are on one board, with links between neighbours of four; odd ones on another.
+// Even cards are on one board, with links between neighbours in groups of four; odd ones are on another.
 unsigned two_boards(std::size_t i, std::size_t j) {
   if (i % 2 != j % 2) return 10;
   return i / 8 == j / 8 ? 360 : 20;
@@ -228,7 +228,7 @@ TEST_CASE("aligned takes the cards that are nearest to each other") {
 }
 
 TEST_CASE("aligned looks at every set of 8 among 16, and in time for a pod") {
-  // Scores without an order, the same on every run.
+  // Scores without an order, the same in every run.
   const Score score = [](std::size_t i, std::size_t j) {
     return static_cast<unsigned>((i * 7919 + j * 104729) * 2654435761u % 467);
   };
@@ -317,7 +317,7 @@ TEST_CASE("where ids have to be of different devices, every policy takes one of 
   CHECK(chosen(kDistributed, 2) == Ids{"a::0", "c::1"});
   CHECK(chosen(kSpread, 3) == Ids{"a::0", "c::1", "b::2"});
   CHECK(chosen(kPacked, 2, {"b::3"}) == Ids{"b::3", "c::1"});
-  // There are no more: never an error.
+  // Too few devices are no error.
   for (const AllocationPolicy policy : {kNone, kPacked, kAligned, kOneCard, kDistributed, kSpread})
     CHECK(chosen(policy, 5).size() == 5);
 }
@@ -336,7 +336,7 @@ TEST_CASE("a container's cards come before others, whatever they are called here
   CHECK(preferred(kOneCard, inventory, available, {}, 2, {}, terms) == Ids{"z::0", "z::1"});
   CHECK(preferred(kNone, inventory, available, {}, 2, {}, {.of = SharesOf::kAny, .same = same}) ==
         Ids{"z::0", "z::1"});
-  // It has not enough: never an error.
+  // A card with too few units is no error.
   CHECK(preferred(kOneCard, inventory, available, {}, 5, {}, terms) ==
         Ids{"z::0", "z::1", "z::2", "z::3", "x::1"});
 }

@@ -52,7 +52,7 @@ TEST_CASE("what the others gave a container is what it has to get of the next") 
   CHECK(given.before("memory", now).empty());
   CHECK(names_of(given.before("cores", now)) == "a");
   CHECK(names_of(given.give("cores", uuids({"b"}), now)) == "a");
-  // The pod is rejected, and whoever comes next is another.
+  // The pod is rejected, and the next request belongs to another.
   CHECK(given.before("cards", now).empty());
   CHECK(given.give("cores", uuids({"b"}), now).empty());
 }

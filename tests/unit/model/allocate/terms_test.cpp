@@ -1,5 +1,4 @@
-// Containers with devices of several entries that are one resource: each is answered by its own entry's
-// terms.
+// Containers with devices of several entries that form one resource: each device has its own entry's terms.
 
 #include <doctest/doctest.h>
 

@@ -100,7 +100,7 @@ TEST_CASE("the card of an answer is named as the dialect's annotation names it")
       CHECK(card_in(terms, no_card_env(terms, 2, 15)).empty());
     }
   }
-  // The dialect's own variable says it even where the runtime is told otherwise, or by the UUID.
+  // The dialect's own variable has it even if the runtime gets something else, or the UUID.
   AssumeTerms gpushare = terms_of(Dialect::kGpushare);
   CHECK(card_in(gpushare, card_env(gpushare, card, 2, 2, true)) == "1");
   gpushare.sets_visible = false;

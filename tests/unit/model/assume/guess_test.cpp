@@ -41,7 +41,7 @@ TEST_CASE("who held the ids before is not who has them now") {
   CHECK(is(guess, {held_by("ended", "c0")}) == GuessIs::kOpen);
   CHECK(is(guess, {held_by("ended", "c0")}, true) == GuessIs::kVoid);
   CHECK(is(guess, {held_by("b", "c0"), held_by("ended", "c0")}) == GuessIs::kWrong);
-  // An init container's ids are those of a container after it.
+  // An init container's ids are those of a later container.
   guess.former = {{"a", "i0"}};
   CHECK(is(guess, {held_by("a", "i0")}) == GuessIs::kOpen);
   CHECK(is(guess, {held_by("a", "i0"), held_by("a", "c0")}) == GuessIs::kRight);

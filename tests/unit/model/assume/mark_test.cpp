@@ -6,8 +6,8 @@
 
 using namespace plughost;
 
-// Of the originals' patches the annotations, byte for byte; the UID is ours, and keeps another pod of the
-// name from being marked.
+// The annotations of the originals' patches, byte for byte. The UID is plughost's addition, so that no other
+// pod of the name is marked.
 TEST_CASE("gpushare's mark is the flag and the time of now") {
   CHECK(mark_patch(terms_of(Dialect::kGpushare), PodText{}.asking(), 1764000000123456789) ==
         R"({"metadata":{"uid":"uid-a","annotations":{"ALIYUN_COM_GPU_MEM_ASSIGNED":"true",)"

@@ -79,7 +79,7 @@ TEST_CASE("where no container fits, the pod whose containers' sum is that is tak
   CHECK(found({pod}, 3) == "a c0 c1");
   CHECK(found({pod, waiting("b", {3}, "2")}, 3) == "b c0");
   CHECK(found({pod}, 3, {{"a", "c0"}}).find("its container c1 asks for 2") != std::string::npos);
-  // The schedulers count no init containers.
+  // The schedulers do not count init containers.
   CHECK(found({PodText{.uid = "a", .units = {1, 2}, .init = {4}}.asking()}, 3) == "a i0 c0 c1");
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("nobody fits: the sentence says who was looked at, of many a few") {
   CHECK(text.size() < 1000);
   many.resize(5);
   CHECK(found(many, 7).find("more") == std::string::npos);
-  // Of many those that wait are told.
+  // Only waiting ones are named.
   for (AskingPod& pod : many) pod.phase = "Running";
   many.push_back(waiting("late", {3}, "9"));
   CHECK(found(many, 7).starts_with(
@@ -141,11 +141,11 @@ TEST_CASE("pods whose card is unknown or Unhealthy are taken last, whatever time
   CHECK(found(pods, 2, {}, cards) == "honest c0");
   CHECK(found(pods, 2, {{"honest", "c0"}}, cards) == "invented c0");
   CHECK(found({pods[1]}, 2, {}, cards) == "sick c0");
-  // A pod whose sum fits comes before an invented card, and after a healthy card's container.
+  // A pod whose sum fits precedes an invented card, and follows a container of a Healthy card.
   const AskingPod sum = waiting("sum", {1, 1}, "950", "0");
   CHECK(found({pods[0], sum}, 2, {}, cards) == "sum c0 c1");
   CHECK(found({pods[3], sum}, 2, {}, cards) == "honest c0");
-  // The next container of a pod is asked for next, and its card may have got sick meanwhile.
+  // The next container of a pod comes next, even if its card has become Unhealthy.
   CHECK(found({waiting("begun", {1, 2}, "990", "1"), pods[3]}, 2, {{"begun", "c0"}}, cards) == "begun c1");
 }
 

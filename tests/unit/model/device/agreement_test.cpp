@@ -7,7 +7,7 @@
 namespace plughost {
 namespace {
 
-// What two specs disagree about, of which one is changed so.
+// Returns the term in which two specs disagree after one of them was changed.
 std::string_view changed(const std::function<void(AllocationSpec&)>& change) {
   const AllocationSpec one;
   AllocationSpec other;

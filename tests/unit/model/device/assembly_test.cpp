@@ -260,7 +260,7 @@ TEST_CASE("what does not fit into a message is what is new and what is sick, not
   for (const Device& device : kept) bytes += wire_size(device);
   CHECK(bytes <= kListLimit);
   CHECK(bytes + 2 * wire_size(scanned.back()) > kListLimit);
-  // Where nothing is listed, the well ones come first all the same.
+  // Healthy devices come first even if nothing is listed yet.
   const std::vector<Device> first = kept_of({});
   CHECK(count(first, "a-junk", true) == 10'000);
   CHECK(count(first, "z-real", true) == 99);
@@ -305,7 +305,7 @@ Device with_node(std::string id, std::string node) {
   return made;
 }
 
-// What the second of two entries has of these, if the first one has that.
+// Returns the second entry's devices if the first entry has `first`.
 std::vector<std::string> beside(Device first, std::vector<Device> second, bool* left_out = nullptr) {
   const auto one = std::make_shared<const AllocationSpec>();
   const auto other = std::make_shared<const AllocationSpec>();
@@ -350,7 +350,7 @@ TEST_CASE(
   CHECK_FALSE(left_out);
   for (const char* unit : {"/sys/devices/card2", "/sys/devices/car", "/sys/device", "/sys/devices/other"})
     CHECK(beside(with_unit("a", "/sys/devices/card"), {with_unit("b", unit)}) == Ids{"b"});
-  // Which only one container can use at a time is no hardware.
+  // A unit that only one container can use at a time is no hardware.
   CHECK(beside(with_unit("a", "iommu_groups/7"), {with_unit("b", "iommu_groups/7")}) == Ids{"b"});
 }
 

@@ -15,7 +15,7 @@ BadSpells::Patience after(BadSpells::Clock::duration so_long) {
   return [so_long](const std::string&) { return so_long; };
 }
 
-// One device, which is as well as that.
+// Returns one device with that error.
 std::vector<Device> device(const std::string& error, bool drained = false) {
   std::vector<Device> made{{.id = "a", .error = error}};
   if (drained) made[0].reasons = {Reason::drain("drained")};
@@ -82,7 +82,7 @@ TEST_CASE("each device has a spell of its own, and the first to be due is waited
   CHECK(spells.next_due(after(30s)) == kStart + 30s);
   CHECK(spells.take_due(kStart + 30s, after(30s)) == Ids{"b"});
   CHECK(spells.next_due(after(30s)) == kStart + 35s);
-  // Another configuration waits for less.
+  // Another configuration waits less.
   CHECK(spells.take_due(kStart + 30s, after(0s)) == Ids{"a", "c"});
 }
 

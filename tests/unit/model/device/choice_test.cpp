@@ -29,7 +29,7 @@ std::vector<DevicePattern> patterns(const std::vector<Attributes>& all) {
   return made;
 }
 
-// The ids of those that are left.
+// Returns the ids that are chosen.
 Texts chosen(const std::vector<Attributes>& only, const std::vector<Attributes>& except) {
   std::vector<Device> devices = cards();
   choose({.only = patterns(only), .except = patterns(except)}, devices);
@@ -110,7 +110,7 @@ TEST_CASE("where a pattern stands that matches no device is told, whatever becam
   CHECK(unmatched({{{"serial", {"*"}}}}, {}) == Texts{"0"});
   CHECK(unmatched({{{"name", {"*"}}}, {{"name", {"H100"}}}}, {{{"id", {"GPU-b"}}}, {{"id", {"GPU-x"}}}}) ==
         Texts{"1", "1"});
-  // A device that is left out matches all the same.
+  // An excluded device matches nevertheless.
   CHECK(unmatched({{{"id", {"GPU-a"}}}}, {{{"id", {"GPU-b"}}}}).empty());
 }
 

@@ -15,11 +15,11 @@ const std::string kReason =
 enum class State { kWell, kSick, kAbsent };
 using enum State;
 
-// The list of a resource with one device, over time, beside another one that never changes.
+// The list of a resource with one device over time, beside a device that never changes.
 struct Listing {
   Listing() { see(kWell, kStart); }
 
-  // What is listed of the device: "well", its error, or "absent".
+  // Returns the device's listed state: "well", its error, or "absent".
   std::string see(State state, Clock::time_point now) {
     std::vector<Device> devices;
     if (state != kAbsent)
@@ -31,7 +31,7 @@ struct Listing {
     if (state == kAbsent) return "absent";
     return last.front().healthy() ? "well" : last.front().error;
   }
-  // So many changes, a second apart, that begin after kStart.
+  // Makes that many changes after kStart, one per second.
   Clock::time_point change(int times, State other = kSick) {
     for (int i = 1; i <= times; ++i) see(i % 2 == 1 ? other : kWell, kStart + i * 1s);
     return kStart + times * 1s;
@@ -55,7 +55,7 @@ TEST_CASE("a holder that resets its device at each start is no bad cable, and wh
 
 TEST_CASE("a change under a holder is none of the five, and the next one is told from it") {
   Listing listing;
-  auto now = listing.change(5);  // sick
+  auto now = listing.change(5);  // Unhealthy
   listing.held = true;
   CHECK(listing.see(kWell, now += 1s) == "well");
   listing.held = false;

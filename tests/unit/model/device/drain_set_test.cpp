@@ -140,7 +140,7 @@ TEST_CASE("what can be understood of a document is, and the rest is told with it
   CHECK(DrainSet::parse(R"({"version":1,"drains":{}})").errors ==
         std::vector<std::string>{"its 'drains' is no list"});
   CHECK(DrainSet::parse(R"({"version":1})").errors == std::vector<std::string>{"its 'drains' is no list"});
-  // No clock of ours goes so far.
+  // No clock goes so far.
   CHECK(parsed(R"({"resource":"x","device":"0","since":"9999-01-01T00:00:00.000000Z"})").errors ==
         std::vector<std::string>{"drains[0]: its 'since' is no time"});
 }

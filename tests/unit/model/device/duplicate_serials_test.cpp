@@ -11,7 +11,7 @@ using Ids = std::vector<std::string>;
 
 const std::string kSerial = "x.com/serial";
 
-// A stick that says that it is `name`.
+// Returns a USB device that identifies itself as `name`.
 Device stick(const std::string& name, const std::string& port) {
   Device device{.id = name,
                 .nodes = {{.host_path = "/dev/" + port, .container_path = PositionText("/dev/tty")}}};
@@ -21,15 +21,15 @@ Device stick(const std::string& name, const std::string& port) {
   return device;
 }
 
-// What has been listed, and what the kubelet has written down.
+// The listed devices, and the kubelet's records.
 struct Port {
   AllocationSpec spec{.name = Template(kSerial)};
   std::map<std::string, Inventory> listed = {};
-  std::map<std::string, std::string> given = {};  // the node by the id
-  std::map<std::string, GivenBy> by = {};         // by the node; absent: by its path
+  std::map<std::string, std::string> given = {};  // node by id
+  std::map<std::string, GivenBy> by = {};         // by node; absent: by its path
   std::vector<std::string> remarks = {};
 
-  // "A@1": what the sticks are listed as, and where they are. gone: stay in the list.
+  // Returns "A@1": the listed ids and ports. Devices that have gone stay in the list.
   Ids look(std::vector<Device> sticks) {
     Assembly assembly = assemble(
         spec, std::move(sticks), listed,

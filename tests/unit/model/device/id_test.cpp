@@ -17,8 +17,8 @@ TEST_CASE("UTF-8 is what RFC 3629 allows") {
   CHECK(valid_utf8(""));
   CHECK(valid_utf8("gopher"));
   CHECK(valid_utf8("é\u20AC\U0001F600\U0010FFFF\u0080"));
-  CHECK_FALSE(valid_utf8("\x80"));              // a continuation alone
-  CHECK_FALSE(valid_utf8("\xC3"));              // cut short
+  CHECK_FALSE(valid_utf8("\x80"));              // a lone continuation byte
+  CHECK_FALSE(valid_utf8("\xC3"));              // truncated
   CHECK_FALSE(valid_utf8("\xC0\xAF"));          // overlong
   CHECK_FALSE(valid_utf8("\xE0\x80\xAF"));      // overlong
   CHECK_FALSE(valid_utf8("\xF0\x80\x80\xAF"));  // overlong

@@ -137,12 +137,12 @@ TEST_CASE("a device is as well as all that is laid over it, and tells it in that
   CHECK_FALSE(gpu.in_service());
   CHECK(gpu.drained());
   CHECK(gpu.reason() == "held; and kept; and drained; and by itself: sick");
-  // Nothing can be had of either.
+  // No share of either is available.
   Device whole = device("gpu", 4);
   whole.reasons = {Reason::holder("held", {0, 1, 2, 3})};
   CHECK(whole.healthy_shares() == 0);
   CHECK(Inventory({whole}).lists_same_as(Inventory({gpu})));
-  // The kubelet is told of shares, and not why.
+  // The kubelet gets shares without reasons.
   CHECK_FALSE(held.lists_same_as(Inventory({gpu})));
   gpu.error.clear();
   gpu.reasons = {Reason::holder("another", {0, 2})};

@@ -129,7 +129,7 @@ TEST_CASE("where devices differ the label is left out, and that is said of the f
   CHECK(made.pairs == Pairs{{"memory", "80"}});
   CHECK(made.remarks ==
         Texts{"feature.node.kubernetes.io/model: the devices differ: \"T4\" of a, \"L4\" of c"});
-  // Values that become the same are.
+  // Values that become equal count as equal.
   CHECK(labels(specs, {{card("a", "T 4"), card("b", "T-4")}}).remarks.empty());
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("what a device does not say, or no label can have, is left out with th
   CHECK(labels({label("m", "{name}")}, {{card("a", of(63))}}).pairs == Pairs{{"m", of(63)}});
   CHECK(remark(label("x.com/m", "{name}"), {card("a", of(64))}) ==
         "x.com/m: \"" + of(64) + "\": A label's value has at most 63 characters; this one has 64.");
-  // Something stands there all the same.
+  // The fixed text remains.
   CHECK(labels({label("m", "v{name}")}, {{card("a", "")}}).pairs == Pairs{{"m", "v"}});
 }
 

@@ -31,7 +31,7 @@ struct Listing {
   std::vector<Device> last;
 };
 
-// "a b! c": the ids in order, those that are Unhealthy with a mark.
+// Returns "a b! c": the ids in order, with a mark for Unhealthy ones.
 std::string summary(const std::vector<Device>& list) {
   std::string text;
   for (const Device& device : list)

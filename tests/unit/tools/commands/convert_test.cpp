@@ -1,4 +1,4 @@
-// plughost convert, as it is called.
+// The command plughost convert.
 
 #include <doctest/doctest.h>
 
@@ -76,11 +76,11 @@ TEST_CASE("of a directory each file is said to be a configuration, or not, or no
   CHECK(has(finished.output, "domain: a.example\n"));
   CHECK_FALSE(has(finished.output, "b.example"));
 
-  // A file's name is a stranger's: it neither ends a line nor reaches the terminal.
+  // A file's name is untrusted: it must not end a line or reach the terminal.
   dir.file("apps/a\x1b[2J\nb.yaml", "kind: Service\n");
   CHECK(has(say({"convert", apps}).output, "(" + apps + "/a\\x1B[2J\\x0Ab.yaml, "));
 
-  // What cannot be read may have had a device plugin in it.
+  // An unreadable file may have had a device plugin in it.
   dir.file("apps/charts/daemonset.yaml", "image: generic-device-plugin\n{{- end }}\n");
   CHECK(say({"convert", apps}).exit_code == 3);
   dir.directory("none");

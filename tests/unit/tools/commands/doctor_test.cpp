@@ -1,4 +1,4 @@
-// plughost doctor, as it is called.
+// The command plughost doctor.
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// plughost facts and plughost plan, as they are called.
+// The commands plughost facts and plughost plan.
 
 #include <doctest/doctest.h>
 
@@ -18,7 +18,7 @@ bool has(const Said& finished, const std::string& part) {
   return finished.output.find(part) != std::string::npos;
 }
 
-// With that hostname, and so many serial ports.
+// Returns a node with that hostname and number of serial ports.
 std::string node(const std::string& name, int ports) {
   JsonValue tree{{"dev", JsonValue::object()},
                  {"proc", {{"sys", {{"kernel", {{"hostname", name + "\n"}}}}}}}};
@@ -33,7 +33,7 @@ constexpr const char* kNew =
     "resources: [{name: x.com/token, count: 1},"
     " {name: x.com/serial, groups: [{paths: [{path: /dev/ttyUSB*}]}], when: {hostname: plc-*}}]";
 
-// Two nodes of which one has what the new configuration asks for.
+// Two nodes, one of which has the devices of the new configuration.
 struct Fleet {
   Fleet() {
     dir.file("facts/a.json", node("plc-1", 2));

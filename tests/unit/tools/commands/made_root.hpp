@@ -1,5 +1,5 @@
 #pragma once
-// A node's root directory, made of what a file of tests/nodes says. Not thread-safe.
+// A node's root directory, created from a file of tests/nodes. Not thread-safe.
 
 #include <sys/stat.h>
 
@@ -94,7 +94,7 @@ class MadeRoot {
     tree_.file("/proc/" + id + "/cgroup", "0::/system.slice" + (unit == "-" ? "" : '/' + unit) + '\n');
   }
 
-  // The file whose lines have been read.
+  // Writes the file whose lines have been read.
   void write() {
     if (!file_.empty()) tree_.file(file_, text_);
     file_.clear();

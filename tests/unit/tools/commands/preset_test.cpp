@@ -1,4 +1,4 @@
-// plughost preset, as it is called.
+// The command plughost preset.
 
 #include <doctest/doctest.h>
 
@@ -11,8 +11,8 @@ namespace {
 
 const std::string kGopher = "example.com/gopher";
 
-// A configuration, and presets: one that finds a device, one that finds none, and one whose devices are there
-// because it says so.
+// A configuration, and presets: one that finds a device, one that finds none, and one with devices by
+// configuration.
 struct Presets {
   explicit Presets(const std::string& entry) {
     dir.file("config.yaml", "resources:\n- " + entry + "\n");

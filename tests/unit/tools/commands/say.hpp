@@ -1,5 +1,5 @@
 #pragma once
-// plughost's command line, in the process of the test. Not thread-safe.
+// Runs plughost's command line in the process of the test. Not thread-safe.
 
 #include <iostream>
 #include <streambuf>
@@ -10,7 +10,7 @@
 
 namespace plughost::test {
 
-// What a command has written, and its exit code.
+// The output and the exit code of a command.
 struct Said {
   int exit_code = -1;
   std::string output = {};   // both streams, as on a terminal
@@ -18,7 +18,7 @@ struct Said {
   std::string errors = {};   // standard error alone
 };
 
-// What is written to the stream is added to both texts while it lives.
+// Appends what is written to the stream to both texts while it lives.
 class Listening final : public std::streambuf {
  public:
   Listening(std::ostream& stream, std::string& own, std::string& both)

@@ -1,4 +1,4 @@
-// plughost setup on made nodes.
+// The command plughost setup on simulated nodes.
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ std::string file_text(const fs::path& file) {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// Each file with its text, and each link with its target.
+// Returns each file with its text, and each link with its target.
 std::set<std::string> everything(const MadeRoot& root) {
   std::set<std::string> all;
   for (const auto& entry : fs::recursive_directory_iterator(root.path())) {
@@ -161,7 +161,7 @@ TEST_CASE("of two kinds of Kubernetes the one that is named counts") {
   CHECK(setup(root).exit_code == 1);
   CHECK(setup(root, {"--kubernetes", "k0s"}).exit_code == 0);
   CHECK(has(root.text(kDropIn), "Before=k0sworker.service\n"));
-  // It is taken for what it is, whatever else is there.
+  // The named distribution is used, whatever else is found.
   CHECK(setup(root, {"--kubernetes", "rke2"}).exit_code == 0);
   CHECK(has(root.text(kDropIn), "Before=rke2-server.service rke2-agent.service\n"));
   CHECK_FALSE(root.exists(kNodeFile));

@@ -1,7 +1,7 @@
-// In tests/convert each PEER/NAME.in is converted to exactly PEER/NAME.yaml, which plughost loads; NAME.args
-// is the command line beside it, or all there is, and NAME.told what is not kept of it, or not certain; there
-// is no such file where all is kept. Each refused/NAME.in is refused with the words of refused/NAME.txt. Each
-// directory of directories is converted as a whole.
+// Converts each PEER/NAME.in in tests/convert to exactly PEER/NAME.yaml, which plughost must load. NAME.args
+// is the command line with it, or the only input; NAME.told lists what is lost or uncertain, and does not
+// exist if all is kept. Each refused/NAME.in is refused with the text of refused/NAME.txt. Each directory of
+// directories is converted as a whole.
 
 #include "tools/convert/convert.hpp"
 
@@ -31,7 +31,7 @@ std::string content(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The paths of the examples, without extension.
+// Returns the paths of the examples, without extension.
 std::set<fs::path> examples() {
   std::set<fs::path> found;
   for (const auto& entry : fs::recursive_directory_iterator(kFolder)) {
@@ -46,7 +46,7 @@ bool is_refusal(const fs::path& example) { return example.parent_path().filename
 fs::path with(const fs::path& example, const char* extension) { return fs::path(example) += extension; }
 
 struct Converted {
-  std::string text;  // or the diagnostics' lines
+  std::string text;  // or the lines of the diagnostics
   std::string told;
 };
 
@@ -75,7 +75,7 @@ Converted converted(const fs::path& example) {
   return result;
 }
 
-// With the names of files as somebody sees them who stands there.
+// Changes into the directory, so that messages have relative file names.
 class StandingIn {
  public:
   explicit StandingIn(const fs::path& directory) : before_(fs::current_path()) {

@@ -12,7 +12,7 @@ using namespace plughost::test;
 
 namespace {
 
-// The first cell of each row of the page's table whose first cell is a word in code style, and the second.
+// Returns the first two cells of each row of the page's table whose first cell is a word in code style.
 std::vector<std::pair<std::string, std::string>> rows_of_page() {
   std::ifstream page(in_source("/docs/doctor.md"));
   std::vector<std::pair<std::string, std::string>> rows;

@@ -26,7 +26,7 @@ TEST_CASE(
     "a kubelet's directory that belongs to neither root nor us is a problem, and we are told who we are") {
   MadeNode node;
   node.tree.directory(kPlugins);
-  // Only root can give a directory away; for others it is theirs, and somebody else looks.
+  // Only root can change the owner; otherwise another user observes.
   if (::geteuid() == 0) REQUIRE(::chown(node.tree.at(kPlugins).c_str(), 1000, 1000) == 0);
   node.observed.user = ::geteuid() + 1;
   const Findings found = node.look("kubelet-directory");

@@ -1,6 +1,5 @@
 #pragma once
-// A node that a test makes: files under a prefix, and what else is to have been observed of it. Not
-// thread-safe.
+// A simulated node: files under a prefix, and the other observations. Not thread-safe.
 
 #include <doctest/doctest.h>
 
@@ -27,14 +26,14 @@ class MadeNode {
     observed.descriptors = 524'288;
   }
 
-  // The lines below `resources:`, and the scan of it on this node.
+  // Sets the lines below `resources:` and scans them on this node.
   void configure(const std::string& resources, const std::string& more = {}) {
     files.file("config.yaml", more + "resources:\n" + resources);
     observed.file = files.at("config.yaml");
     observed.config = load_config(observed.file);
     observed.devices = survey(*observed.config, host);
   }
-  // arguments: separated by blanks.
+  // `arguments` are separated by blanks.
   void process(pid_t id, std::string arguments, const std::string& unit = {}) const {
     std::ranges::replace(arguments, ' ', '\0');
     const std::string directory = "proc/" + std::to_string(id);
@@ -56,7 +55,7 @@ class MadeNode {
     listens(observed.control(), kDaemon);
   }
 
-  // What one check finds.
+  // Returns the findings of one check.
   Findings look(std::string_view check) const {
     for (const Check& each : checks()) {
       if (each.name == check) return each.run(host, observed);
@@ -64,7 +63,7 @@ class MadeNode {
     FAIL("no check of that name: " << check);
     return {};
   }
-  // What it finds if that is one thing.
+  // Returns the only finding of one check.
   Finding one(std::string_view check) const {
     const Findings found = look(check);
     REQUIRE(found.size() == 1);
@@ -79,7 +78,7 @@ class MadeNode {
   }
 
   TempDir tree;   // the machine's files
-  TempDir files;  // the configuration's
+  TempDir files;  // the configuration's files
   HostRoot host;
   Observed observed;
 };

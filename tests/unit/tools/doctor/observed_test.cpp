@@ -29,7 +29,7 @@ TEST_CASE("a kubelet is asked for its version, and another program is not") {
   MadeNode node;
   node.tree.directory(kPlugins);
   const UniqueFd kubelet = listen_unix(node.tree.at(kKubeletSocket));
-  // This test's own program, which prints a version as well.
+  // This test's own program, which also prints a version.
   node.process(::getpid(), "/usr/bin/kubelet");
   CHECK(contains(observe(node.host, "/nonexistent").kubelet_version, "doctest version is"));
   node.process(::getpid(), "/usr/bin/other");
@@ -48,7 +48,7 @@ TEST_CASE("device nodes are seen with their numbers, through links") {
 TEST_CASE("who may open a node is observed, unless everybody may or CDI makes it the container's user's") {
   MadeNode node;
   node.tree.link("dev/open", "/dev/null");
-  node.tree.file("srv/closed");  // no node, which only a kind would mind
+  node.tree.file("srv/closed");  // no device node, which only a kind would report
   std::filesystem::permissions(node.tree.at("srv/closed"), std::filesystem::perms(0640));
   const auto closed = [&](const std::string& more) {
     node.files.file("config.yaml",

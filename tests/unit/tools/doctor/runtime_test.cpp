@@ -30,7 +30,7 @@ TEST_CASE("a CDI device is a problem as long as the runtime ignores it or nothin
   node.configure("- {name: example.com/x, count: 1}\n");
   CHECK(node.one("cdi").what == "no resource uses CDI");
   promise_cdi(node);
-  CHECK(node.one("cdi").level == Level::kNote);  // no runtime to be seen
+  CHECK(node.one("cdi").level == Level::kNote);  // no runtime is visible
 
   node.tree.file(kConfig, "version = 2\n");
   node.tree.file("etc/cdi/vendor.json",
@@ -114,7 +114,7 @@ TEST_CASE("the runtime has to read the directory that plughost writes specificat
   node.tree.file(kConfig, "version = 3\n[plugins.'io.containerd.cri.v1.runtime']\ncdi_spec_dirs = []\n");
   CHECK(contains(node.one("cdi").what, "; it reads no directory"));
   node.tree.file(kConfig, "version = 3\n[plugins\n");
-  CHECK(node.one("cdi").level == Level::kWarning);  // what it reads is not known
+  CHECK(node.one("cdi").level == Level::kWarning);  // its directories are unknown
 }
 
 TEST_CASE("a specification that the daemon makes of another program's words is not missed before it runs") {

@@ -152,9 +152,9 @@ TEST_CASE("a clock of long ago is a problem, one that nobody keeps a note") {
 
 TEST_CASE("a unit whose sandbox keeps something from the configuration is told to be set up") {
   MadeNode node;
-  CHECK(node.look("sandbox").empty());  // there is no unit
+  CHECK(node.look("sandbox").empty());  // no unit exists
   install_unit(node);
-  CHECK(node.look("sandbox").empty());  // there is no configuration
+  CHECK(node.look("sandbox").empty());  // no configuration exists
   node.tree.file("usr/lib/systemd/system/plughost.service",
                  "[Unit]\nBefore=kubelet.service\n[Service]\n"
                  "DevicePolicy=closed\nIPAddressDeny=any\nProtectSystem=strict\n"
@@ -172,7 +172,7 @@ TEST_CASE("a unit whose sandbox keeps something from the configuration is told t
   node.tree.file("etc/systemd/system/plughost.service.d/10-setup.conf",
                  "[Service]\nDeviceAllow=char-* rw\nDeviceAllow=block-* rw\nIPAddressAllow=any\n");
   CHECK(node.one("sandbox").level == Level::kOk);
-  // The check of the order is another one.
+  // Another check handles the order.
   node.process(812, "/usr/local/bin/k3s", "k3s.service");
   CHECK(node.one("sandbox").level == Level::kOk);
   node.tree.link("etc/systemd/system/plughost.service", "/dev/null");
@@ -189,7 +189,7 @@ TEST_CASE("the unit that the kubelet runs in is known without a kubelet, too") {
   const Finding finding = node.one("systemd");
   CHECK(contains(finding.what, "rke2-agent.service"));
   CHECK(contains(finding.advice, "`plughost setup` writes it"));
-  // The one that listens knows best.
+  // The process that listens decides.
   node.kubelet();
   CHECK(node.one("systemd").what == "enabled, and it starts before kubelet.service");
 }

@@ -7,7 +7,7 @@
 namespace plughost {
 namespace {
 
-// What is wrong with the text; empty: nothing.
+// Returns the error in the text; empty: none.
 std::string error_in(const std::string& text) {
   try {
     read_facts(text);

@@ -1,5 +1,5 @@
 #pragma once
-// The nodes that tests/machines/make.py makes. Not thread-safe.
+// The nodes that tests/machines/make.py creates. Not thread-safe.
 
 #include <filesystem>
 #include <fstream>
@@ -12,7 +12,7 @@
 
 namespace plughost::test {
 
-// By the names of their files: "raspberry-pi".
+// Returns the machines by the names of their files: "raspberry-pi".
 inline std::map<std::string, Facts> made_machines() {
   std::map<std::string, Facts> machines;
   for (const auto& entry : std::filesystem::directory_iterator(kMadeMachines)) {

@@ -1,5 +1,4 @@
-// What each file of plugins.d finds on each made node, as tests/machines/presets.txt has
-// it.
+// Compares the findings of each file of plugins.d on each simulated node with tests/machines/presets.txt.
 
 #include <doctest/doctest.h>
 
@@ -33,7 +32,7 @@ const fs::path kPage = test::in_source("/docs/fleet.md");
 const fs::path kExpected = test::in_source("/tests/machines");
 const fs::path kFound = test::kFoundOnMachines;
 
-// "sound/card pci-0 ×10 numa 1: /dev/snd/controlC0", and what is wrong with it.
+// Returns "sound/card pci-0 ×10 numa 1: /dev/snd/controlC0", and the error.
 std::string line_of(const std::string& resource, const Device& device) {
   std::string line = resource + ' ' + device.id;
   if (device.replicas > 1) line += " ×" + std::to_string(device.replicas);
@@ -52,14 +51,14 @@ Lines found_by(const Config& preset, const Facts& machine) {
       lines.push_back(line_of(snapshot.resource, device));
   }
   for (const std::string& remark : found.remarks) lines.push_back("note: " + remark);
-  // Without its place in the file.
+  // Without its position in the file.
   for (const std::string& error : found.errors)
     lines.push_back("error: " + error.substr(error.find(": ") + 2));
   for (const NotHere& other : found.others) lines.push_back("not here: " + other.name);
   return lines;
 }
 
-// The machines on which a preset finds the same stand together.
+// Groups the machines on which a preset finds the same.
 std::string section_of(const std::string& name, const Config& preset, const Machines& machines) {
   std::map<Lines, Lines> where;
   for (const auto& [machine, facts] : machines) {
@@ -88,7 +87,7 @@ std::map<std::string, Config> presets() {
   return all;
 }
 
-// Whether a text of tests/machines says what was found; that is left beside the test, to be looked at.
+// Compares the findings with a file of tests/machines, and stores them beside the test for inspection.
 void check_found(const std::string& found, const std::string& file) {
   const fs::path expected = kExpected / file;
   fs::create_directories(kFound);
@@ -116,7 +115,8 @@ TEST_CASE("the file that docs/fleet.md shows is on each made machine what fleet.
               "fleet.txt");
 }
 
-// Files of somebody's, and what comes and goes with pods: recorded on a node whose configuration names them.
+// Users' own files, and devices that come and go with pods: recorded only on a node whose configuration names
+// them.
 const std::set<std::string> kNotRecorded{"gopher", "loop"};
 
 TEST_CASE("of what `plughost facts` records of a made machine each file of plugins.d finds the same") {

@@ -18,7 +18,7 @@ using test::MadeSysfs;
 
 const std::string kPci = "/sys/devices/pci0000:00/";
 
-// With a device for every kind.
+// Returns a machine with a device for every kind.
 MadeSysfs made_machine() {
   MadeSysfs made;
   const test::TempDir& tree = made.tree();
@@ -106,7 +106,7 @@ Recording record_made(const MadeSysfs& made, const Config* config, std::vector<s
       {.config = config, .paths = std::move(paths), .now = "2026-01-31T12:00:00Z", .nvml = made_nvml()});
 }
 
-// A survey in words.
+// Returns a survey as lines.
 std::vector<std::string> words_of(const Survey& survey) {
   std::vector<std::string> words = survey.remarks;
   for (const auto* more : {&survey.errors, &survey.undecided, &survey.unmatched})
@@ -121,7 +121,7 @@ TEST_CASE("what a configuration gives on recorded facts is what it gives on the 
   const HostRoot machine = made.host().noted([](HostRoot::Look, const std::string&) {},
                                              std::make_shared<const NvmlView>(made_nvml()));
   const Survey expected = survey(config, machine);
-  // Its attributes and labels beyond the usual ones are there because this configuration was there.
+  // Its unusual attributes and labels are recorded because of this configuration.
   const Facts facts = read_facts(text_of(record_made(made, &config).facts));
   const Survey found = survey(config, HostRoot(facts.machine));
   CHECK(words_of(found) == words_of(expected));
@@ -163,7 +163,7 @@ TEST_CASE("hardware is recorded without a configuration, and what only one asks 
   CHECK(devices_of_resource("gpu") == 2);
   CHECK(devices_of_resource("rdma") == 1);
   CHECK(devices_of_resource("usb") == 1);
-  CHECK(devices_of_resource("udev") == 0);  // by an attribute that nobody knows
+  CHECK(devices_of_resource("udev") == 0);  // by an unknown attribute
   CHECK(devices_of_resource("gopher") == 0);
   CHECK_FALSE(host.exists("/opt"));
   CHECK_FALSE(host.exists("/etc/labels"));
@@ -181,7 +181,7 @@ TEST_CASE("nothing that is secret is recorded, nor what a driver would have to b
   }
   CHECK(text.find("rack") != std::string::npos);
   CHECK(text.find("ACME") != std::string::npos);
-  CHECK(text.find("12345") == std::string::npos);  // when udev saw a device
+  CHECK(text.find("12345") == std::string::npos);  // the time at which udev handled a device
 }
 
 TEST_CASE("a pattern adds the names of what it matches") {
@@ -284,7 +284,7 @@ TEST_CASE("of other files so many names are recorded, and what is left out is to
   CHECK(terms.most_names == 20'000);
   terms.most_names = 200;
   const auto add = [&](std::size_t n) { made.tree().file("d/" + std::to_string(1000 + n)); };
-  // The directory is one of them, and so is udevd's socket.
+  // The directory and udevd's socket count, too.
   for (std::size_t n = 1; n < 199; ++n) add(n);
   CHECK(record(made.host(), terms).remarks.empty());
   add(199);

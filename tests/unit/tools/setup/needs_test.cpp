@@ -9,7 +9,7 @@ using Lines = std::vector<std::string>;
 
 namespace {
 
-// The unit that comes with plughost, and what is in a drop-in beside it.
+// Returns the unit that comes with plughost, with a drop-in.
 UnitSettings unit(const std::string& drop_in = {}) {
   const HostRoot source(in_source(""));
   UnitSettings settings;
@@ -28,7 +28,7 @@ Config entry(const std::string& text) {
   return config_of("resources:\n- name: example.com/x\n  " + text + "\n");
 }
 
-// What the unit lacks, as lines.
+// Returns the lines that the unit lacks.
 Lines lacking(const Config& config, const UnitSettings& settings = unit(),
               const NodeTerms& node = {.kubernetes = {.units = {"kubelet.service"}}}) {
   Lines lines;

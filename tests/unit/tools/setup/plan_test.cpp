@@ -8,7 +8,7 @@ using namespace plughost::test;
 
 namespace {
 
-// With systemd, the unit that comes with plughost, and a configuration.
+// A node with systemd, plughost's unit and a configuration.
 class SetUpNode : public MadeNode {
  public:
   explicit SetUpNode(const std::string& config = "resources: []\n") {
@@ -103,14 +103,14 @@ TEST_CASE("the configuration counts as it will be read, with the directories tha
   const SetUpNode node("kubelet: {registration: pluginsRegistry}\nresources: []\n");
   node.tree.file("etc/systemd/system/k0sworker.service", "");
   CHECK(contains(node.text(kDropIn, node.plan()), "ReadWritePaths=-/var/lib/k0s/kubelet/plugins_registry\n"));
-  // What stands there now is about to be replaced.
+  // The present file is about to be replaced.
   node.tree.file("etc/plughost/node.yaml", "# Written by plughost setup\nkubelet: {pluginsRegistry: /old}\n");
   CHECK_FALSE(contains(node.text(kDropIn, node.plan()), "/old"));
 }
 
 TEST_CASE("what the configuration says against what was found is remarked on, and stands") {
   const SetUpNode node("kubelet: {podResources: /a, directory: /b}\nresources: []\n");
-  CHECK(node.plan().remarks.empty());  // no Kubernetes is known here
+  CHECK(node.plan().remarks.empty());  // no Kubernetes is recognized
   node.tree.file("etc/systemd/system/k3s.service", "");
   const SetupPlan plan = node.plan();
   CHECK(plan.remarks == std::vector<std::string>{

@@ -1,4 +1,4 @@
-// Remarks on mounts that a container can do less with than somebody expects.
+// Remarks on mounts that are less useful in a container than expected.
 
 #include <doctest/doctest.h>
 
@@ -19,12 +19,12 @@ class Machine {
   void add(const std::string& path, FileType type, const std::string& text) {
     machine_->tree.add(path, {.type = type, .text = text, .entries = {}});
   }
-  // number: "188:0".
+  // `number` is "188:0".
   void node(const std::string& path, const std::string& number, FileType type = FileType::kCharacter) {
     add(path, type, number);
   }
 
-  // `more` of an entry x.com/a, whose one device is /etc/licence.
+  // Returns the remarks on an entry x.com/a with `more`, whose only device is /etc/licence.
   Texts remarks(const std::string& more) const {
     return of("- {name: x.com/a, directory: {path: /etc, match: licence}, " + more + "}\n");
   }
@@ -102,7 +102,7 @@ TEST_CASE("a directory with device nodes is as the first that the container may 
   CHECK(machine.remarks("mounts: [{hostPath: /hostdev}], nodes: [{hostPath: /hostdev/port}]") ==
         Texts{"x.com/a: /hostdev has device nodes, such as /hostdev/zport" + kNoRight});
   machine.add("/links/port", FileType::kLink, "/hostdev/port");
-  CHECK(machine.remarks("mounts: [{hostPath: /links}]").empty());  // it may be for the names alone
+  CHECK(machine.remarks("mounts: [{hostPath: /links}]").empty());  // it may be used for the names alone
 }
 
 TEST_CASE("a socket that is mounted stays the old one if its server makes it again") {

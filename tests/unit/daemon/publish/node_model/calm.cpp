@@ -1,4 +1,4 @@
-// The end of all provocations.
+// The time without further disturbances.
 
 #include <algorithm>
 
@@ -44,7 +44,7 @@ std::optional<Milliseconds> NodeModel::time_to_calm() const {
   if (node.stopped_) node.make({Kind::kContinued});
   for (std::uint8_t k = 0; k < node.kubelets_.size(); ++k)
     if (node.kubelets_[k].hangs) node.make({Kind::kGoesOn, k});
-  // One that cannot be reached ends, and another comes. An older one may go on as it is.
+  // An unreachable kubelet ends and another starts. An older one may go on.
   const auto newest = static_cast<std::uint8_t>(node.kubelets_[1].process != 0 ? 1 : 0);
   const bool there = node.kubelets_[newest].process != 0;
   if (!there || node.kubelets_[newest].process != node.socket_process_ || !node.directory_) {
@@ -69,7 +69,8 @@ std::optional<Milliseconds> NodeModel::time_to_calm() const {
   return std::nullopt;
 }
 
-// Is there a Register without its stream, with us, with a kubelet, or with what we have not heard yet?
+// Returns true if a Register without its stream is under way at the daemon or a kubelet, or among the pending
+// events.
 bool NodeModel::attempt_is_open() const {
   using Stage = Client::Stage;
   if (we_.phase == Phase::kAsking || we_.phase == Phase::kExpecting || news_count_ > 0) return true;
@@ -82,12 +83,12 @@ bool NodeModel::attempt_is_open() const {
 
 Milliseconds NodeModel::allowed() const {
   Milliseconds time = 2s;
-  // Who has refused us before is asked again when that was to be.
+  // A retry after a refusal comes at its due time.
   if (we_.due && (we_.phase == Phase::kBackingOff || we_.phase == Phase::kPostponed))
     time += std::max(Milliseconds(ms(*we_.due - kNow)), 0ms);
-  // An attempt of before may still fail, once, and makes us wait from then on.
+  // An earlier attempt may still fail once, which delays the next one.
   if (attempt_is_open()) time += Backoff(we_.refused).next();
-  // Nothing tells that an old kubelet's dialing has failed.
+  // No event reports that an old kubelet failed to dial.
   if (scene_->answers_first) time += kGrace + kStreamWatchdog;
   return time;
 }

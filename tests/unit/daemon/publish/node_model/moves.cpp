@@ -1,4 +1,4 @@
-// What may come next, and what it does.
+// The possible moves and their effects.
 
 #include <algorithm>
 #include <cstring>
@@ -19,7 +19,7 @@ void NodeModel::moves(std::vector<Move>& found) const {
   if (waking_) {
     for (std::size_t i = 0; i < news_count_; ++i) {
       const News& news = news_[i];
-      // What one connection says stays in order; and connections are taken in order.
+      // Events of one connection stay in order, as do connections.
       const auto same = [&](const News& other) {
         return (other.incarnation == news.incarnation && other.process == news.process) ||
                (other.kind == News::Kind::kDialed && news.kind == News::Kind::kDialed);
@@ -81,8 +81,8 @@ void NodeModel::moves(std::vector<Move>& found) const {
       found.push_back({Kind::kAnswers, k, kMostClients});
   }
   if (alive < (scene_->finds ? 1U : 2U)) found.push_back({Kind::kStarts});
-  // An old kubelet that dials seconds after its answer, while its socket goes or the machine sleeps, looks
-  // like one that is gone.
+  // An old kubelet that dials seconds after its answer, while its socket is replaced or the machine is
+  // suspended, cannot be distinguished from one that has gone.
   const bool prompt = std::ranges::none_of(kubelets_, [&](const Kubelet& kubelet) {
     return scene_->answers_first &&
            std::ranges::count(kubelet.clients, Client::Stage::kDialing, &Client::stage) > 0;
@@ -96,7 +96,7 @@ void NodeModel::moves(std::vector<Move>& found) const {
   if (renamed_process_ != 0) found.push_back({Kind::kSocketBack});
   if (own_socket_) found.push_back({Kind::kOwnSocketGone});
   if (directory_ && prompt) found.push_back({Kind::kDirectoryGone});
-  // Nobody sleeps again before he has heard what happened meanwhile.
+  // No second suspension before all events of the first are received.
   if (!stopped_ && !we_.was_late) found.push_back({Kind::kStopped});
   if (incarnation_ != 0 && most_broken < 2) {
     found.push_back({Kind::kKilled});
@@ -118,7 +118,7 @@ void NodeModel::moves(std::vector<Move>& found) const {
       found, [this](const Move& move) { return is_chance(move.kind) && (happens_ & bit(move.kind)) == 0; });
 }
 
-// Need it not happen?
+// Returns true for a move that need not happen.
 bool NodeModel::is_chance(Kind kind) {
   switch (kind) {
     case Kind::kDials:
@@ -144,7 +144,7 @@ bool NodeModel::is_chance(Kind kind) {
   }
 }
 
-// How long the kubelet may take for what is next.
+// Returns the longest time for the client's next step.
 std::int32_t NodeModel::patience(const Kubelet& kubelet, const Client& client) const {
   switch (client.stage) {
     case Client::Stage::kNone:

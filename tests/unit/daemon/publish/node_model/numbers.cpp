@@ -1,4 +1,4 @@
-// A node without its past, and a node in words.
+// Normalizes a node, and prints it.
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 namespace plughost::test {
 
 void NodeModel::tidy() {
-  // Clients and kubelets move up.
+  // Closes gaps among clients and kubelets.
   if (kubelets_[0].process == 0 && kubelets_[1].process != 0) {
     std::swap(kubelets_[0], kubelets_[1]);
     if (call_.open) call_.kubelet = 0;
@@ -30,7 +30,7 @@ void NodeModel::tidy() {
   }
   if (!call_.open) call_ = {};
 
-  // What is never read again.
+  // Fields that are never read again.
   we_.searching_since = kNow;
   we_.not_before = std::max(we_.not_before, kNow);
   we_.attached_since = we_.streams > 0 ? std::max(we_.attached_since, kNow - Time::duration(kSettled)) : kNow;

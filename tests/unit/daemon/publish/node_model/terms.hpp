@@ -1,5 +1,5 @@
 #pragma once
-// What the files of the model share: its clock, and how long the kubelet's contract lets things take.
+// Definitions shared by the model's files: its clock, and the time limits of the kubelet's contract.
 
 #include "unit/daemon/publish/node_model.hpp"
 
@@ -13,14 +13,14 @@ using Result = RegistrationClient::Result;
 
 inline constexpr Time kNow{1000h};
 
-// What the kubelet's contract promises, in ms.
+// Limits that the kubelet's contract guarantees, in ms.
 inline constexpr std::int32_t kDialing = 10'000;
-inline constexpr std::int32_t kOpening = 500;     // the stream, once it has dialed and answered
-inline constexpr std::int32_t kForgetting = 100;  // the name's last owner, after an end of the kubelet's own
-inline constexpr std::int32_t kNoticing = 500;    // that we are gone
+inline constexpr std::int32_t kOpening = 500;     // a stream, after dialing and answering
+inline constexpr std::int32_t kForgetting = 100;  // the name's former owner, after an end by the kubelet
+inline constexpr std::int32_t kNoticing = 500;    // the end of the daemon
 inline constexpr auto kDeadline =
     static_cast<std::int32_t>(Milliseconds(RegistrationClient::kDeadline).count());
-inline constexpr std::int32_t kWaking = 100;  // what was due while the machine slept
+inline constexpr std::int32_t kWaking = 100;  // after a suspension, for what became due
 inline constexpr std::int32_t kLongAgo = 100'000;
 
 inline FileIdentity identity(std::uint8_t number) {

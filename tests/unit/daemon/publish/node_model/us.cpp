@@ -1,4 +1,4 @@
-// What we do: the attachment, carried out, and the rules that it must keep.
+// The daemon's moves: the attachment's actions, and the rules that it must keep.
 
 #include <algorithm>
 #include <utility>
@@ -50,7 +50,7 @@ void NodeModel::hear(std::size_t index) {
     case News::Kind::kDialed:
       return tell(Dialed{by});
     case News::Kind::kOpened:
-      for (Kubelet& kubelet : kubelets_)  // it counts from now on, however late it is
+      for (Kubelet& kubelet : kubelets_)  // it counts from now on, however late
         for (Client& client : kubelet.clients)
           if (client.stage == Client::Stage::kStreaming && kubelet.process == by.process &&
               client.incarnation == by.incarnation && by.incarnation == we_.incarnation)
@@ -142,7 +142,7 @@ void NodeModel::carry_out(const FindKubeletProcess&) {
   tell(KubeletProcess{socket_process_});
 }
 
-// What holds whenever we have heard everything.
+// Checks the rules that hold whenever all events have been received.
 void NodeModel::check_rules() {
   if (error_ != nullptr) return;
   unsigned streams = 0;

@@ -93,7 +93,7 @@ TEST_CASE("a command line may have each word in lines of its own") {
               "d\n") == Texts{"--device", "name: a\ngroups:\n- paths: [{path: /dev/a}]", "--domain", "b",
                               "--device=name: c\ngroups: d"});
   CHECK(words("/bin/plugin\r\n--domain\r\nb\r\n-v=2\r\n") == Texts{"/bin/plugin", "--domain", "b", "-v=2"});
-  // These are as a shell reads them.
+  // These are split as by a shell.
   CHECK(words("--domain b\n--log-level c") == Texts{"--domain", "b", "--log-level", "c"});
   CHECK(words("plugin --domain b\n  --device 'c'") == Texts{"plugin", "--domain", "b", "--device", "c"});
   CHECK(words("--device\n'name: a'") == Texts{"--device", "name: a"});

@@ -14,7 +14,7 @@
 namespace plughost {
 namespace {
 
-// Standard input is the file from the constructor to the destructor.
+// Makes the file standard input while it lives.
 class StandardInput {
  public:
   explicit StandardInput(const std::filesystem::path& file)
