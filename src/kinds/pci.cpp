@@ -21,7 +21,7 @@ constexpr std::string_view kPciAttributes[] = {"pci",        "name",   "path", "
                                                "iommuGroup", "physfn", "vf",   "vfs",     "pfName"};
 constexpr std::string_view kVfioContainer = "/dev/vfio/vfio";
 constexpr std::size_t kClassDigits[] = {2, 4, 6};
-// Subsystems that are watched before a card has a node of theirs. A driver's own class needs none: the event
+// Subsystems that are watched before a card has a node in them. A driver's own class needs none: the event
 // of its binding follows its nodes.
 constexpr std::string_view kSubsystems[] = {
     "accel", "drm", "infiniband_mad", "infiniband_verbs", "misc", "pci", "tty", "vfio"};

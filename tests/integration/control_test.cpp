@@ -292,7 +292,7 @@ TEST_CASE("who sends without end is refused, and the daemon keeps none of it") {
   const std::string block(16384, 'x');
   unsigned blocks = 0;
   while (blocks < 10'000 && ::send(socket.get(), block.data(), block.size(), MSG_NOSIGNAL) > 0) ++blocks;
-  CHECK(blocks < 100);  // the kernel's buffers, without megabytes of ours
+  CHECK(blocks < 100);  // the kernel's buffers, without megabytes of the daemon
   CHECK(running.plughost({"status"}).exit_code == 0);
 }
 

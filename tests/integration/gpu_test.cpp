@@ -387,7 +387,7 @@ TEST_CASE("entries that are joined give a container one card under different ids
     return second.find("the container would get GPU-b, and what it has of " + cores) != std::string::npos &&
            second.find("is of GPU-a") != std::string::npos;
   }));
-  // Its pod has ended, and the next one is another.
+  // Its pod has ended, and another one follows.
   node.kubelet().free("refused");
   CHECK(card(node.kubelet().allocate_named("next", "main", memory, {"memory-1::0"})) == "GPU-b");
 }

@@ -85,7 +85,7 @@ const std::map<std::string, std::set<std::string>> kSeenByFiles{
     {"regex", {}},
 };
 
-// Libraries whose headers take seconds to compile. A header of ours would pass them on. gRPC's may be
+// Libraries whose headers take seconds to compile. A header of plughost would pass them on. gRPC's may be
 // included by headers of the folder that speaks its protocols.
 const std::map<std::string, std::set<std::string>> kInHeadersOf{
     {"nlohmann/", {}},
@@ -218,7 +218,7 @@ TEST_CASE("a tier's page has at most fifteen lines, and names each folder of the
 constexpr std::size_t kMostLines = 400;
 constexpr std::size_t kMostClassLines = 300;
 // Limit for the lines of all files in src. A commit that raises it says what that buys.
-constexpr std::size_t kMostLinesOfAll = 54'840;
+constexpr std::size_t kMostLinesOfAll = 54'836;
 
 // Returns the class that a definition at the beginning of the line defines, or whose function it defines;
 // empty: none.

@@ -10,7 +10,7 @@
 
 namespace plughost {
 
-// Numbered as in spdlog. kError: somebody must act.
+// Numbered as in spdlog. kError: an operator must act.
 enum class LogLevel { kDebug = 1, kInfo = 2, kWarn = 3, kError = 4 };
 
 struct LogField {

@@ -23,8 +23,7 @@ enum class LogForm {
   kText,     // for people: local time, level, words and fields
   kColours,  // the same with a terminal's colours
   kJson,     // one JSON object per line
-  kJournal,  // sd-daemon(3)'s for standard error; and behind a null the journal's datagram, which is asked
-             // sd-daemon(3)'s format for standard error, then a null character and the journal's datagram,
+  kJournal,  // sd-daemon(3)'s format for standard error, then a null character and the journal's datagram,
              // which is sent first
 };
 

@@ -14,7 +14,7 @@ namespace plughost {
 void replace_file(const std::string& file, const std::string& temporary, std::string_view text,
                   FileFor whom) {
   const bool for_readers = whom == FileFor::kReaders;
-  // A file of that name is never written to: it may be a link to somebody else's file.
+  // A file of that name is never written to: it may be a link to another user's file.
   ::unlink(temporary.c_str());
   const UniqueFd fd{
       check(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), "open")};

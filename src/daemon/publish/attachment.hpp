@@ -56,7 +56,7 @@ enum class Phase {
   kExpecting,   // the kubelet has accepted, and must open its stream
   kAnnounced,   // the socket is where the kubelet's plugin registry finds it
   kAttached,    // a stream is open
-  kLingering,   // a stream is open, and the socket is another kubelet's: the stream's kubelet must be
+  kLingering,   // a stream is open, and the socket belongs to a new kubelet: the stream's kubelet must be
                 // determined
   kBackingOff,  // the last attempt has failed
 };
@@ -120,9 +120,8 @@ struct RegistryRefused {  // by the kubelet's plugin registry
   Caller by;
   std::string why;
 };
-struct KubeletProcess {  // the answer to FindKubeletProcess; 0: not to be seen from here; nullopt: nobody
-                         // the answer to FindKubeletProcess; 0: in another pid namespace; nullopt: none
-                         // listens
+// The answer to FindKubeletProcess; 0: in another pid namespace; nullopt: none listens.
+struct KubeletProcess {
   std::optional<pid_t> process;
 };
 struct SocketGone {};  // the file of our socket is missing

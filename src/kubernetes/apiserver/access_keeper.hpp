@@ -54,8 +54,8 @@ class AccessKeeper {
   AccessKeeper(Workers& workers, Programs& programs, Options options);
   AccessKeeper& operator=(AccessKeeper&&) = delete;
 
-  // Calls wanted once; at once if nothing has to be read. anew: the present credentials have been refused. If
-  // reading fails, the present credentials are passed on.
+  // Calls `wanted` once; at once if nothing has to be read. `anew` means that the present credentials were
+  // refused. If reading fails, the present credentials are passed on.
   void want(bool anew, Wanted wanted);
 
   // The same object until the credentials change. nullptr: not known yet.

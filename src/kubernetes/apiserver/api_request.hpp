@@ -29,8 +29,7 @@ struct ApiRequest {
   using Text = std::variant<std::string, std::function<std::string(const std::string& node)>>;
 
   ApiVerb verb = ApiVerb::kGet;
-  Text path;  // with its query: "/api/v1/pods?limit=500"; what the user of the API names is encoded
-              // with its query: "/api/v1/pods?limit=500"; variable parts must be url_encoded()
+  Text path;  // with its query: "/api/v1/pods?limit=500"; variable parts must be url_encoded()
   std::string content_type = kJson;  // of the body
   Text body;                         // for kCreate, kUpdate and kPatch
   // From send() to the answer, including the wait for credentials and for a connection.

@@ -57,7 +57,7 @@ class PodSearch {
   // The query interval for a kubelet that provides the pods.
   static constexpr std::chrono::milliseconds kAgain{250};
 
-  // changed: a pod has changed; anew: all pods were replaced. source must outlive it.
+  // Calls `changed` after a change of a pod, with `anew` if all pods were replaced. `source` must outlive it.
   PodSearch(EventLoop& loop, PodSource& source, std::string resource, AssumeTerms terms,
             std::function<void(bool anew)> changed);
   // Drops waiting requests without calling them.

@@ -123,8 +123,7 @@ struct Reason {
 
   Who who = Who::kDrain;
   std::string text;              // never empty: "drained: the fan"
-  std::vector<unsigned> shares;  // those that are Unhealthy for it, by number, in order, 0 for a device
-                                 // the numbers of the shares that it makes Unhealthy, ascending; 0 for a
+  std::vector<unsigned> shares;  // the numbers of the shares that it makes Unhealthy, ascending; 0 for a
                                  // device without replicas; empty: the whole device
 
   static Reason drain(std::string text) {

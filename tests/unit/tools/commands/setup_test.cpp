@@ -137,7 +137,7 @@ TEST_CASE("a file that somebody has written by hand is never touched") {
   CHECK(setup(root, {"--dry-run"}).exit_code == 1);
   CHECK(setup(root, {"--undo"}).exit_code == 0);
   CHECK(everything(root) == before);
-  // A link to a file of ours is not ours.
+  // A link to one of setup's files is not setup's.
   root.tree().remove(kNodeFile);
   root.tree().file("/elsewhere", "# Written by plughost setup\n");
   root.tree().link(kNodeFile, root.tree().at("/elsewhere"));
