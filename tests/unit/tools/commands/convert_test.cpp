@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "unit/temp_dir.hpp"
-#include "unit/tools/commands/say.hpp"
+#include "unit/tools/commands/run_plughost.hpp"
 
 using namespace plughost::test;
 
@@ -16,18 +16,18 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 TEST_CASE("what nobody's configuration looks like is refused with what was looked for") {
   const TempDir dir;
   dir.file("theirs", "service: web\n");
-  const Said refused = say({"convert", dir.at("theirs").string()});
+  const CommandResult refused = run_plughost({"convert", dir.at("theirs").string()});
   CHECK(refused.exit_code == 1);
   CHECK(has(refused.output, dir.at("theirs").string() + ":1:1: "));
   CHECK(has(refused.output, "k8s-rdma-shared-dev-plugin"));
-  CHECK(say({"convert", dir.at("absent").string()}).exit_code == 1);
-  CHECK(say({"convert"}).exit_code == 2);
+  CHECK(run_plughost({"convert", dir.at("absent").string()}).exit_code == 1);
+  CHECK(run_plughost({"convert"}).exit_code == 2);
 }
 
 TEST_CASE("what check would refuse is refused by convert, with its place") {
   const TempDir dir;
   dir.file("theirs", "domain: a_b\ndevices: [{name: a, groups: [{paths: [{path: /dev/full}]}]}]\n");
-  const Said refused = say({"convert", dir.at("theirs").string()});
+  const CommandResult refused = run_plughost({"convert", dir.at("theirs").string()});
   CHECK(refused.exit_code == 1);
   CHECK(has(refused.errors, "what it becomes:"));
   CHECK(has(refused.errors, "'a_b' is no valid domain"));
@@ -37,7 +37,7 @@ TEST_CASE("what check would refuse is refused by convert, with its place") {
 TEST_CASE("a template of Helm's is refused with the command that makes a manifest of it") {
   const TempDir dir;
   dir.file("daemonset.yaml", "spec:\n{{- with .Values.devices }}\n- {{ . }}\n{{- end }}\n");
-  const Said refused = say({"convert", dir.at("daemonset.yaml").string()});
+  const CommandResult refused = run_plughost({"convert", dir.at("daemonset.yaml").string()});
   CHECK(refused.exit_code == 1);
   CHECK(has(refused.output, "`helm get manifest RELEASE | plughost convert -`"));
 }
@@ -45,14 +45,14 @@ TEST_CASE("a template of Helm's is refused with the command that makes a manifes
 TEST_CASE("a template that happens to be YAML is called a template, and so are other languages") {
   const TempDir dir;
   dir.file("a.yaml", "kind: DaemonSet\napiVersion: apps/v1\nspec: {name: \"{{ .Values.name }}\"}\n");
-  const Said yaml = say({"convert", dir.at("a.yaml").string()});
+  const CommandResult yaml = run_plughost({"convert", dir.at("a.yaml").string()});
   CHECK(yaml.exit_code == 1);
   CHECK(yaml.output == dir.at("a.yaml").string() +
                            ": this is a template of Helm's; `helm get manifest RELEASE | plughost "
                            "convert -` has what it became, and `helm template CHART -f VALUES | "
                            "plughost convert -` what it becomes\n");
   dir.file("gpu.tf", "resource \"helm_release\" \"gpu\" {\n  chart = \"nvidia-device-plugin\"\n}\n");
-  const Said terraform = say({"convert", dir.at("gpu.tf").string()});
+  const CommandResult terraform = run_plughost({"convert", dir.at("gpu.tf").string()});
   CHECK(terraform.exit_code == 1);
   CHECK(has(terraform.output, "gpu.tf: this is Terraform; "));
 }
@@ -66,7 +66,7 @@ TEST_CASE("of a directory each file is said to be a configuration, or not, or no
   dir.file("apps/serial/.git/old.yaml", "domain: b.example\ndevices: []\n");
   dir.file("apps/service.yml", "kind: Service\napiVersion: v1\n");
   dir.file("apps/charts/daemonset.yaml", "spec:\n{{- with .Values.devices }}\n- {{ . }}\n{{- end }}\n");
-  const Said finished = say({"convert", dir.at("apps").string()});
+  const CommandResult finished = run_plughost({"convert", dir.at("apps").string()});
   CHECK(finished.exit_code == 0);
   const std::string apps = dir.at("apps").string();
   CHECK(has(finished.output, apps + "/serial/config.yaml: a configuration\n"));
@@ -78,13 +78,13 @@ TEST_CASE("of a directory each file is said to be a configuration, or not, or no
 
   // A file's name is untrusted: it must not end a line or reach the terminal.
   dir.file("apps/a\x1b[2J\nb.yaml", "kind: Service\n");
-  CHECK(has(say({"convert", apps}).output, "(" + apps + "/a\\x1B[2J\\x0Ab.yaml, "));
+  CHECK(has(run_plughost({"convert", apps}).output, "(" + apps + "/a\\x1B[2J\\x0Ab.yaml, "));
 
   // An unreadable file may have had a device plugin in it.
   dir.file("apps/charts/daemonset.yaml", "image: generic-device-plugin\n{{- end }}\n");
-  CHECK(say({"convert", apps}).exit_code == 3);
+  CHECK(run_plughost({"convert", apps}).exit_code == 3);
   dir.directory("none");
-  const Said none = say({"convert", dir.at("none").string()});
+  const CommandResult none = run_plughost({"convert", dir.at("none").string()});
   CHECK(none.exit_code == 1);
   CHECK(has(none.output, "no file *.yaml, *.yml or *.json in this directory can be read"));
 }
@@ -95,17 +95,17 @@ TEST_CASE("what is not kept is listed on standard error, the exit code says so, 
            "devices:\n- {name: a, colour: red, groups: [{paths: [{path: /dev/null}]}]}\n"
            "- {name: b, groups: [{paths: [{path: /dev/zero}]}]}\n");
   const std::string file = dir.at("theirs").string();
-  const Said said = say({"convert", file});
-  CHECK(said.exit_code == 3);
-  CHECK(has(said.errors, file + ": not kept: a: 'colour': plughost has nothing of that name; left out.\n"));
-  CHECK(has(said.errors, file + ": not certain: The domain is a guess"));
-  CHECK(has(said.printed, "- name: b\n"));
+  const CommandResult result = run_plughost({"convert", file});
+  CHECK(result.exit_code == 3);
+  CHECK(has(result.errors, file + ": not kept: a: 'colour': plughost has nothing of that name; left out.\n"));
+  CHECK(has(result.errors, file + ": not certain: The domain is a guess"));
+  CHECK(has(result.printed, "- name: b\n"));
 }
 
 TEST_CASE("when nothing can be kept, convert says so with its exit code, and prints why") {
   const TempDir dir;
   dir.file("theirs", R"({"resourceList": [{"resourceName": "a", "selectors": [{"drivers": ["iavf"]}]}]})");
-  const Said finished = say({"convert", dir.at("theirs").string()});
+  const CommandResult finished = run_plughost({"convert", dir.at("theirs").string()});
   CHECK(finished.exit_code == 1);
   CHECK(has(finished.output, "nothing of it can be kept"));
   CHECK(has(finished.output, "# intel.com/a cannot be kept."));
@@ -118,17 +118,17 @@ TEST_CASE("when no item of KubeVirt's can be kept, standard error has the reason
            "    selectors: [{vendor: \"096e\", product: \"0006\"}]\n"
            "  mediatedDevices:\n  - {mdevNameSelector: GRID T4-4Q, resourceName: a.example/c}\n");
   const std::string file = dir.at("theirs").string();
-  const Said said = say({"convert", file});
-  CHECK(said.exit_code == 1);
-  CHECK(has(said.errors, file + ": not kept: a.example/b is left out: KubeVirt tells a virtual machine"));
-  CHECK(has(said.errors, file + ": not kept: a.example/c ('GRID T4-4Q') is left out: mediated devices"));
-  CHECK(has(said.errors, file + ": nothing of it can be kept"));
+  const CommandResult result = run_plughost({"convert", file});
+  CHECK(result.exit_code == 1);
+  CHECK(has(result.errors, file + ": not kept: a.example/b is left out: KubeVirt tells a virtual machine"));
+  CHECK(has(result.errors, file + ": not kept: a.example/c ('GRID T4-4Q') is left out: mediated devices"));
+  CHECK(has(result.errors, file + ": nothing of it can be kept"));
 }
 
 TEST_CASE("a configuration that lists nothing is said to have no resource") {
   const TempDir dir;
   dir.file("theirs", R"({"resourceList": []})");
-  const Said finished = say({"convert", dir.at("theirs").string()});
+  const CommandResult finished = run_plughost({"convert", dir.at("theirs").string()});
   CHECK(finished.exit_code == 1);
   CHECK(has(finished.output, ": it has no resource"));
   CHECK_FALSE(has(finished.output, "nothing of it can be kept"));

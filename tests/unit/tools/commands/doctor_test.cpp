@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unit/temp_dir.hpp"
-#include "unit/tools/commands/say.hpp"
+#include "unit/tools/commands/run_plughost.hpp"
 
 using namespace plughost::test;
 
@@ -16,7 +16,7 @@ TEST_CASE("doctor ends with 1 where there is a problem, and says what to do") {
                               "}\nresources:\n"
                               "- {name: example.com/x, count: 0}\n");
   const std::string config = dir.at("config.yaml");
-  const Said json = say({"doctor", "--config", config, "-o", "json"});
+  const CommandResult json = run_plughost({"doctor", "--config", config, "-o", "json"});
   CHECK(json.exit_code == 1);
   const auto findings = nlohmann::json::parse(json.printed);
   const auto found =
@@ -24,7 +24,7 @@ TEST_CASE("doctor ends with 1 where there is a problem, and says what to do") {
   REQUIRE(found != findings.end());
   CHECK(found->at("level") == "problem");
   CHECK(found->at("advice").template get<std::string>().starts_with("correct it"));
-  const Said text = say({"doctor", "--config", config});
+  const CommandResult text = run_plughost({"doctor", "--config", config});
   CHECK(text.exit_code == 1);
   CHECK(text.output.find("  do:  correct it") != std::string::npos);
   CHECK(text.output.find(" problems, ") != std::string::npos);

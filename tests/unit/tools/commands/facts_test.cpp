@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unit/temp_dir.hpp"
-#include "unit/tools/commands/say.hpp"
+#include "unit/tools/commands/run_plughost.hpp"
 
 using namespace plughost::test;
 
@@ -14,7 +14,7 @@ namespace {
 
 using JsonValue = nlohmann::json;
 
-bool has(const Said& finished, const std::string& part) {
+bool has(const CommandResult& finished, const std::string& part) {
   return finished.output.find(part) != std::string::npos;
 }
 
@@ -42,10 +42,10 @@ struct Fleet {
     dir.file("old.yaml", kOld);
     dir.file("new.yaml", kNew);
   }
-  Said plan(std::vector<std::string> more = {}) const {
+  CommandResult plan(std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments{"plan", "--facts", path("facts"), path("new.yaml")};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    return say(arguments);
+    return run_plughost(arguments);
   }
   std::string path(const std::string& name) const { return dir.at(name); }
   TempDir dir;
@@ -59,8 +59,8 @@ TEST_CASE("plughost facts prints what this node is, small and without what files
   dir.file("config.yaml", "resources: [{name: x.com/gopher, directory: {path: " + dir.at("gophers").string() +
                               "}}, {name: x.com/program, exec: {discover: [/bin/touch, " +
                               dir.at("ran").string() + "], interval: 5s}}]");
-  const Said finished =
-      say({"facts", "--config", dir.at("config.yaml"), "--path", "/etc/passw?", "--path", "/proc/self/sta*"});
+  const CommandResult finished = run_plughost(
+      {"facts", "--config", dir.at("config.yaml"), "--path", "/etc/passw?", "--path", "/proc/self/sta*"});
   REQUIRE(finished.exit_code == 0);
   CHECK(finished.output.size() < 500'000);
   const JsonValue facts = JsonValue::parse(finished.output);
@@ -79,7 +79,8 @@ TEST_CASE("plughost facts prints what this node is, small and without what files
   CHECK_FALSE(std::filesystem::exists(dir.at("ran")));
   // And plan reads them.
   dir.file("facts.json", finished.output);
-  const Said planned = say({"plan", "--facts", dir.at("facts.json"), dir.at("config.yaml")});
+  const CommandResult planned =
+      run_plughost({"plan", "--facts", dir.at("facts.json"), dir.at("config.yaml")});
   CHECK(planned.exit_code == 0);
   CHECK(has(planned, "x.com/gopher   1        amy"));
   CHECK(has(planned, "x.com/program  ?"));
@@ -87,17 +88,17 @@ TEST_CASE("plughost facts prints what this node is, small and without what files
 }
 
 TEST_CASE("plughost facts says what is wrong with what it was told") {
-  const Said relative = say({"facts", "--path", "dev/null"});
+  const CommandResult relative = run_plughost({"facts", "--path", "dev/null"});
   CHECK(relative.exit_code == 2);
   CHECK(has(relative, "--path dev/null: "));
-  const Said missing = say({"facts", "--config", "/none.yaml"});
+  const CommandResult missing = run_plughost({"facts", "--config", "/none.yaml"});
   CHECK(missing.exit_code == 1);
   CHECK(has(missing, "/none.yaml"));
 }
 
 TEST_CASE("plughost plan shows each node's resources, and why an entry does not apply") {
   const Fleet fleet;
-  const Said finished = fleet.plan();
+  const CommandResult finished = fleet.plan();
   CHECK(finished.exit_code == 0);
   CHECK(finished.output ==
         "NODE   RESOURCE      DEVICES  IDS\n"
@@ -110,20 +111,20 @@ TEST_CASE("plughost plan shows each node's resources, and why an entry does not 
 
 TEST_CASE("plughost plan --from shows what differs, and sums up the nodes that do not") {
   const Fleet fleet;
-  const Said finished = fleet.plan({"--from", fleet.path("old.yaml")});
+  const CommandResult finished = fleet.plan({"--from", fleet.path("old.yaml")});
   CHECK(finished.exit_code == 0);
   CHECK(
       finished.output.starts_with("NODE   RESOURCE      BEFORE  AFTER  DIFFERENCE\n"
                                   "plc-1  x.com/serial  -       2      new: ttyUSB0, ttyUSB1\n"
                                   "1 node does not differ: vm-1\n"));
-  const Said none =
-      say({"plan", "--facts", fleet.path("facts"), fleet.path("old.yaml"), "--from", fleet.path("old.yaml")});
+  const CommandResult none = run_plughost(
+      {"plan", "--facts", fleet.path("facts"), fleet.path("old.yaml"), "--from", fleet.path("old.yaml")});
   CHECK(none.output == "2 nodes do not differ: plc-1, vm-1\n");
 }
 
 TEST_CASE("plughost plan -o json has all of it") {
   const Fleet fleet;
-  const Said finished = fleet.plan({"--from", fleet.path("old.yaml"), "-o", "json"});
+  const CommandResult finished = fleet.plan({"--from", fleet.path("old.yaml"), "-o", "json"});
   REQUIRE(finished.exit_code == 0);
   const JsonValue plan = JsonValue::parse(finished.output);
   CHECK(plan["unusable"].empty());
@@ -151,13 +152,13 @@ TEST_CASE("plughost plan -o json has all of it") {
 TEST_CASE("a node where the configuration fails is exit code 1, and names its trouble") {
   const Fleet fleet;
   fleet.dir.file("new.yaml", "resources: [{name: x.com/port, directory: {path: /dev/ttyUSB0}}]");
-  const Said finished = fleet.plan();
+  const CommandResult finished = fleet.plan();
   CHECK(finished.exit_code == 1);
   CHECK(
       has(finished, "error: plc-1: " + fleet.path("new.yaml") + ":1:13: x.com/port: /dev/ttyUSB0 is a file"));
   CHECK_FALSE(has(finished, "error: vm-1"));
   fleet.dir.file("new.yaml", "resources: 7");
-  const Said broken = fleet.plan();
+  const CommandResult broken = fleet.plan();
   CHECK(broken.exit_code == 1);
   CHECK(has(broken, fleet.path("new.yaml") + ":1:12: "));
   CHECK(fleet.plan({"--from", "/none.yaml"}).exit_code == 1);
@@ -169,7 +170,7 @@ TEST_CASE("a file that is no facts is named, the other nodes are planned, and th
   fleet.dir.file("facts/d.json", node("half", 1).substr(0, 100));
   fleet.dir.file("facts/e.json", "");
   fleet.dir.link("facts/f.json", "nowhere");
-  const Said finished = fleet.plan();
+  const CommandResult finished = fleet.plan();
   CHECK(finished.exit_code == 2);
   CHECK(has(finished, "error: " + fleet.path("facts/c.json") + ": these are facts of version 2"));
   CHECK(has(finished,
@@ -182,13 +183,13 @@ TEST_CASE("a file that is no facts is named, the other nodes are planned, and th
 TEST_CASE("without a file of facts there is nothing to plan") {
   const Fleet fleet;
   fleet.dir.directory("empty");
-  const Said empty = say({"plan", "--facts", fleet.path("empty"), fleet.path("new.yaml")});
+  const CommandResult empty = run_plughost({"plan", "--facts", fleet.path("empty"), fleet.path("new.yaml")});
   CHECK(empty.exit_code == 2);
   CHECK(has(empty, "there is no *.json in it; plughost facts prints one on each node"));
-  const Said none = say({"plan", "--facts", fleet.path("none"), fleet.path("new.yaml")});
+  const CommandResult none = run_plughost({"plan", "--facts", fleet.path("none"), fleet.path("new.yaml")});
   CHECK(none.exit_code == 2);
   CHECK(has(none, fleet.path("none") + ": "));
-  CHECK(say({"plan", fleet.path("new.yaml")}).exit_code == 2);
+  CHECK(run_plughost({"plan", fleet.path("new.yaml")}).exit_code == 2);
 }
 
 TEST_CASE("two nodes of one name are told apart by their files") {
@@ -203,7 +204,7 @@ TEST_CASE("a note is printed once for all nodes, and not at all where it was so 
                  "resources: [{name: x.com/program, exec: {discover: /bin/true, interval: 5s}},"
                  " {name: x.com/serial, groups: [{paths: [{path: /dev/ttyUSB*}]}]}]");
   fleet.dir.file("facts/c.json", node("wide", 12));
-  const Said finished = fleet.plan();
+  const CommandResult finished = fleet.plan();
   CHECK(finished.exit_code == 0);
   CHECK(has(finished,
             "note: what /bin/true says is not known here: no program is run (3 nodes: plc-1, vm-1, wide)\n"));
@@ -211,6 +212,6 @@ TEST_CASE("a note is printed once for all nodes, and not at all where it was so 
   CHECK(has(
       finished,
       "wide   x.com/serial   12       ttyUSB0, ttyUSB1, ttyUSB10, ttyUSB11, ttyUSB2, ttyUSB3 and 6 more\n"));
-  const Said same = fleet.plan({"--from", fleet.path("new.yaml")});
+  const CommandResult same = fleet.plan({"--from", fleet.path("new.yaml")});
   CHECK(same.output == "3 nodes do not differ: plc-1, vm-1, wide\n");
 }

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "unit/temp_dir.hpp"
-#include "unit/tools/commands/say.hpp"
+#include "unit/tools/commands/run_plughost.hpp"
 
 using namespace plughost::test;
 
@@ -22,10 +22,10 @@ struct Presets {
     add("token", "Tokens", "count: 2");
   }
 
-  Said say(std::vector<std::string> arguments) const {
+  CommandResult run_plughost(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), "preset");
     arguments.insert(arguments.end(), {"--config", dir.at("config.yaml"), "--presets", dir.at("presets")});
-    return plughost::test::say(arguments);
+    return plughost::test::run_plughost(arguments);
   }
 
   const TempDir dir;
@@ -37,35 +37,38 @@ struct Presets {
   }
 };
 
-bool has(const Said& said, const std::string& part) { return said.output.find(part) != std::string::npos; }
+bool has(const CommandResult& result, const std::string& part) {
+  return result.output.find(part) != std::string::npos;
+}
 
 }  // namespace
 
 TEST_CASE("`preset list --here` shows those that find a device, and which") {
   const Presets presets("{name: example.com/a, count: 1}");
-  const Said here = presets.say({"list", "--here"});
+  const CommandResult here = presets.run_plughost({"list", "--here"});
   CHECK(here.exit_code == 0);
   CHECK(has(here, kGopher + ": amy"));
   CHECK_FALSE(has(here, "mole"));
   CHECK_FALSE(has(here, "token"));
-  CHECK(has(presets.say({"list", "--here", "-o", "json"}), "\"id\": \"amy\""));
-  CHECK(has(presets.say({"list"}), "Moles"));
-  CHECK(has(presets.say({"show", "mole"}), "# Moles\nresources:"));
+  CHECK(has(presets.run_plughost({"list", "--here", "-o", "json"}), "\"id\": \"amy\""));
+  CHECK(has(presets.run_plughost({"list"}), "Moles"));
+  CHECK(has(presets.run_plughost({"show", "mole"}), "# Moles\nresources:"));
 }
 
 TEST_CASE("`preset` says no with 1, and with 2 where it is used wrongly") {
   const Presets presets("{name: " + kGopher + ", count: 1, forgetAfter: 1s}");
-  const Said twice = presets.say({"enable", "gopher"});
+  const CommandResult twice = presets.run_plughost({"enable", "gopher"});
   CHECK(twice.exit_code == 1);
   CHECK(has(twice,
             "has the same name, so that the two are one resource, and `forgetAfter` is said of the whole"));
   CHECK(has(twice, "nothing was changed"));
-  const Said unknown = presets.say({"show", "gophers"});
+  const CommandResult unknown = presets.run_plughost({"show", "gophers"});
   CHECK(unknown.exit_code == 1);
   CHECK(has(unknown, "did you mean 'gopher'?"));
   presets.dir.file("presets/broken.yaml", "# Broken\nresources: [{}]\n");
-  CHECK(has(presets.say({"list", "--here"}), "broken.yaml:2:13"));
+  CHECK(has(presets.run_plughost({"list", "--here"}), "broken.yaml:2:13"));
   const std::vector<std::vector<std::string>> wrong{
       {}, {"frob"}, {"enable"}, {"list", "gopher"}, {"show", "--here", "gopher"}};
-  for (const std::vector<std::string>& arguments : wrong) CHECK(presets.say(arguments).exit_code == 2);
+  for (const std::vector<std::string>& arguments : wrong)
+    CHECK(presets.run_plughost(arguments).exit_code == 2);
 }

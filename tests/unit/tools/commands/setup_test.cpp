@@ -12,7 +12,7 @@
 
 #include "places.hpp"
 #include "unit/tools/commands/made_root.hpp"
-#include "unit/tools/commands/say.hpp"
+#include "unit/tools/commands/run_plughost.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -27,10 +27,10 @@ constexpr const char* kDropIn = "/etc/systemd/system/plughost.service.d/10-setup
 constexpr const char* kNodeFile = "/etc/plughost/node.yaml";
 constexpr const char* kConfig = "/etc/plughost/config.yaml";
 
-Said setup(const MadeRoot& root, std::vector<std::string> more = {}) {
+CommandResult setup(const MadeRoot& root, std::vector<std::string> more = {}) {
   std::vector<std::string> arguments{"setup", "--root", root.path()};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  return say(arguments);
+  return run_plughost(arguments);
 }
 
 std::string file_text(const fs::path& file) {
@@ -63,7 +63,7 @@ TEST_CASE("what setup would write on each made node is what tests/nodes has") {
     ++nodes;
     const MadeRoot root(entry.path());
     const std::set<std::string> before = everything(root);
-    const Said finished = setup(root, {"--dry-run"});
+    const CommandResult finished = setup(root, {"--dry-run"});
     const std::string found =
         finished.output +
         (finished.exit_code == 0 ? "" : "exit " + std::to_string(finished.exit_code) + '\n');
@@ -80,7 +80,7 @@ TEST_CASE("setup writes once, follows a configuration that changes, and undo lea
   const MadeRoot root(kNodes / "k0s-worker.node");
   const std::set<std::string> before = everything(root);
 
-  const Said first = setup(root);
+  const CommandResult first = setup(root);
   CHECK(first.exit_code == 0);
   CHECK(has(first.output, std::string("wrote ") + kNodeFile + "\nwrote " + kDropIn +
                               "\nnow: systemctl daemon-reload && systemctl restart plughost\n"));
@@ -93,7 +93,7 @@ TEST_CASE("setup writes once, follows a configuration that changes, and undo lea
   CHECK(everything(root) == after);
 
   root.tree().file(kConfig, "listen: 0.0.0.0:9464\nresources: []\n");
-  const Said shown = setup(root, {"--dry-run"});
+  const CommandResult shown = setup(root, {"--dry-run"});
   CHECK(has(shown.output, std::string("--- a") + kDropIn + "\n+++ b" + kDropIn + "\n"));
   CHECK(has(shown.output, "\n Before=k0sworker.service\n"));
   CHECK(has(shown.output, "\n+IPAddressAllow=any\n"));
@@ -106,10 +106,10 @@ TEST_CASE("setup writes once, follows a configuration that changes, and undo lea
   CHECK(has(setup(root).output, "wrote "));
   CHECK(everything(root) == after);
 
-  const Said would = setup(root, {"--undo", "--dry-run"});
+  const CommandResult would = setup(root, {"--undo", "--dry-run"});
   CHECK(has(would.output, std::string("--- a") + kDropIn + "\n+++ /dev/null\n"));
   CHECK(everything(root) == after);
-  const Said undone = setup(root, {"--undo"});
+  const CommandResult undone = setup(root, {"--undo"});
   CHECK(undone.exit_code == 0);
   CHECK(undone.output == std::string("removed ") + kNodeFile + "\nremoved " + kDropIn +
                              "\nnow: systemctl daemon-reload && systemctl restart plughost\n");
@@ -121,9 +121,9 @@ TEST_CASE("check and every other command read what setup has found, and what the
   const MadeRoot root(kNodes / "k0s-worker.node");
   REQUIRE(setup(root).exit_code == 0);
   const std::string config = root.path() + kConfig;
-  CHECK(has(say({"check", config}).output, ": 1 entry in 2 files, no errors\n"));
+  CHECK(has(run_plughost({"check", config}).output, ": 1 entry in 2 files, no errors\n"));
   root.tree().file(kNodeFile, root.text(kNodeFile) + "listen: 127.0.0.1:1\n");
-  CHECK(has(say({"check", config}).output,
+  CHECK(has(run_plughost({"check", config}).output,
             std::string(kNodeFile) + ":6:1: unknown key 'listen'; known here: kubelet, cdi"));
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("a file that somebody has written by hand is never touched") {
   const MadeRoot root(kNodes / "k0s-worker.node");
   root.tree().file(kNodeFile, "kubelet: {}\n");
   const std::set<std::string> before = everything(root);
-  const Said refused = setup(root);
+  const CommandResult refused = setup(root);
   CHECK(refused.exit_code == 1);
   CHECK(has(refused.output, std::string(kNodeFile) + " is there, and plughost setup has not written it; "));
   CHECK(setup(root, {"--dry-run"}).exit_code == 1);
@@ -149,7 +149,7 @@ TEST_CASE("a configuration with errors changes nothing, and they are printed") {
   const MadeRoot root(kNodes / "k3s-server.node");
   root.tree().file(kConfig, "resources:\n- name: example.com/x\n  cuont: 1\n");
   const std::set<std::string> before = everything(root);
-  const Said refused = setup(root);
+  const CommandResult refused = setup(root);
   CHECK(refused.exit_code == 1);
   CHECK(has(refused.output, "config.yaml:3:3: resources[0]: unknown key 'cuont'"));
   CHECK(has(refused.output, "nothing was changed\n"));
@@ -172,7 +172,7 @@ TEST_CASE("where no package brings a unit setup writes one, until there is a pac
   const MadeRoot root(kNodes / "flatcar.node");
   const std::string unit = "/etc/systemd/system/plughost.service";
   const std::string link = "/etc/systemd/system/multi-user.target.wants/plughost.service";
-  const Said first = setup(root);
+  const CommandResult first = setup(root);
   CHECK(has(first.output,
             "now: systemd-sysusers && systemctl daemon-reload && systemctl enable plughost && systemctl "
             "restart plughost\n"));
@@ -192,20 +192,20 @@ TEST_CASE("where no package brings a unit setup writes one, until there is a pac
 TEST_CASE("a directory that cannot be written to is an error with its reason") {
   const MadeRoot root(kNodes / "k3s-server.node");
   root.tree().file("/etc/systemd/system/plughost.service.d", "this is no directory");
-  const Said refused = setup(root);
+  const CommandResult refused = setup(root);
   CHECK(refused.exit_code == 1);
   CHECK(has(refused.output,
             std::string(kDropIn) + " cannot be written: Not a directory; nothing was changed\n"));
 }
 
 TEST_CASE("a root that is not there is used wrongly") {
-  CHECK(say({"setup", "--dry-run", "--root", "/nowhere/at/all"}).exit_code == 2);
+  CHECK(run_plughost({"setup", "--dry-run", "--root", "/nowhere/at/all"}).exit_code == 2);
 }
 
 TEST_CASE("only root sets up this machine") {
   const uid_t before = ::geteuid();
   if (before == 0) REQUIRE(::seteuid(65534) == 0);
-  const Said refused = say({"setup"});
+  const CommandResult refused = run_plughost({"setup"});
   REQUIRE(::seteuid(before) == 0);
   CHECK(refused.exit_code == 1);
   CHECK(has(refused.output, "run it as root; --dry-run shows them to anybody\n"));

@@ -11,7 +11,7 @@
 namespace plughost::test {
 
 // The output and the exit code of a command.
-struct Said {
+struct CommandResult {
   int exit_code = -1;
   std::string output = {};   // both streams, as on a terminal
   std::string printed = {};  // standard output alone
@@ -19,13 +19,13 @@ struct Said {
 };
 
 // Appends what is written to the stream to both texts while it lives.
-class Listening final : public std::streambuf {
+class CapturedStream final : public std::streambuf {
  public:
-  Listening(std::ostream& stream, std::string& own, std::string& both)
+  CapturedStream(std::ostream& stream, std::string& own, std::string& both)
       : stream_(stream), former_(stream.rdbuf(this)), own_(own), both_(both) {}
-  ~Listening() override { stream_.rdbuf(former_); }
-  Listening(const Listening&) = delete;
-  Listening& operator=(const Listening&) = delete;
+  ~CapturedStream() override { stream_.rdbuf(former_); }
+  CapturedStream(const CapturedStream&) = delete;
+  CapturedStream& operator=(const CapturedStream&) = delete;
 
  protected:
   int_type overflow(int_type c) override {
@@ -47,14 +47,14 @@ class Listening final : public std::streambuf {
 };
 
 // Runs `plughost ARGUMENTS` to its end.
-inline Said say(const std::vector<std::string>& arguments) {
+inline CommandResult run_plughost(const std::vector<std::string>& arguments) {
   std::vector<const char*> words{"plughost"};
   for (const std::string& argument : arguments) words.push_back(argument.c_str());
-  Said said;
-  const Listening output(std::cout, said.printed, said.output);
-  const Listening errors(std::cerr, said.errors, said.output);
-  said.exit_code = run_command_line(static_cast<int>(words.size()), words.data());
-  return said;
+  CommandResult result;
+  const CapturedStream output(std::cout, result.printed, result.output);
+  const CapturedStream errors(std::cerr, result.errors, result.output);
+  result.exit_code = run_command_line(static_cast<int>(words.size()), words.data());
+  return result;
 }
 
 }  // namespace plughost::test
