@@ -1,5 +1,5 @@
 #pragma once
-// Which entries of a configuration apply on this node. Values; select may block on the file system.
+// Selects the entries of a configuration that apply on this node. Values; select may block on files.
 
 #include <chrono>
 #include <optional>

@@ -23,9 +23,9 @@ WORDS = {
     "is another": "has changed, or differs",
     "by and by": "later",
 }
-OPENINGS = "Of|Whose|Those|Who|Is|Are"
+OPENINGS = "Of|Whose|Those|Who|What|Which|Is|Are"
 TOKEN = re.compile(r"""R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)'|//([^\n]*)""", re.S)
-SINCE = "2026-11-29T22:00:00Z"  # commits before the rule are as they are
+SINCE = 1_795_989_600  # 2026-11-29T22:00:00Z, in seconds: commits before the rule are as they are
 SUBJECT = re.compile(r"[a-z0-9][\w./-]*(, [\w./-]+)*: [a-z].*[^.]")
 
 
@@ -80,10 +80,12 @@ def main():
     for path in sorted(sources):
         for line, problem in comment_problems(path.read_text()):
             problems.append(f"{path.relative_to(REPOSITORY)}:{line}: {problem}")
-    log = ["git", "-C", str(REPOSITORY), "log", "--no-merges", f"--since={SINCE}", "--format=%h%n%B%x00"]
+    # The author's date: a rebase of older commits does not make them new.
+    log = ["git", "-C", str(REPOSITORY), "log", "--no-merges", "--format=%h %at%n%B%x00"]
     for entry in subprocess.run(log, check=True, capture_output=True, text=True).stdout.split("\0"):
-        commit, _, message = entry.strip().partition("\n")
-        if commit:
+        head, _, message = entry.strip().partition("\n")
+        commit, _, written = head.partition(" ")
+        if commit and int(written) >= SINCE:
             problems += [f"commit {commit}: {problem}: {message.splitlines()[0]}" for problem in message_problems(message)]
     print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
     return 1 if problems else 0

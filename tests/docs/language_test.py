@@ -15,7 +15,7 @@ class Comments(unittest.TestCase):
         self.assertEqual(lines("int a;\n// Calls it\n// for whoever waits.\nint b;  // nobody's\n"), [2, 4])
 
     def test_a_comment_that_opens_without_a_subject_is_found(self):
-        self.assertEqual(lines("// Of the device.\n\n// Whose they are.\n\n// Returns the devices of a card.\n"), [1, 3])
+        self.assertEqual(lines("// Of the device.\n\n// Which device it is.\n\n// Returns the devices of a card.\n"), [1, 3])
 
     def test_a_question_is_found(self):
         self.assertEqual(lines("bool open();  // Has it been opened?\n"), [1])

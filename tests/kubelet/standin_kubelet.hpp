@@ -20,7 +20,7 @@ namespace plughost {
 // Thread-safe. Listens once constructed. Destruction is like a kill: the socket stays.
 class StandInKubelet {
  public:
-  // What a start removes from the directory.
+  // The entries of the directory that a start removes.
   enum class Clearing {
     kSockets,     // sockets and links to sockets (1.36)
     kEverything,  // everything but directories and the checkpoint (1.32)

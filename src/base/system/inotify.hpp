@@ -17,7 +17,7 @@
 
 namespace plughost {
 
-// Which changes of a directory's entries are reported. A value.
+// The changes of a directory's entries that are reported. A value.
 enum class WatchFor {
   kEntries,   // entries appear and disappear
   kContents,  // in addition, files are closed after writing

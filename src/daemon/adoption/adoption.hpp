@@ -1,6 +1,6 @@
 #pragma once
-// Which devices of a resource containers hold by ids that it does not list: ids of another plugin that served
-// the resource before, or its own ids of before a reload. Pure functions of values, thread-safe.
+// Finds the devices that containers hold by ids that their resource does not list: ids of another plugin that
+// served the resource before, or its own from before a reload. Pure functions of values, thread-safe.
 
 #include <compare>
 #include <map>

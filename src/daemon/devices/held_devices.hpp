@@ -1,6 +1,6 @@
 #pragma once
-// Which devices pods hold: recorded at each Allocate, and verified with the kubelet until the pods have
-// ended.
+// Tracks the devices that pods hold: records them at each Allocate, and verifies them with the kubelet until
+// the pods have ended.
 
 #include <chrono>
 #include <functional>

@@ -154,7 +154,7 @@ class HoldingsPoll {
   Lifetime lifetime_;
 };
 
-// What all resources share: the kubelet of this node, and the directory of our sockets. Replaced when the
+// The kubelet of this node and the directory of our sockets, which all resources share. Replaced when the
 // configuration names another kubelet. Loop thread only.
 class KubeletLink {
  public:

@@ -124,7 +124,7 @@ class ReloadQueue {
   bool under_way_ = false;  // of the first batch
 };
 
-// What runs under the configuration in force: entries, and the servers and files that report on them.
+// The entries, servers and files that run under the configuration in force.
 class Running {
  public:
   virtual ~Running() = default;

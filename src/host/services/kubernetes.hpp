@@ -1,5 +1,5 @@
 #pragma once
-// Which Kubernetes runs on the node, or would after a reboot, and where its kubelet has the paths that
+// Detects the Kubernetes that runs on the node, or would after a reboot, and the paths of its kubelet that
 // plughost uses. Examines processes, units and paths, which override the defaults. Thread-safe; may block on
 // the file system.
 

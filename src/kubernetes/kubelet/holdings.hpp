@@ -1,5 +1,5 @@
 #pragma once
-// Which containers hold which devices. Plain values.
+// The devices that containers hold. Plain values.
 //
 // A pod can hold 48,000 units of a card's memory. A resource's holders are therefore one shared value with
 // all ids in one block of memory: a multimap of strings takes milliseconds to copy and to destroy, and the

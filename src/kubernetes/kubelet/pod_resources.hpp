@@ -65,8 +65,8 @@ class PodResources {
   Lifetime lifetime_;
 };
 
-// Which devices the kubelet would allocate by its own count, as opposed to what it was sent. Loop thread
-// only.
+// The devices that the kubelet would allocate by its own count, as opposed to the lists it was sent. Loop
+// thread only.
 class Allocatable {
  public:
   static constexpr std::chrono::seconds kDeadline{2};

@@ -17,7 +17,7 @@ constexpr std::chrono::seconds kShutdownIsWedged{5};
 
 }  // namespace
 
-// What gRPC's threads use, and a worker destroys after the endpoint.
+// The part that gRPC's threads use. A worker destroys it after the endpoint.
 struct Endpoint::Server {
   Server(const ServedResource& resource, const OwnerInLoop& owner) : plugin(resource, owner, callers) {
     if (resource.announcement == Announcement::kPluginsRegistry)

@@ -1,5 +1,5 @@
 #pragma once
-// What an endpoint serves: its options, the newest list, the answers for containers, and counters of calls.
+// A resource as its endpoint serves it: options, newest list, answers for containers, and counters of calls.
 // Thread-safe.
 
 #include <grpcpp/support/status.h>
@@ -110,7 +110,7 @@ class InventoryFeed {
 // How the kubelet finds a resource.
 enum class Announcement { kRegister, kPluginsRegistry };
 
-// What an endpoint serves. Immutable once made, and so thread-safe.
+// A resource as its endpoint serves it. Immutable once made, so thread-safe.
 struct ServedResource {
   std::string name;
   PluginOptions options;

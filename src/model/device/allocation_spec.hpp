@@ -1,5 +1,5 @@
 #pragma once
-// What an entry of the configuration says in addition to its kind: which devices it takes, how ids and
+// An entry's terms apart from those of its kind: which devices it takes, how ids and
 // resources are named, and what an allocated device brings into a container. Plain values.
 
 #include <chrono>

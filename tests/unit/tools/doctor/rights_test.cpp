@@ -58,7 +58,7 @@ TEST_CASE("where a scheduler chooses cards the pods of our node are watched, and
                   "assume: watch nodes, where metadata.name={node} [{node}]"};
   with_node.insert(with_node.end(), pods.begin(), pods.end());
   CHECK(rights("apiServer: {}\n" + entry + "gpushare}}]\n") == with_node);
-  // What is listed for one is listed for the other.
+  // Both need the same lists.
   Texts with_events = pods;
   with_events.emplace_back("events: create events []");
   CHECK(rights("apiServer: {}\nevents: true\n" + entry + "volcano}}]\n") == with_events);
