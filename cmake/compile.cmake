@@ -62,9 +62,9 @@ function(plughost_ours target)
   endif()
 endfunction()
 
-# The files of a folder in a few translation units: what they include is read once for all of them, by the compiler and by
-# clang-tidy. Two files of a folder cannot use one name for two things then. The presets dev and tsan compile each file alone,
-# which is quicker after a small change, and finds an include that a neighbour only happens to have.
+# The files of a folder in a few translation units: the compiler and clang-tidy read once for all of them what they include.
+# Two files of a folder cannot use one name for two things then. The preset dev compiles each file alone, which is quicker
+# after a small change, and finds an include that a neighbour only happens to have.
 option(PLUGHOST_UNITY "few translation units" OFF)
 
 # plughost_library(NAME SOURCES … DEPENDS … PRIVATE … [PRECOMPILED …]): one static library, one folder.

@@ -21,7 +21,7 @@ const std::string kHca = "rdma/hca";
 const std::string kAddress = "0000:3b:00.0";
 const std::string kCard = "/sys/devices/pci0000:3a/0000:3a:00.0/" + kAddress;
 
-void start(Node& node, const std::string& resources) {
+void start_with_nvml(Node& node, const std::string& resources) {
   node.configure(resources);
   node.start_kubelet();
   node.start_daemon({std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory});
@@ -55,7 +55,7 @@ TEST_CASE("a driver that is loaded after the daemon is seen by its nodes, and le
   const FakeNvml fake("fail nvmlInit_v2 9\n");
   add_card(machine, kCard);
   Node node;
-  start(node, "- {name: " + kGpu + ", gpu: {vendor: nvidia}}\n");
+  start_with_nvml(node, "- {name: " + kGpu + ", gpu: {vendor: nvidia}}\n");
   REQUIRE(node.attached({kGpu}));
   CHECK(node.daemon().wait_for_line({kAddress, "no driver is bound to it"}, kLong));
   CHECK(node.of(kGpu).devices->empty());
@@ -92,8 +92,8 @@ TEST_CASE("a container's network card is the one behind the bridge of the GPU th
   add_hca(machine, second, "0000:82:00.0", 1);
   const FakeNvml fake("card GPU-a minor=0 pci=0000:11:00.0\ncard GPU-b minor=1 pci=0000:81:00.0\n");
   Node node;
-  start(node, "- {name: " + kGpu + ", gpu: {vendor: nvidia}}\n- {name: " + kHca +
-                  ", rdma: {portState: ignore}, near: " + kGpu + "}\n");
+  start_with_nvml(node, "- {name: " + kGpu + ", gpu: {vendor: nvidia}}\n- {name: " + kHca +
+                            ", rdma: {portState: ignore}, near: " + kGpu + "}\n");
   REQUIRE(node.count(kGpu, 2));
   REQUIRE(node.count(kHca, 2));
   const auto preferred = [&] {

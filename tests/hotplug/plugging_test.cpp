@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "hotplug/made_machine.hpp"
+#include "integration/resource_names.hpp"
 #include "not_shown.hpp"
 #include "places.hpp"
 #include "unit/fake_nvml.hpp"
@@ -33,15 +34,14 @@ namespace {
 
 using Paths = std::vector<std::string>;
 
-const std::string kTty = "example.com/tty";      // USB devices with their ttys
-const std::string kRaw = "example.com/raw";      // the same with their USB nodes
-const std::string kById = "example.com/by-id";   // the ttys by udev's names
-const std::string kLink = "example.com/link";    // links to ttys, set by an administrator
-const std::string kCard = "example.com/card";    // cards for virtual machines
-const std::string kOther = "example.com/other";  // the same under another name
-const std::string kNic = "example.com/nic";      // network interfaces
-const std::string kGpu = "nvidia.com/gpu";
-const Node::Names kAll{kTty, kRaw, kById, kLink, kCard, kOther, kNic, kGpu};
+const std::string kTty = "example.com/tty";        // USB devices with their ttys
+const std::string kRaw = "example.com/raw";        // the same with their USB nodes
+const std::string kById = "example.com/by-id";     // the ttys by udev's names
+const std::string kLink = "example.com/link";      // links to ttys, set by an administrator
+const std::string kVfioCard = "example.com/card";  // cards for virtual machines
+const std::string kNic = "example.com/nic";        // network interfaces
+const std::string kNvidiaGpu = "nvidia.com/gpu";
+const Node::Names kAll{kTty, kRaw, kById, kLink, kVfioCard, kOther, kNic, kNvidiaGpu};
 
 // `shares` is the number of containers that may share a device of kTty.
 std::string entries(unsigned shares) {
@@ -51,10 +51,10 @@ std::string entries(unsigned shares) {
          ", forgetAfter: 0s, id: \"{resource}-{id}\", groups: [{usb: [{vendor: 1a86}]}]}\n" +  //
          "- {name: " + kById + ", forgetAfter: 0s, udev: {subsystem: tty}}\n" +                //
          "- {name: " + kLink + ", forgetAfter: 0s, groups: [{paths: [{path: \"/dev/ports/*\"}]}]}\n" +
-         "- {name: " + kCard + ", forgetAfter: 0s, pci: {vendors: [\"10de\"]}}\n" +  //
+         "- {name: " + kVfioCard + ", forgetAfter: 0s, pci: {vendors: [\"10de\"]}}\n" +  //
          "- {name: " + kOther + ", forgetAfter: 0s, id: \"{resource}-{id}\", pci: {vendors: [\"10de\"]}}\n" +
          "- {name: " + kNic + ", forgetAfter: 0s, udev: {subsystem: net}, env: {NIC: \"{name}\"}}\n" +  //
-         "- {name: " + kGpu + ", forgetAfter: 0s, gpu: {vendor: nvidia}}\n";
+         "- {name: " + kNvidiaGpu + ", forgetAfter: 0s, gpu: {vendor: nvidia}}\n";
 }
 
 const std::vector<std::string> kNics{"eth1", "eth2"};
@@ -306,9 +306,9 @@ class Plugging {
     };
     expect_count(kTty, plugged * shares_);
     for (const std::string& resource : {kRaw, kById}) expect_count(resource, plugged);
-    for (const std::string& resource : {kCard, kOther}) expect_count(resource, 3);
+    for (const std::string& resource : {kVfioCard, kOther}) expect_count(resource, 3);
     expect_count(kNic, kNics.size());
-    expect_count(kGpu, kGpus.size());
+    expect_count(kNvidiaGpu, kGpus.size());
   }
 
   unsigned admissions() const { return admissions_; }
@@ -412,7 +412,8 @@ class Plugging {
     note("the driver is upgraded");
     const auto order = [&](const char* word) {
       for (const std::string& gpu : kGpus)
-        expect(run_plughost({word, kGpu + '=' + gpu, "--control", node_.control()}).exit_code == 0, word);
+        expect(run_plughost({word, kNvidiaGpu + '=' + gpu, "--control", node_.control()}).exit_code == 0,
+               word);
     };
     order("drain");
     expect(eventually([&] { return !nvml_.in_use(); }, 5s), "NVML is open although all cards are drained");
@@ -420,7 +421,7 @@ class Plugging {
     show_gpus(below(2) == 0);
     order("undrain");
     for (const std::string& gpu : kGpus)
-      expect(node_.healthy(kGpu, gpu, 5s), gpu + " is not back after the driver's upgrade");
+      expect(node_.healthy(kNvidiaGpu, gpu, 5s), gpu + " is not back after the driver's upgrade");
     ++other_changes_;
   }
   // Another driver may number them differently.
@@ -475,7 +476,8 @@ class Plugging {
         if (!device.healthy || is_mark(device.id)) continue;
         // One container may have cards of a group through several resources, and two that are admitted within
         // a second may look like one.
-        if ((resource == kCard && asked_.contains(kOther)) || (resource == kOther && asked_.contains(kCard)))
+        if ((resource == kVfioCard && asked_.contains(kOther)) ||
+            (resource == kOther && asked_.contains(kVfioCard)))
           continue;
         if (std::ranges::none_of(
                 pods_, [&](const Pod& pod) { return pod.resource == resource && pod.id == device.id; }))
@@ -531,7 +533,7 @@ class Plugging {
   }
   // A container requests each resource once, so a repeated request belongs to another one.
   void asked(const std::string& resource) {
-    if (resource == kCard || resource == kOther)
+    if (resource == kVfioCard || resource == kOther)
       asked_ = {resource};
     else if (!asked_.insert(resource).second)
       asked_.clear();

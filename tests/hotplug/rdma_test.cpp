@@ -12,9 +12,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kHca = "rdma/hca";
-const std::string kAddress = "0000:03:00.0";
-const std::string kPci = "/sys/devices/pci0000:00/" + kAddress;
+const std::string kAdapter = "rdma/hca";
+const std::string kAdapterAddress = "0000:03:00.0";
+const std::string kPci = "/sys/devices/pci0000:00/" + kAdapterAddress;
 
 // Adds a card with the name that udev gives to mlx5_0.
 void plug_in(const MadeMachine& machine, const std::string& name, const std::string& uverbs) {
@@ -30,11 +30,11 @@ void plug_in(const MadeMachine& machine, const std::string& name, const std::str
   send_uevent("add", (kPci + "/infiniband/" + name).substr(4), "infiniband");
 }
 
-void start(Node& node) {
-  node.configure("- {name: " + kHca + ", rdma: {selectors: {vendors: [15b3]}}}\n");
+void start_with_adapter(Node& node) {
+  node.configure("- {name: " + kAdapter + ", rdma: {selectors: {vendors: [15b3]}}}\n");
   node.start_kubelet();
   node.start_daemon();
-  REQUIRE(node.attached({kHca}));
+  REQUIRE(node.attached({kAdapter}));
 }
 
 }  // namespace
@@ -42,16 +42,17 @@ void start(Node& node) {
 TEST_CASE("an RDMA card comes, is renamed, goes, and comes back as the same device") {
   const MadeMachine machine;
   Node node;
-  start(node);
-  CHECK(node.of(kHca).devices->empty());
+  start_with_adapter(node);
+  CHECK(node.of(kAdapter).devices->empty());
   plug_in(machine, "mlx5_0", "uverbs0");
-  REQUIRE(node.healthy(kHca, kAddress, limit(1s)));
-  CHECK(node.of(kHca).devices->at(0).numa_nodes == std::vector<std::int64_t>{1});
-  CHECK(node.kubelet().allocate_ids(kHca, {kAddress}).containers.at(0).nodes.at(0).host_path ==
+  REQUIRE(node.healthy(kAdapter, kAdapterAddress, limit(1s)));
+  CHECK(node.of(kAdapter).devices->at(0).numa_nodes == std::vector<std::int64_t>{1});
+  CHECK(node.kubelet().allocate_ids(kAdapter, {kAdapterAddress}).containers.at(0).nodes.at(0).host_path ==
         "/dev/infiniband/uverbs0");
-  const auto lists = node.of(kHca).lists;
+  const auto lists = node.of(kAdapter).lists;
   const auto has_new_list = [&] {
-    return node.wait_for([&](const KubeletState& state) { return state.of(kHca).lists > lists; }, kWatched);
+    return node.wait_for([&](const KubeletState& state) { return state.of(kAdapter).lists > lists; },
+                         kWatched);
   };
   // Waits for the end of the scan that follows the watch of /dev/infiniband, which would see half of the
   // change.
@@ -68,28 +69,29 @@ TEST_CASE("an RDMA card comes, is renamed, goes, and comes back as the same devi
               {{"DEVPATH_OLD", (infiniband + "mlx5_0").substr(4)}});
   node.daemon().signal(SIGCONT);
   CHECK_FALSE(has_new_list());
-  CHECK(node.kubelet().allocate_ids(kHca, {kAddress}).code == 0);
+  CHECK(node.kubelet().allocate_ids(kAdapter, {kAdapterAddress}).code == 0);
 
   machine.unplug(kPci, "infiniband");
-  CHECK(node.unhealthy(kHca, kAddress, limit(1s)));
+  CHECK(node.unhealthy(kAdapter, kAdapterAddress, limit(1s)));
   plug_in(machine, "mlx5_0", "uverbs1");
-  CHECK(node.healthy(kHca, kAddress, limit(1s)));
-  CHECK(node.kubelet().allocate_ids(kHca, {kAddress}).containers.at(0).nodes.at(0).host_path ==
+  CHECK(node.healthy(kAdapter, kAdapterAddress, limit(1s)));
+  CHECK(node.kubelet().allocate_ids(kAdapter, {kAdapterAddress}).containers.at(0).nodes.at(0).host_path ==
         "/dev/infiniband/uverbs1");
-  CHECK(node.of(kHca).devices->size() == 1);
+  CHECK(node.of(kAdapter).devices->size() == 1);
 }
 
 TEST_CASE("a port that goes down takes its card along once it has lasted, and brings it back") {
   const MadeMachine machine;
   plug_in(machine, "mlx5_0", "uverbs0");
   Node node;
-  start(node);
-  REQUIRE(node.healthy(kHca, kAddress));
+  start_with_adapter(node);
+  REQUIRE(node.healthy(kAdapter, kAdapterAddress));
   // The kernel sends no event when the state of a port changes.
   const std::string port = kPci + "/infiniband/mlx5_0/ports/1";
   machine.sysfs().attribute(port, "state", "1: DOWN");
-  CHECK(node.unhealthy(kHca, kAddress, 11s + kLong));
-  CHECK(node.kubelet().allocate_ids(kHca, {kAddress}).text.find("port 1 is DOWN") != std::string::npos);
+  CHECK(node.unhealthy(kAdapter, kAdapterAddress, 11s + kLong));
+  CHECK(node.kubelet().allocate_ids(kAdapter, {kAdapterAddress}).text.find("port 1 is DOWN") !=
+        std::string::npos);
   machine.sysfs().attribute(port, "state", "4: ACTIVE");
-  CHECK(node.healthy(kHca, kAddress, 11s + kLong));
+  CHECK(node.healthy(kAdapter, kAdapterAddress, 11s + kLong));
 }

@@ -22,7 +22,7 @@ namespace {
 // Returns true if the command succeeded.
 bool run(const std::string& command) { return std::system(command.c_str()) == 0; }
 
-void start(Node& node, const std::string& name, const std::string& udev) {
+void start_with_udev(Node& node, const std::string& name, const std::string& udev) {
   node.configure("- name: " + name + "\n  udev: {" + udev + "}\n");
   node.start_kubelet();
   node.start_daemon();
@@ -35,7 +35,7 @@ TEST_CASE("a veth pair: listed, renamed, gone") {
   enter_real_machine();
   const std::string name = "example.com/veth";
   Node node;
-  start(node, name, "subsystem: net, name: \"plug*\"");
+  start_with_udev(node, name, "subsystem: net, name: \"plug*\"");
   if (!run("ip link add plug0 type veth peer name peer0")) not_shown("the kernel makes no veth");
   CHECK(node.healthy(name, "plug0", limit(1s)));
   REQUIRE(run("ip link set plug0 name plug7"));
@@ -49,7 +49,7 @@ TEST_CASE("a macvtap's character device is listed with its node, and goes with i
   enter_real_machine();
   const std::string name = "example.com/tap";
   Node node;
-  start(node, name, "subsystem: macvtap");
+  start_with_udev(node, name, "subsystem: macvtap");
   REQUIRE(run("ip link add base0 type dummy || ip link add base0 type veth peer name base1"));
   if (!run("ip link add link base0 name tapped type macvtap")) not_shown("the kernel makes no macvtap");
   REQUIRE(node.wait_for([&](const KubeletState& state) { return state.of(name).devices->size() == 1; },
@@ -71,7 +71,7 @@ TEST_CASE("a loop device comes and goes") {
   const std::string name = "example.com/loop";
   const std::string id = "loop" + std::to_string(kNumber);
   Node node;
-  start(node, name, "subsystem: block, name: \"loop47*\"");
+  start_with_udev(node, name, "subsystem: block, name: \"loop47*\"");
   if (::ioctl(control.get(), LOOP_CTL_ADD, kNumber) < 0) not_shown("the kernel makes no loop device");
   CHECK(node.healthy(name, id, limit(1s)));
   CHECK(node.kubelet().allocate_ids(name, {id}).containers.at(0).nodes.at(0).host_path == "/dev/" + id);
@@ -85,7 +85,7 @@ TEST_CASE("a zram device comes and goes") {
   if (!std::filesystem::exists(control)) not_shown("the kernel has no zram");
   const std::string name = "example.com/zram";
   Node node;
-  start(node, name, "subsystem: block, name: \"zram*\"");
+  start_with_udev(node, name, "subsystem: block, name: \"zram*\"");
   const std::size_t before = node.of(name).devices->size();
   int number = -1;
   std::ifstream(control + "hot_add") >> number;  // reading creates a device

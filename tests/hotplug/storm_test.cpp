@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "hotplug/made_machine.hpp"
+#include "integration/resource_names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -21,13 +22,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-const std::string kCamera = "example.com/camera";
-const std::string kOther = "example.com/other";
 const std::string kCameras = "- name: " + kCamera + "\n  udev: {subsystem: video4linux}\n  forgetAfter: 1s\n";
 
 std::string camera(int n) { return "/sys/devices/platform/cameras/video4linux/video" + std::to_string(n); }
 
-void start(Node& node, const std::string& resources) {
+void start_with_both(Node& node, const std::string& resources) {
   node.configure(resources);
   node.start_kubelet();
   node.start_daemon();
@@ -41,7 +40,7 @@ TEST_CASE(
   const MadeMachine machine;
   for (int n = 0; n < 10; ++n) machine.sysfs().device(camera(n), "video4linux");
   Node node;
-  start(node, kCameras + counted(kOther, 3));
+  start_with_both(node, kCameras + counted(kOther, 3));
   REQUIRE(node.count(kCamera, 10));
   const auto lists = node.of(kCamera).lists;
   int allocations = 0;
@@ -76,7 +75,7 @@ TEST_CASE(
 TEST_CASE("an overflow of the monitor's socket costs a scan, and nothing is missed") {
   const MadeMachine machine;
   Node node;
-  start(node, kCameras + counted(kOther, 3));
+  start_with_both(node, kCameras + counted(kOther, 3));
   // A stopped daemon reads nothing, and the kernel drops events when the buffer is full.
   node.daemon().signal(SIGSTOP);
   const std::string padding(1500, 'x');
@@ -92,7 +91,7 @@ TEST_CASE("an overflow of the monitor's socket costs a scan, and nothing is miss
 TEST_CASE("events that drown in others of another subsystem are found by the overflow alone") {
   const MadeMachine machine;
   Node node;
-  start(node, kCameras + counted(kOther, 3));
+  start_with_both(node, kCameras + counted(kOther, 3));
   // A stopped daemon reads nothing. None of the events that remain is of the camera's subsystem.
   node.daemon().signal(SIGSTOP);
   const std::string padding(1500, 'x');
@@ -110,8 +109,9 @@ TEST_CASE(
   machine.sysfs().device(camera(0), "video4linux", {{"index", "0"}});
   Node node;
   node.files().file("gophers/one");
-  start(node, "- name: " + kCamera + "\n  udev: {subsystem: video4linux, attributes: {index: \"*\"}}\n" +
-                  listed(kOther, node.path("gophers")));
+  start_with_both(node, "- name: " + kCamera +
+                            "\n  udev: {subsystem: video4linux, attributes: {index: \"*\"}}\n" +
+                            listed(kOther, node.path("gophers")));
   REQUIRE(node.count(kCamera, 1));
 
   // Opening a pipe for reading waits for a writer.
@@ -145,7 +145,7 @@ TEST_CASE("messages to udev's group that are none of udevd's end nothing, and th
   const MadeMachine machine;
   machine.sysfs().tree().file("run/udev/control");  // makes udevd appear to run
   Node node;
-  start(node, kCameras + counted(kOther, 3));
+  start_with_both(node, kCameras + counted(kOther, 3));
   // MurmurHash2 of "video4linux", which the socket's filter requires.
   constexpr std::uint32_t kHash = 0xe9cf3931;
   const auto message = [](std::uint32_t offset, std::uint32_t size, const std::string& properties) {
@@ -177,8 +177,9 @@ TEST_CASE("a reload mends an entry whose look hangs: the new source is looked at
   const MadeMachine machine;
   machine.sysfs().device(camera(0), "video4linux", {{"index", "0"}});
   Node node;
-  start(node, "- name: " + kCamera + "\n  udev: {subsystem: video4linux, attributes: {index: \"*\"}}\n" +
-                  counted(kOther, 3));
+  start_with_both(node, "- name: " + kCamera +
+                            "\n  udev: {subsystem: video4linux, attributes: {index: \"*\"}}\n" +
+                            counted(kOther, 3));
   REQUIRE(node.count(kCamera, 1));
   machine.sysfs().device(camera(1), "video4linux");
   REQUIRE(::mkfifo((camera(1) + "/index").c_str(), 0644) == 0);
@@ -199,7 +200,7 @@ TEST_CASE("a reload mends an entry whose look hangs: the new source is looked at
 TEST_CASE("a reload changes what is listened to, and a stranger's events wake nobody") {
   const MadeMachine machine;
   Node node;
-  start(node, kCameras + counted(kOther, 3));
+  start_with_both(node, kCameras + counted(kOther, 3));
   node.configure("- name: " + kCamera + "\n  udev: {subsystem: sound, name: \"card*\"}\n" +
                  counted(kOther, 3));
   REQUIRE(node.reload());

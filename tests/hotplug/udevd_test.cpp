@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "hotplug/made_machine.hpp"
+#include "integration/resource_names.hpp"
 #include "not_shown.hpp"
 
 using namespace plughost;
@@ -20,7 +21,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr const char* kUdevd = "/lib/systemd/systemd-udevd";
-const std::string kCamera = "example.com/camera";
 
 // A udevd of the simulated machine, with a rule for cameras and one that delays video7 until release().
 class Udevd {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "hotplug/made_machine.hpp"
+#include "integration/resource_names.hpp"
 #include "not_shown.hpp"
 
 using namespace plughost;
@@ -14,9 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kGopher = "example.com/gopher";
-
-void start(Node& node, const std::vector<std::string>& wrapper = {}) {
+void start_with_gophers(Node& node, const std::vector<std::string>& wrapper = {}) {
   node.files().file("gophers/one");
   node.configure(listed(kGopher, node.path("gophers")));
   node.start_kubelet();
@@ -29,7 +28,7 @@ void start(Node& node, const std::vector<std::string>& wrapper = {}) {
 TEST_CASE("a file system that is mounted on a watched directory is seen at once, and so is its end") {
   const MadeMachine machine;
   Node node;
-  start(node);
+  start_with_gophers(node);
   REQUIRE(node.healthy(kGopher, "one"));
   const std::string directory = node.path("gophers");
   for (const char* name : {"two", "three"}) {
@@ -46,8 +45,8 @@ TEST_CASE("without an inotify instance it starts and serves, and hears of files 
   if (std::system("unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_inotify_instances' 2>/dev/null") != 0)
     not_shown("no user namespace with limits of its own is to be had here");
   Node node;
-  start(node,
-        {"unshare", "-Ur", "sh", "-c", "echo 0 >/proc/sys/user/max_inotify_instances; exec \"$@\"", "sh"});
+  start_with_gophers(node, {"unshare", "-Ur", "sh", "-c",
+                            "echo 0 >/proc/sys/user/max_inotify_instances; exec \"$@\"", "sh"});
   CHECK(node.daemon().wait_for_line({"error", "fs.inotify.max_user_instances"}, kLong));
   node.kubelet().restart();
   CHECK(node.attached({kGopher}, limit(10s)));

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -19,8 +20,6 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kGopher = "example.com/gopher";
-const std::string kToken = "example.com/token";
 const std::string kTheirs = "id: \"theirs-{name}\"";
 
 // Another plugin has served the gophers amy and bob by its own ids; pod-a holds amy.

@@ -3,16 +3,15 @@
 #include <doctest/doctest.h>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
 
 namespace {
 
-const std::string kGopher = "example.com/gopher";
-
 // Starts a node with one attached device, which the kubelet counts.
-void start(Node& node) {
+void start_with_gophers(Node& node) {
   node.files().file("gophers/amy");
   node.configure(listed(kGopher, node.path("gophers")));
   node.start_kubelet();
@@ -26,7 +25,7 @@ std::size_t registrations(Node& node) { return node.of(kGopher).registrations.si
 
 TEST_CASE("a kubelet that takes in no list any more is registered with anew after 5 s, and counts right") {
   Node node(Node::Options{.pod_resources = true});
-  start(node);
+  start_with_gophers(node);
   node.kubelet().set_faults({.deaf = {kGopher}});
   node.files().file("gophers/ben");
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGopher).allocatable == 2; }));
@@ -43,7 +42,7 @@ TEST_CASE("a kubelet that takes in no list any more is registered with anew afte
 
 TEST_CASE("a kubelet without pod resources is not verified, which is said once") {
   Node node;
-  start(node);
+  start_with_gophers(node);
   constexpr const char* kWords = "kubelet does not report its allocatable devices: counts are not verified";
   CHECK(node.daemon().wait_for_line({kWords}, kLong));
   node.files().file("gophers/ben");

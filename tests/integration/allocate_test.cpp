@@ -10,6 +10,8 @@
 #include <map>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
+#include "unit/texts.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -17,11 +19,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kDisk = "example.com/disk";
-const std::string kOther = "example.com/other";
-
 // The program does what the file `answer` in the test's directory says, and writes its request to `request`.
-void start(Node& node, const std::string& answer, const std::string& more = {}) {
+void start_with_program(Node& node, const std::string& answer, const std::string& more = {}) {
   for (const char* name : {"sda", "sdb"}) node.files().file(std::string("disks/") + name);
   node.files().file("answer", answer);
   node.files().file("program", "cd \"$1\"; cat > request; . ./answer\n");
@@ -34,20 +33,18 @@ void start(Node& node, const std::string& answer, const std::string& more = {}) 
   REQUIRE(node.attached({kDisk, kOther}));
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 }  // namespace
 
 TEST_CASE("a container gets what the configuration and the program say, and simulate shows the same") {
   Node node;
-  start(node,
-        R"(cat <<'J'
+  start_with_program(node,
+                     R"(cat <<'J'
 {"nodes": ["/dev/null", {"hostPath": "/dev/zero", "containerPath": "/dev/licence{n}", "permissions": "r"}],
  "mounts": [{"hostPath": "/srv", "containerPath": "/data", "readOnly": true}],
  "env": {"TOKEN": "t"}, "annotations": {"example.com/a": "b"}, "cdi": ["example.com/disk=sda"]}
 J
 )",
-        ", env: {DISK: \"{id}\"}");
+                     ", env: {DISK: \"{id}\"}");
   const AllocateAnswer answer = node.kubelet().allocate_ids(kDisk, {"sda"});
   REQUIRE(answer.containers.size() == 1);
   const auto& container = answer.containers[0];
@@ -99,7 +96,7 @@ TEST_CASE("a program that goes wrong refuses the allocation in words, which the 
     answer = R"(printf '{"env": {"A": "'; head -c 4194200 /dev/zero | tr '\0' a; printf '"}}')";
     words = "bytes, and the kubelet takes 4 MiB";
   }
-  start(node, answer + '\n', ", env: {DISK: \"{id}\"}");
+  start_with_program(node, answer + '\n', ", env: {DISK: \"{id}\"}");
   const AllocateAnswer refused = node.kubelet().allocate_ids(kDisk, {"sda"});
   CAPTURE(refused.text);
   CHECK(has(refused.text, words));
@@ -139,7 +136,7 @@ TEST_CASE("the programs of an entry run as the users that it names") {
 
 TEST_CASE("an answer that takes its time holds up nothing else, and fails when plughost stops") {
   Node node;
-  start(node, "echo $$ > pid; exec sleep 1000\n");
+  start_with_program(node, "echo $$ > pid; exec sleep 1000\n");
   auto text =
       std::async(std::launch::async, [&node] { return node.kubelet().allocate_ids(kDisk, {"sda"}).text; });
   pid_t pid = 0;

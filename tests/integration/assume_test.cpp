@@ -9,11 +9,13 @@
 #include <sstream>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 #include "places.hpp"
 #include "unit/fake_nvml.hpp"
 #include "unit/kubernetes/apiserver/fake_cluster.hpp"
 #include "unit/kubernetes/kubelet/fake_pods_api.hpp"
 #include "unit/model/assume/pods.hpp"
+#include "unit/texts.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -22,15 +24,12 @@ using namespace std::chrono_literals;
 namespace {
 
 const std::string kMemory = kGpuMemory;
-const std::string kOther = "example.com/other";
 const std::string kTwo = "card GPU-a minor=0 memory=16384\ncard GPU-b minor=1 memory=81920\n";
 const std::string kAssigned = "ALIYUN_COM_GPU_MEM_ASSIGNED";
 const std::string kIndex = "ALIYUN_COM_GPU_MEM_IDX";
 const std::string kPatch = "PATCH /api/v1/namespaces/ns/pods/";
 const std::string kPendingList =
     "GET /api/v1/pods?fieldSelector=spec.nodeName%3Dworker-1%2Cstatus.phase%3DPending";
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // The source of plughost's pods.
 enum class Tells { kServer, kKubelet };
@@ -96,7 +95,7 @@ struct Rig {
   std::string cdi_file(const std::string& device) {
     if (!std::filesystem::exists(node.files().at("cdi"))) return {};
     for (const auto& entry : std::filesystem::directory_iterator(node.files().at("cdi"))) {
-      if (has(entry.path().filename(), device)) return entry.path();
+      if (has(entry.path().filename().string(), device)) return entry.path();
     }
     return {};
   }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 #include "not_shown.hpp"
 
 using namespace plughost;
@@ -14,9 +15,6 @@ using namespace plughost::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-const std::string kA = "example.com/a";
-const std::string kGopher = "example.com/gopher";
 
 // Skips the test where mounts are forbidden, even for root, as in a container or a plain chroot.
 void need_mounts() {

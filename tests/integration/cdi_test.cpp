@@ -12,16 +12,16 @@
 #include <nlohmann/json.hpp>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 #include "model/device/names.hpp"
 #include "unit/leased_program.hpp"
+#include "unit/texts.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-const std::string kPort = "example.com/port";
 
 // Each file in the node's dev is a device, and a node of its container.
 std::string ports(const Node& node, const std::string& name = kPort, const std::string& more = "cdi: true") {
@@ -41,11 +41,6 @@ void configure(Node& node, const std::string& resources, const std::string& dire
 }
 
 std::filesystem::path at(const Node& node, const std::string& below) { return node.files().at(below); }
-
-std::string content(const std::filesystem::path& file) {
-  std::ifstream text(file);
-  return {std::istreambuf_iterator<char>(text), {}};
-}
 
 // Returns the host's path of the first device's first node; empty while the specification cannot be read.
 std::string host_path(const std::filesystem::path& specification) {

@@ -23,10 +23,6 @@ Finished run(const Node& node, const std::vector<std::string>& more = {}) {
   return run_plughost(arguments);
 }
 
-bool has(const Finished& finished, const std::string& part) {
-  return finished.output.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("7.6 names that the kubelet forbids are refused when the configuration is loaded, before any RPC") {

@@ -6,6 +6,7 @@
 
 #include "integration/http_client.hpp"
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -14,13 +15,11 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kA = "example.com/a";
-const std::string kB = "example.com/b";
 const std::string kGivenUp = "configuration on trial rolled back";
 
 // Resource a with two devices and b with one, attached.
-struct Running {
-  explicit Running(const std::string& top = {}) {
+struct ConfirmRig {
+  explicit ConfirmRig(const std::string& top = {}) {
     node.set_top(top);
     configure(2);
     node.start_kubelet();
@@ -56,7 +55,7 @@ struct Running {
 }  // namespace
 
 TEST_CASE("a configuration that nobody keeps is given up when its time is over, and everybody is told") {
-  Running running;
+  ConfirmRig running;
   const json before = running.configuration();
   CHECK(before["trialUntil"].is_null());
   CHECK(before["givenUpAt"].is_null());
@@ -89,7 +88,7 @@ TEST_CASE("a configuration that nobody keeps is given up when its time is over, 
 }
 
 TEST_CASE("a configuration that is kept stays") {
-  Running running;
+  ConfirmRig running;
   CHECK(running.reload({"--keep"}).exit_code == 1);
   CHECK(running.reload({"--keep"}).output == "no configuration is on trial\n");
   running.configure(3);
@@ -104,7 +103,7 @@ TEST_CASE("a configuration that is kept stays") {
 }
 
 TEST_CASE("a configuration with which the kubelet loses a resource is given up at once") {
-  Running running;
+  ConfirmRig running;
   running.node.kubelet().set_faults({.refused = {{kA, "not this one"}}});
   running.configure(2, "preStart: {exec: [/bin/true]}");  // it registers again
   running.try_for("1h");
@@ -116,7 +115,7 @@ TEST_CASE("a configuration with which the kubelet loses a resource is given up a
 }
 
 TEST_CASE("what is taken out on purpose is no loss, nor is a kubelet that goes and comes") {
-  Running running;
+  ConfirmRig running;
   running.node.configure(counted(kA, 3));
   running.try_for("1h");
   REQUIRE(running.node.wait_for([](const KubeletState& state) { return state.of(kB).streams == 0; }));
@@ -128,7 +127,7 @@ TEST_CASE("what is taken out on purpose is no loss, nor is a kubelet that goes a
 }
 
 TEST_CASE("what is tried next goes back to what was in force before the first") {
-  Running running;
+  ConfirmRig running;
   running.configure(3);
   running.try_for("1h");
   REQUIRE(running.node.count(kA, 3));
@@ -139,7 +138,7 @@ TEST_CASE("what is tried next goes back to what was in force before the first") 
 }
 
 TEST_CASE("a reload without a trial ends it, one that is refused does not") {
-  Running running;
+  ConfirmRig running;
   running.configure(3);
   running.try_for("1h");
   running.node.files().file("config.yaml", "resources: [");
@@ -152,7 +151,7 @@ TEST_CASE("a reload without a trial ends it, one that is refused does not") {
 }
 
 TEST_CASE("on the way back conditions are asked as the machine is then") {
-  Running running;
+  ConfirmRig running;
   const std::string conditional =
       counted(kB, 1, "when: {exists: " + running.node.path("card") + "}") + counted(kA, 2);
   running.node.configure(conditional);
@@ -166,7 +165,7 @@ TEST_CASE("on the way back conditions are asked as the machine is then") {
 }
 
 TEST_CASE("what `watch` has read is given up, too, and not read again until it changes") {
-  Running running("watch: {confirm: 4s}\n");
+  ConfirmRig running("watch: {confirm: 4s}\n");
   running.configure(3);
   REQUIRE(running.node.count(kA, 3));
   REQUIRE(running.node.count(kA, 2));
@@ -181,7 +180,7 @@ TEST_CASE("what `watch` has read is given up, too, and not read again until it c
 
 TEST_CASE(
     "a file that was given up is followed, even if it says otherwise, and its former words are no trial") {
-  Running running("watch: {confirm: 4s}\n");
+  ConfirmRig running("watch: {confirm: 4s}\n");
   const json before = running.configuration();
   running.node.set_top("");
   running.configure(3);
@@ -196,7 +195,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a change that `watch` sees takes the place of what is on trial, as long again") {
-  Running running("watch: true\n");
+  ConfirmRig running("watch: true\n");
   running.try_for("4s");  // the configuration in force
   running.configure(3);
   REQUIRE(running.node.count(kA, 3));
@@ -204,7 +203,7 @@ TEST_CASE("a change that `watch` sees takes the place of what is on trial, as lo
 }
 
 TEST_CASE("a configuration that names another kubelet, and there is none, is given up at once") {
-  Running running;
+  ConfirmRig running;
   running.node.files().directory("elsewhere");
   running.node.files().file("config.yaml", "kubelet: {directory: " + running.node.path("elsewhere") +
                                                "}\ncontrol: " + running.node.control() + "\nresources:\n" +
@@ -215,7 +214,7 @@ TEST_CASE("a configuration that names another kubelet, and there is none, is giv
 }
 
 TEST_CASE("the sockets of a configuration that is given up go with it") {
-  Running running("listen: 127.0.0.1:0\n");
+  ConfirmRig running("listen: 127.0.0.1:0\n");
   const std::string former = running.node.control();
   running.node.set_control("run/tried.sock");
   running.configure(3);
@@ -233,7 +232,7 @@ TEST_CASE("the sockets of a configuration that is given up go with it") {
 }
 
 TEST_CASE("what cannot be had back now is tried again, and no reload counts as refused") {
-  Running running;
+  ConfirmRig running;
   const std::string former = running.node.control();
   running.node.set_control("run/tried.sock");
   running.configure(3);
@@ -250,7 +249,7 @@ TEST_CASE("what cannot be had back now is tried again, and no reload counts as r
 }
 
 TEST_CASE("what cannot be had back now can be kept") {
-  Running running;
+  ConfirmRig running;
   const std::string former = running.node.control();
   running.node.set_control("run/tried.sock");
   running.configure(3);
@@ -263,7 +262,7 @@ TEST_CASE("what cannot be had back now can be kept") {
 }
 
 TEST_CASE("a daemon that starts in the middle of a trial takes the file as it is") {
-  Running running;
+  ConfirmRig running;
   running.configure(3);
   running.try_for("1h");
   running.node.start_daemon();
@@ -274,7 +273,7 @@ TEST_CASE("a daemon that starts in the middle of a trial takes the file as it is
 }
 
 TEST_CASE("a trial of no time, of too much, or that is to be kept at once is a mistake") {
-  Running running;
+  ConfirmRig running;
   for (const char* const duration : {"0s", "999ms", "86401s", "soon", "5"})
     CHECK(running.reload({"--confirm", duration}).exit_code == 2);
   CHECK(running.reload({"--confirm", "5m", "--keep"}).exit_code == 2);

@@ -13,6 +13,7 @@
 
 #include "base/system/unix_socket.hpp"
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -21,13 +22,10 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kGopher = "example.com/gopher";
-const std::string kToken = "example.com/token";
-
 // Two attached resources: gopher's devices are files, token's have three shares each.
-struct Running {
-  Running() : Running(Node::Options{.pod_resources = true}) {}
-  explicit Running(const Node::Options& options) : node(options) {
+struct ControlRig {
+  ControlRig() : ControlRig(Node::Options{.pod_resources = true}) {}
+  explicit ControlRig(const Node::Options& options) : node(options) {
     node.files().file("gophers/amy");
     node.files().file("gophers/bob");
     node.configure(listed(kGopher, node.path("gophers")) + counted(kToken, 2, "replicas: 3"));
@@ -65,7 +63,7 @@ json device_of(const json& status, const std::string& resource, const std::strin
 }  // namespace
 
 TEST_CASE("status tells of the kubelet, the configuration and each resource") {
-  const Running running;
+  const ControlRig running;
   const json status = running.status();
   CHECK(status["kubelet"]["present"] == true);
   CHECK(status["kubelet"]["directory"] == running.node.plugins().string());
@@ -85,7 +83,7 @@ TEST_CASE("status tells of the kubelet, the configuration and each resource") {
 }
 
 TEST_CASE("status of one resource names the pods that hold its devices, replica by replica") {
-  Running running;
+  ControlRig running;
   REQUIRE(running.node.kubelet().allocate_named("pod-a", "main", kToken, {kToken + "-0::1"}).admitted());
   REQUIRE(running.node.kubelet().allocate_named("pod-b", "side", kToken, {kToken + "-0::2"}).admitted());
   REQUIRE(
@@ -104,7 +102,7 @@ TEST_CASE("status of one resource names the pods that hold its devices, replica 
 }
 
 TEST_CASE("where the kubelet does not tell who holds what, its checkpoint does, by the pods' UIDs") {
-  Running running(Node::Options{});
+  ControlRig running(Node::Options{});
   const Admission taken = running.node.kubelet().allocate_named("pod-a", "main", kGopher, {"amy"});
   REQUIRE(taken.admitted());
   REQUIRE(eventually([&] { return device_of(running.status(), kGopher, "amy")["holders"].size() == 1; }));
@@ -115,7 +113,7 @@ TEST_CASE("where the kubelet does not tell who holds what, its checkpoint does, 
 }
 
 TEST_CASE("a device's health has a reason and a time, and so has a resource's trouble") {
-  Running running;
+  ControlRig running;
   const std::string before = device_of(running.status(), kGopher, "bob")["since"];
   running.node.files().remove("gophers/amy");
   REQUIRE(running.node.unhealthy(kGopher, "amy"));
@@ -136,7 +134,7 @@ TEST_CASE("a device's health has a reason and a time, and so has a resource's tr
 }
 
 TEST_CASE("status --check says in one line and an exit code whether the node is ready") {
-  Running running;
+  ControlRig running;
   Finished check = running.plughost({"status", "--check"});
   CHECK(check.exit_code == 0);
   CHECK(check.output == "2 resources attached, 8 of 8 devices Healthy\n");
@@ -168,7 +166,7 @@ TEST_CASE("status --check says in one line and an exit code whether the node is 
 }
 
 TEST_CASE("an unknown resource, and a daemon that is not there, are said plainly") {
-  const Running running;
+  const ControlRig running;
   const Finished unknown = running.plughost({"status", "example.com/none"});
   CHECK(unknown.exit_code == 1);
   CHECK(unknown.output == "there is no resource example.com/none; `plughost status` lists those there are\n");
@@ -181,7 +179,7 @@ TEST_CASE("an unknown resource, and a daemon that is not there, are said plainly
 }
 
 TEST_CASE("status --watch tells of each change, until the daemon stops") {
-  Running running;
+  ControlRig running;
   Process watch({"status", "--watch", "-o", "json", "--control", running.node.control()});
   REQUIRE(watch.wait_for_line({"\"healthy\":2"}, kLong));
   running.node.files().file("gophers/cem");
@@ -195,7 +193,7 @@ TEST_CASE("status --watch tells of each change, until the daemon stops") {
 }
 
 TEST_CASE("events are the changes of state, oldest first, and those to come") {
-  Running running;
+  ControlRig running;
   const Finished all = running.plughost({"events"});
   CHECK(all.exit_code == 0);
   const std::size_t began = all.output.find("plughost 0.1.0 config=");
@@ -215,7 +213,7 @@ TEST_CASE("events are the changes of state, oldest first, and those to come") {
 }
 
 TEST_CASE("reload says what it did, or what is wrong") {
-  Running running;
+  ControlRig running;
   Node& node = running.node;
   node.configure(listed(kGopher, node.path("gophers"), "env: {A: b}") + counted("example.com/new", 1));
   const Finished good = running.plughost({"reload"});
@@ -235,7 +233,7 @@ TEST_CASE("reload says what it did, or what is wrong") {
 }
 
 TEST_CASE("reload can make the log tell more, until the next one") {
-  Running running;
+  ControlRig running;
   const Finished more = running.plughost({"reload", "--log-level", "debug"});
   CHECK(more.exit_code == 0);
   running.node.kubelet().stop();
@@ -254,7 +252,7 @@ TEST_CASE("reload can make the log tell more, until the next one") {
 }
 
 TEST_CASE("curl on the control socket reads and gives orders") {
-  Running running;
+  ControlRig running;
   Node& node = running.node;
   const auto curl = [&](const std::string& words) {
     const std::string command = "curl -sS --fail-with-body --unix-socket " + node.control() + ' ' + words;
@@ -285,7 +283,7 @@ TEST_CASE("curl on the control socket reads and gives orders") {
 }
 
 TEST_CASE("who sends without end is refused, and the daemon keeps none of it") {
-  Running running;
+  ControlRig running;
   Node& node = running.node;
   const UniqueFd socket = connect_unix(node.control());
   REQUIRE(::fcntl(socket.get(), F_SETFL, 0) == 0);
@@ -297,7 +295,7 @@ TEST_CASE("who sends without end is refused, and the daemon keeps none of it") {
 }
 
 TEST_CASE("the control socket is its owner's alone where there is no group, and outlives a killed daemon's") {
-  Running running;
+  ControlRig running;
   struct stat file {};
   REQUIRE(::stat(running.node.control().c_str(), &file) == 0);
   CHECK((file.st_mode & 0007) == 0);
@@ -310,7 +308,7 @@ TEST_CASE("the control socket is its owner's alone where there is no group, and 
 }
 
 TEST_CASE("a daemon that cannot have its control socket serves its devices, and says so") {
-  Running running;
+  ControlRig running;
   Node other;
   other.files().file("gophers/amy");
   other.configure(listed(kGopher, other.path("gophers")));
@@ -329,7 +327,7 @@ TEST_CASE("a daemon that cannot have its control socket serves its devices, and 
 TEST_CASE(
     "a reload that moves the control socket is answered where it was asked, and then the other one is "
     "asked") {
-  Running running;
+  ControlRig running;
   Node& node = running.node;
   const std::string former = node.control();
   node.set_control("other/control.sock");
@@ -342,7 +340,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a reload that cannot have its control socket changes nothing, and says which line is wrong") {
-  Running running;
+  ControlRig running;
   Node& node = running.node;
   const std::string former = node.control();
   node.files().file("precious", "precious");

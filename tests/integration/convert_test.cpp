@@ -8,18 +8,12 @@
 
 #include "integration/node.hpp"
 #include "places.hpp"
+#include "unit/texts.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
 
 namespace {
-
-std::string content(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // Makes the command's standard output the node's configuration and returns the rest.
 Finished convert(const Node& node, std::vector<std::string> arguments) {

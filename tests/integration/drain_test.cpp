@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -15,12 +16,9 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kGopher = "example.com/gopher";
-const std::string kToken = "example.com/token";
-
 // gopher's devices are files, token's have three shares each.
-struct Running {
-  Running() {
+struct DrainRig {
+  DrainRig() {
     node.files().file("gophers/amy");
     node.files().file("gophers/bob");
     configure();
@@ -56,7 +54,7 @@ struct Running {
 }  // namespace
 
 TEST_CASE("a drained device is Unhealthy for that reason wherever one looks, and its pods are named") {
-  Running running;
+  DrainRig running;
   REQUIRE(running.node.kubelet().allocate_named("pod-a", "main", kGopher, {"amy"}).admitted());
   REQUIRE(eventually([&] {
     return running.plughost({"status", kGopher}).output.find("pod-a") != std::string::npos;
@@ -83,7 +81,7 @@ TEST_CASE("a drained device is Unhealthy for that reason wherever one looks, and
 }
 
 TEST_CASE("a container that asks for a drained device is told why not, until it is back in service") {
-  Running running;
+  DrainRig running;
   running.done({"drain", kGopher + "=amy", "--reason", "the fan"}, "");
   REQUIRE(running.node.unhealthy(kGopher, "amy"));
   // A kubelet that has not read the list yet may request it.
@@ -116,7 +114,7 @@ TEST_CASE("a look at the machine that never ends keeps nobody from draining") {
 }
 
 TEST_CASE("what is drained outlives a reload, a new entry, a kill, and the device's absence") {
-  Running running;
+  DrainRig running;
   Node& node = running.node;
   running.done({"drain", kGopher + "=amy", "--reason", "the fan"}, "is drained: the fan");
   running.configure("env: {A: b}");
@@ -158,7 +156,7 @@ TEST_CASE("what is drained outlives a reload, a new entry, a kill, and the devic
 }
 
 TEST_CASE("a drain ends by itself when its time is over, and another one replaces reason and time") {
-  Running running;
+  DrainRig running;
   running.done({"drain", kToken + "=" + kToken + "-0::2", "--reason", "first"}, "is drained: first");
   REQUIRE(running.node.unhealthy(kToken, kToken + "-0::0"));
   running.done({"drain", kToken + "=" + kToken + "-0", "--for", "1s"}, kToken + "-0 is drained until ");
@@ -170,7 +168,7 @@ TEST_CASE("a drain ends by itself when its time is over, and another one replace
 }
 
 TEST_CASE("a drain of what is not there is a sentence with what there is, and changes nothing") {
-  const Running running;
+  const DrainRig running;
   const auto refused = [&](const std::vector<std::string>& words, int code, const std::string& why) {
     const Finished ended = running.plughost(words);
     CAPTURE(words);
@@ -194,7 +192,7 @@ TEST_CASE("a drain of what is not there is a sentence with what there is, and ch
 }
 
 TEST_CASE("a file of drains that is broken is an error with its name, and is kept") {
-  Running running;
+  DrainRig running;
   running.done({"drain", kGopher + "=amy"}, "");
   const std::string file = running.node.path("state/drains.json");
   std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
@@ -208,7 +206,7 @@ TEST_CASE("a file of drains that is broken is an error with its name, and is kep
 }
 
 TEST_CASE("a drain that cannot be written down is one nevertheless, and says so") {
-  Running running;
+  DrainRig running;
   running.node.files().file("state");
   running.done({"drain", kGopher + "=amy"}, "warning: a restart of plughost would not know of it: " +
                                                 running.node.path("state/drains.json"));
@@ -222,7 +220,7 @@ TEST_CASE("a drain that cannot be written down is one nevertheless, and says so"
 
 TEST_CASE("who may ask on the control socket, and is neither root nor plughost's user, drains nothing") {
   if (::geteuid() != 0) return;
-  Running running;
+  DrainRig running;
   REQUIRE(::chmod(running.node.control().c_str(), 0666) == 0);
   std::filesystem::permissions(running.node.files().path(), std::filesystem::perms(0755));
   std::filesystem::permissions(std::filesystem::path(running.node.control()).parent_path(),

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 #include "unit/kubernetes/apiserver/fake_cluster.hpp"
 
 using namespace plughost;
@@ -14,8 +15,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kGopher = "example.com/gopher";
-const std::string kA = "example.com/a";
 using Kinds = std::map<std::string, int>;
 
 // A node whose daemon queries a simulated cluster.

@@ -7,15 +7,13 @@
 #include <fstream>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-const std::string kDisk = "example.com/disk";
-const std::string kOther = "example.com/other";
 
 // The program prints the file etc/list, unless the file etc/script says otherwise.
 std::string discovered(const Node& node, const std::string& more = {}) {
@@ -31,7 +29,7 @@ void put(const Node& node, const std::string& name, const std::string& content) 
   std::filesystem::rename(node.files().at("new"), node.files().at("etc/" + name));
 }
 
-void start(Node& node, const std::string& more = {}) {
+void start_with_list(Node& node, const std::string& more = {}) {
   put(node, "list", R"({"devices": [
     {"id": "sda", "numa": 1, "mounts": [{"hostPath": "/srv/a", "containerPath": "/disk{n}"}],
      "env": {"DISK_{n}": "a"}, "attributes": {"serial": "S-A"}},
@@ -48,7 +46,7 @@ void start(Node& node, const std::string& more = {}) {
 TEST_CASE("exec: what the program says of its devices is what a container gets") {
   Node node;
   node.files().directory("etc");
-  start(node, ", env: {SERIALS: \"{serial}\"}");
+  start_with_list(node, ", env: {SERIALS: \"{serial}\"}");
   CHECK(ids_of(node.of(kDisk)) == std::vector<std::string>{"sda", "sdb"});
   const AllocateAnswer answer = node.kubelet().allocate_ids(kDisk, {"sdb", "sda"});
   REQUIRE(answer.containers.size() == 1);
@@ -62,7 +60,7 @@ TEST_CASE("exec: what the program says of its devices is what a container gets")
 TEST_CASE("exec: a trigger runs the program again, and what it says then is the list") {
   Node node;
   node.files().directory("etc");
-  start(node);
+  start_with_list(node);
   put(node, "list",
       R"({"devices": [{"id": "sda", "healthy": false, "reason": "bad sectors"}, {"id": "sdc"}]})");
   CHECK(node.healthy(kDisk, "sdc"));
@@ -74,7 +72,7 @@ TEST_CASE("exec: a trigger runs the program again, and what it says then is the 
 TEST_CASE("exec: a program that goes wrong leaves the list as it was, and the log has its last words") {
   Node node;
   node.files().directory("etc");
-  start(node);
+  start_with_list(node);
   const std::size_t from = node.daemon().mark();
   SUBCASE("it fails") {
     put(node, "script", "echo first >&2; echo the controller is away >&2; exit 4\n");
@@ -104,7 +102,7 @@ TEST_CASE("exec: a program that goes wrong leaves the list as it was, and the lo
 TEST_CASE("exec: a program that hangs holds nothing up, and is gone when plughost is") {
   Node node;
   node.files().directory("etc");
-  start(node);
+  start_with_list(node);
   put(node, "script", "echo $$ > pid; exec sleep 1000\n");
   pid_t pid = 0;
   REQUIRE(eventually([&] {
@@ -172,7 +170,7 @@ TEST_CASE("exec: twelve programs that take their time keep nobody's new file wai
 TEST_CASE("exec: a reload does not wait for the program that it replaces") {
   Node node;
   node.files().directory("etc");
-  start(node);
+  start_with_list(node);
   put(node, "script", "touch hangs; exec sleep 1000\n");
   REQUIRE(eventually([&] { return std::filesystem::exists(node.files().at("hangs")); }));
   node.configure("- {name: " + kDisk +

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 #include "unit/trapping.hpp"
 
 using namespace plughost;
@@ -17,9 +18,6 @@ using namespace plughost::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-const std::string kDisk = "example.com/disk";
-const std::string kOther = "example.com/other";
 
 // The program does what the file `script` in the test's directory says.
 std::string watched(const Node& node, const std::string& script, const std::string& more = {}) {
@@ -33,7 +31,8 @@ const std::string kTwo = "echo '{\"devices\": [{\"id\": \"sda\"}, {\"id\": \"sdb
 // Waits until the test creates `go`, or ends.
 const std::string kWait = "while [ ! -e go ]; do [ -e script ] || exit; sleep 0.01; done; rm go\n";
 
-void start(Node& node, const std::string& resources, const Node::Names& names = {kDisk, kOther}) {
+void start_beside_other(Node& node, const std::string& resources,
+                        const Node::Names& names = {kDisk, kOther}) {
   node.configure(resources + counted(kOther, 1));
   node.start_kubelet();
   node.start_daemon();
@@ -64,10 +63,11 @@ std::uint64_t written_by(pid_t pid) {
 
 TEST_CASE("exec: what a program that stays prints is the list, within a second") {
   Node node;
-  start(node,
-        watched(node, kTwo + kWait +
-                          "echo '{\"devices\": [{\"id\": \"sda\", \"healthy\": false, \"reason\": \"hot\"}, "
-                          "{\"id\": \"sdc\"}]}'\nexec sleep 1000\n"));
+  start_beside_other(
+      node,
+      watched(node, kTwo + kWait +
+                        "echo '{\"devices\": [{\"id\": \"sda\", \"healthy\": false, \"reason\": \"hot\"}, "
+                        "{\"id\": \"sdc\"}]}'\nexec sleep 1000\n"));
   CHECK(ids_of(node.of(kDisk)) == std::vector<std::string>{"sda", "sdb"});
   node.files().file("go");
   CHECK(node.healthy(kDisk, "sdc", limit(1s)));
@@ -79,7 +79,7 @@ TEST_CASE("exec: what a program that stays prints is the list, within a second")
 TEST_CASE(
     "exec: a resource whose program has said nothing yet is not there, and then with all of its devices") {
   Node node;
-  start(node, watched(node, kWait + kTwo + "exec sleep 1000\n"), {kOther});
+  start_beside_other(node, watched(node, kWait + kTwo + "exec sleep 1000\n"), {kOther});
   pid_of(node);
   CHECK_FALSE(node.kubelet().state().resources.contains(kDisk));
   node.files().file("go");
@@ -89,7 +89,7 @@ TEST_CASE(
 
 TEST_CASE("exec: the end of a program that was to stay makes its devices Unhealthy until it is there again") {
   Node node;
-  start(node, watched(node, kTwo + kWait + "echo the bus is gone >&2; exit 3\n"));
+  start_beside_other(node, watched(node, kTwo + kWait + "echo the bus is gone >&2; exit 3\n"));
   const pid_t first = pid_of(node);
   node.files().file("go");
   CHECK(node.unhealthy(kDisk, "sda"));
@@ -101,7 +101,7 @@ TEST_CASE("exec: the end of a program that was to stay makes its devices Unhealt
 
 TEST_CASE("exec: a program that floods leaves the daemon to everybody else") {
   Node node;
-  start(node, watched(node, kTwo + kWait + "exec yes '{\"devices\": [{\"id\": \"sdc\"}]}'\n"));
+  start_beside_other(node, watched(node, kTwo + kWait + "exec yes '{\"devices\": [{\"id\": \"sdc\"}]}'\n"));
   node.files().file("go");
   CHECK(node.healthy(kDisk, "sdc"));
   const pid_t flood = pid_of(node);
@@ -118,7 +118,7 @@ TEST_CASE("exec: a program that floods leaves the daemon to everybody else") {
 
 TEST_CASE("exec: a program that stays goes with a reload that changes its entry, and with the daemon") {
   Node node;
-  start(node, watched(node, kTwo + "exec sleep 1000\n"));
+  start_beside_other(node, watched(node, kTwo + "exec sleep 1000\n"));
   const pid_t first = pid_of(node);
   node.files().remove("pid");
   node.configure(watched(node, kTwo + "exec sleep 1000\n", ", env: {A: b}") + counted(kOther, 1));
@@ -143,7 +143,7 @@ TEST_CASE("exec: a program that stays may clear up, whether a reload or the daem
     std::ifstream file(node.files().at("cleared"));
     return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
   };
-  start(node, watched(node, clears));
+  start_beside_other(node, watched(node, clears));
   REQUIRE(eventually(is_ready));
   node.files().remove("ready");
   node.configure(watched(node, clears, ", env: {A: b}") + counted(kOther, 1));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 #include "places.hpp"
 #include "unit/fake_nvml.hpp"
 
@@ -17,7 +18,6 @@ using namespace std::chrono_literals;
 namespace {
 
 const std::string kGpu = "nvidia.com/gpu";
-const std::string kToken = "example.com/token";
 const std::string kTwoCards = "card GPU-a minor=0 memory=81559\ncard GPU-b minor=1 memory=81559\n";
 // Cards are scanned every 5 s.
 constexpr std::chrono::milliseconds kLook = 5s + kLong;

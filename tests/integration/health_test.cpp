@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 #include "unit/leased_program.hpp"
 
 using namespace plughost;
@@ -15,9 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kGopher = "example.com/gopher";
-
-bool listed(const KubeletState& state, const std::string& id) {
+bool lists_device(const KubeletState& state, const std::string& id) {
   return std::ranges::count(*state.of(kGopher).devices, id, &ListedDevice::id) == 1;
 }
 
@@ -29,7 +28,7 @@ std::string checked(const Node& node, const std::string& more = {}) {
                           ", \"{id}\"], interval: 1s}" + more);
 }
 
-void start(Node& node, const std::string& resources) {
+void start_kubelet_and_daemon(Node& node, const std::string& resources) {
   node.configure(resources);
   node.start_kubelet();
   node.start_daemon();
@@ -41,7 +40,7 @@ TEST_CASE("a health check's verdict is in the first list, and the reason in the 
   Node node(each_kubelet());
   for (const char* name : {"one", "two", "three"}) node.files().file(std::string("gophers/") + name);
   node.files().file("sick-two", "too hot: 95 degrees\n");
-  start(node, checked(node));
+  start_kubelet_and_daemon(node, checked(node));
   REQUIRE(node.attached({kGopher}));
   CHECK(node.of(kGopher).lists == 1);
   CHECK(node.of(kGopher).devices->size() == 3);
@@ -53,7 +52,7 @@ TEST_CASE("a health check's verdict is in the first list, and the reason in the 
 TEST_CASE("a device that a health check finds sick is Unhealthy until the check finds it well") {
   Node node;
   node.files().file("gophers/one");
-  start(node, checked(node));
+  start_kubelet_and_daemon(node, checked(node));
   REQUIRE(node.attached({kGopher}));
   CHECK(node.healthy(kGopher, "one", 0ms));
   node.files().file("sick-one", "too hot\n");
@@ -69,7 +68,7 @@ TEST_CASE("a device that is plugged in is listed as its first check says") {
   Node node;
   node.files().directory("gophers");
   node.files().file("sick-bad", "broken\n");
-  start(node, checked(node));
+  start_kubelet_and_daemon(node, checked(node));
   REQUIRE(node.attached({kGopher}));
   node.files().file("gophers/good");
   node.files().file("gophers/bad");
@@ -81,7 +80,7 @@ TEST_CASE("a device that is plugged in is listed as its first check says") {
 TEST_CASE("a reload that brings a health check takes no device away") {
   Node node;
   for (int i = 0; i < 20; ++i) node.files().file("gophers/" + std::to_string(i));
-  start(node, test::listed(kGopher, node.path("gophers")));
+  start_kubelet_and_daemon(node, test::listed(kGopher, node.path("gophers")));
   REQUIRE(node.attached({kGopher}));
   node.configure(checked(node));
   REQUIRE(node.reload());
@@ -94,14 +93,15 @@ TEST_CASE("a reload that brings a health check takes no device away") {
 TEST_CASE("a device that is gone stays listed for as long as a pod holds it") {
   Node node(Node::Options{.pod_resources = true});
   for (const char* name : {"held", "free"}) node.files().file(std::string("gophers/") + name);
-  start(node, test::listed(kGopher, node.path("gophers"), "replicas: 2, forgetAfter: 1s"));
+  start_kubelet_and_daemon(node, test::listed(kGopher, node.path("gophers"), "replicas: 2, forgetAfter: 1s"));
   REQUIRE(node.attached({kGopher}));
   REQUIRE(node.kubelet().allocate_named("pod", "main", kGopher, {"held::1"}).admitted());
   node.files().remove("gophers");
-  REQUIRE(node.wait_for([](const KubeletState& state) { return !listed(state, "free::0"); }));
+  REQUIRE(node.wait_for([](const KubeletState& state) { return !lists_device(state, "free::0"); }));
   CHECK(node.unhealthy(kGopher, "held::0", 0ms));
   CHECK(node.unhealthy(kGopher, "held::1", 0ms));
-  CHECK_FALSE(node.wait_for([](const KubeletState& state) { return !listed(state, "held::1"); }, kWatched));
+  CHECK_FALSE(
+      node.wait_for([](const KubeletState& state) { return !lists_device(state, "held::1"); }, kWatched));
 
   SUBCASE("and goes when the pod does") {
     REQUIRE(node.kubelet().free("pod"));
@@ -127,11 +127,11 @@ TEST_CASE("a device that is gone stays listed for as long as a pod holds it") {
 TEST_CASE("where the kubelet does not tell who holds what, time alone decides, and the log says so once") {
   Node node;
   for (const char* name : {"one", "two"}) node.files().file(std::string("gophers/") + name);
-  start(node, test::listed(kGopher, node.path("gophers"), "forgetAfter: 1s"));
+  start_kubelet_and_daemon(node, test::listed(kGopher, node.path("gophers"), "forgetAfter: 1s"));
   REQUIRE(node.attached({kGopher}));
   for (const std::string name : {"one", "two"}) {
     node.files().remove("gophers/" + name);
-    REQUIRE(node.wait_for([&](const KubeletState& state) { return !listed(state, name); }));
+    REQUIRE(node.wait_for([&](const KubeletState& state) { return !lists_device(state, name); }));
   }
   CHECK(node.daemon().comes_to_lines("cannot read pod resources", 1));
 }
@@ -139,7 +139,7 @@ TEST_CASE("where the kubelet does not tell who holds what, time alone decides, a
 TEST_CASE("a device that appears and one that goes are a line each, and the first list has none") {
   Node node;
   node.files().file("gophers/one");
-  start(node, test::listed(kGopher, node.path("gophers"), "forgetAfter: 1s"));
+  start_kubelet_and_daemon(node, test::listed(kGopher, node.path("gophers"), "forgetAfter: 1s"));
   REQUIRE(node.attached({kGopher}));
   node.files().file("gophers/two");
   REQUIRE(node.healthy(kGopher, "two"));
@@ -163,7 +163,7 @@ TEST_CASE("a device that appears and one that goes are a line each, and the firs
 TEST_CASE("a device that flaps is held Unhealthy, and says so") {
   Node node;
   node.files().file("gophers/one");
-  start(node, test::listed(kGopher, node.path("gophers")));
+  start_kubelet_and_daemon(node, test::listed(kGopher, node.path("gophers")));
   REQUIRE(node.attached({kGopher}));
   for (int i = 0; i < 3; ++i) {
     node.files().remove("gophers/one");
@@ -178,7 +178,7 @@ TEST_CASE("a device that flaps is held Unhealthy, and says so") {
 TEST_CASE("a burst of a thousand devices is a line with a count and the first names") {
   Node node;
   for (int i = 1000; i < 2000; ++i) node.files().file("gophers/" + std::to_string(i));
-  start(node, test::listed(kGopher, node.path("gophers")));
+  start_kubelet_and_daemon(node, test::listed(kGopher, node.path("gophers")));
   REQUIRE(node.attached({kGopher}));
   const std::size_t from = node.daemon().mark();
   node.files().remove("gophers");
@@ -193,9 +193,10 @@ TEST_CASE("a check whose program cannot even be started, because its file system
   node.files().file("gophers/one");
   node.files().file("others/one");
   LeasedProgram hung(node.files().at("hung"));
-  start(node, test::listed(kGopher, node.path("gophers"),
-                           "health: {exec: [" + hung.path() + "], interval: 1s, timeout: 2s}") +
-                  test::listed(other, node.path("others")));
+  start_kubelet_and_daemon(node,
+                           test::listed(kGopher, node.path("gophers"),
+                                        "health: {exec: [" + hung.path() + "], interval: 1s, timeout: 2s}") +
+                               test::listed(other, node.path("others")));
   REQUIRE(node.attached({other}, limit(1s)));
   node.files().file("others/two");
   CHECK(node.healthy(other, "two", limit(500ms)));

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -10,20 +11,19 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kOne = "example.com/one";
-const std::string kOther = "example.com/other";
+const std::string kFirst = "example.com/one";
 
 // Two entries that list the same device.
 struct TwoEntries {
   explicit TwoEntries(Node::Options options = {.pod_resources = true}) : node(options) {
     const std::string zero = ", udev: {subsystem: mem, name: zero}, id: zero}\n";
-    node.configure("- {name: " + kOne + zero + "- {name: " + kOther + zero);
+    node.configure("- {name: " + kFirst + zero + "- {name: " + kOther + zero);
     node.start_kubelet();
     node.start_daemon();
-    REQUIRE(node.attached({kOne, kOther}));
+    REQUIRE(node.attached({kFirst, kOther}));
   }
   void hold(const std::string& container) {
-    REQUIRE(node.kubelet().allocate_named("pod", container, kOne, {"zero"}).admitted());
+    REQUIRE(node.kubelet().allocate_named("pod", container, kFirst, {"zero"}).admitted());
     REQUIRE(node.unhealthy(kOther, "zero"));
   }
   // Returns true if the other entry's device stays Unhealthy for that time.
@@ -51,7 +51,7 @@ TEST_CASE("a plughost that starts while List is empty gives no held device to an
   two.node.kubelet().set_faults({.lists_no_pods = true});
   two.node.end_daemon();
   two.node.start_daemon();
-  REQUIRE(two.node.attached({kOne, kOther}));
+  REQUIRE(two.node.attached({kFirst, kOther}));
   CHECK(two.stays_unhealthy(3s));
   two.node.kubelet().set_faults({});
   REQUIRE(two.node.kubelet().free("pod"));
@@ -68,15 +68,16 @@ TEST_CASE("without pod resources a pod that has ended releases its device before
 TEST_CASE("a device that vanished stays listed while an init container holds it") {
   Node node{Node::Options{.pod_resources = true}};
   for (const char* name : {"held", "free"}) node.files().file(std::string("gophers/") + name);
-  node.configure(listed(kOne, node.path("gophers"), "forgetAfter: 1s"));
+  node.configure(listed(kFirst, node.path("gophers"), "forgetAfter: 1s"));
   node.start_kubelet();
   node.start_daemon();
-  REQUIRE(node.attached({kOne}));
-  REQUIRE(node.kubelet().allocate_named("pod", "init-setup", kOne, {"held"}).admitted());
+  REQUIRE(node.attached({kFirst}));
+  REQUIRE(node.kubelet().allocate_named("pod", "init-setup", kFirst, {"held"}).admitted());
   node.files().remove("gophers");
-  REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kOne).devices->size() == 1; }, 30s));
-  CHECK(node.unhealthy(kOne, "held", 0ms));
-  CHECK_FALSE(node.wait_for([](const KubeletState& state) { return state.of(kOne).devices->empty(); }, 5s));
+  REQUIRE(
+      node.wait_for([](const KubeletState& state) { return state.of(kFirst).devices->size() == 1; }, 30s));
+  CHECK(node.unhealthy(kFirst, "held", 0ms));
+  CHECK_FALSE(node.wait_for([](const KubeletState& state) { return state.of(kFirst).devices->empty(); }, 5s));
   REQUIRE(node.kubelet().free("pod"));
-  CHECK(node.wait_for([](const KubeletState& state) { return state.of(kOne).devices->empty(); }, 90s));
+  CHECK(node.wait_for([](const KubeletState& state) { return state.of(kFirst).devices->empty(); }, 90s));
 }

@@ -10,6 +10,7 @@
 
 #include "base/system/unix_socket.hpp"
 #include "integration/http_client.hpp"
+#include "integration/resource_names.hpp"
 #include "places.hpp"
 
 using namespace plughost;
@@ -18,8 +19,6 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 
 namespace {
-
-const std::string kGopher = "example.com/gopher";
 
 // One attached resource, whose devices are files.
 struct Listening {

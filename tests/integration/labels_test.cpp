@@ -7,6 +7,7 @@
 #include <map>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -14,7 +15,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kGopher = "example.com/gopher";
 const std::string kLabels = "labels: {count: \"{count}\", x.com/name: \"{name}\"}";
 
 // Returns the labels that Node Feature Discovery derives from the directory.
@@ -32,8 +32,8 @@ std::map<std::string, std::string> labels(const Node& node, const std::string& d
 
 using Labels = std::map<std::string, std::string>;
 
-struct Running {
-  explicit Running(const std::string& more = {}) {
+struct LabelsRig {
+  explicit LabelsRig(const std::string& more = {}) {
     node.files().file("gophers/amy");
     configure(more);
     node.start_kubelet();
@@ -56,7 +56,7 @@ const Labels kOne{{"feature.node.kubernetes.io/count", "1"}, {"x.com/name", "amy
 }  // namespace
 
 TEST_CASE("labels follow the list, and go with the last device") {
-  Running running;
+  LabelsRig running;
   CHECK(running.becomes(kOne));
   running.node.files().file("gophers/bob");
   CHECK(running.becomes({{"feature.node.kubernetes.io/count", "2"}}));
@@ -68,7 +68,7 @@ TEST_CASE("labels follow the list, and go with the last device") {
 }
 
 TEST_CASE("labels stay when plughost ends, and go with their entry, in whichever process") {
-  Running running(", onRemove: {exec: [/bin/sleep, \"1.5\"]}");
+  LabelsRig running(", onRemove: {exec: [/bin/sleep, \"1.5\"]}");
   Node& node = running.node;
   REQUIRE(running.becomes(kOne));
   node.files().file("gophers/bob");  // causes a write
@@ -93,7 +93,7 @@ TEST_CASE("labels stay when plughost ends, and go with their entry, in whichever
 }
 
 TEST_CASE("another directory has the labels from then on, and the former one none") {
-  Running running;
+  LabelsRig running;
   REQUIRE(running.becomes(kOne));
   running.configure("", "other.d");
   REQUIRE(running.node.reload());

@@ -10,6 +10,7 @@
 
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 #include "model/device/names.hpp"
 
 using namespace plughost;
@@ -18,10 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kGopher = "example.com/gopher";
-const std::string kPort = "example.com/port";
-
-void start(Node& node, const std::string& resources) {
+void configure_and_start(Node& node, const std::string& resources) {
   node.configure(resources);
   node.start_kubelet();
   node.start_daemon();
@@ -38,7 +36,7 @@ std::set<std::string> distinct(const std::vector<std::string>& ids) { return {id
 
 TEST_CASE("7.8 the first list comes within 100 ms of the stream's opening") {
   Node node(Node::Options{.registration = each_registration()});
-  start(node, counted("example.com/a", 1000));
+  configure_and_start(node, counted("example.com/a", 1000));
   REQUIRE(node.attached({"example.com/a"}));
   const ResourceState resource = node.of("example.com/a");
   CHECK(*resource.first_list - *resource.stream_opened <= limit(100ms));
@@ -69,7 +67,7 @@ TEST_CASE("7.9 the first list is complete, never an empty placeholder") {
 
 TEST_CASE("7.10 no devices: an empty list is sent and the stream stays open") {
   Node node;
-  start(node, listed(kGopher, node.path("gophers")));
+  configure_and_start(node, listed(kGopher, node.path("gophers")));
   REQUIRE(node.attached({kGopher}));
   CHECK(node.of(kGopher).lists == 1);
   CHECK(node.of(kGopher).devices->empty());
@@ -82,7 +80,7 @@ TEST_CASE("7.11 a hot-plugged device is listed within 1 s") {
   Node node;
   node.files().file("gophers/one");
   node.files().directory("dev");
-  start(node, listed(kGopher, node.path("gophers")) + ports(node));
+  configure_and_start(node, listed(kGopher, node.path("gophers")) + ports(node));
   REQUIRE(node.attached({kGopher, kPort}));
   node.files().file("gophers/two");
   CHECK(node.healthy(kGopher, "two", limit(1s)));
@@ -98,7 +96,7 @@ TEST_CASE("7.12 an unplugged device is Unhealthy within 1 s, and has the same id
   node.files().file("gophers/one");
   node.files().file("gophers/two");
   node.files().link("dev/tty0", "/dev/null");
-  start(node, listed(kGopher, node.path("gophers")) + ports(node));
+  configure_and_start(node, listed(kGopher, node.path("gophers")) + ports(node));
   REQUIRE(node.attached({kGopher, kPort}));
   const std::string port = ids_of(node.of(kPort)).at(0);
 
@@ -120,7 +118,7 @@ TEST_CASE("a device that is gone for longer than forgetAfter leaves the list") {
   Node node;
   node.files().file("gophers/one");
   node.files().file("gophers/two");
-  start(node, listed(kGopher, node.path("gophers"), "forgetAfter: 1s"));
+  configure_and_start(node, listed(kGopher, node.path("gophers"), "forgetAfter: 1s"));
   REQUIRE(node.attached({kGopher}));
   node.files().remove("gophers/one");
   CHECK(node.unhealthy(kGopher, "one"));
@@ -130,7 +128,7 @@ TEST_CASE("a device that is gone for longer than forgetAfter leaves the list") {
 TEST_CASE("7.13 100 events in 1 s give at most 10 messages") {
   Node node;
   node.files().directory("gophers");
-  start(node, listed(kGopher, node.path("gophers")));
+  configure_and_start(node, listed(kGopher, node.path("gophers")));
   REQUIRE(node.attached({kGopher}));
   const std::size_t before = node.of(kGopher).lists;
   paced(100, 1s, [&](int i) { node.files().file("gophers/" + std::to_string(i)); });
@@ -142,7 +140,7 @@ TEST_CASE("7.14 no change, no message") {
   Node node;
   node.files().file("gophers/one");
   node.files().link("dev/tty0", "/dev/null");
-  start(node, listed(kGopher, node.path("gophers")) + ports(node));
+  configure_and_start(node, listed(kGopher, node.path("gophers")) + ports(node));
   REQUIRE(node.attached({kGopher, kPort}));
   for (int i = 0; i < 10; ++i) {
     node.files().directory("gophers/no-device");
@@ -171,7 +169,7 @@ TEST_CASE("7.15 ids have at most 63 characters, are UTF-8 and distinct, and are 
                                        "100%",
                                        std::string(253, 'x') + "yz"};
   for (const std::string& name : names) node.files().file("gophers/" + name);
-  start(node, listed(kGopher, node.path("gophers"), "env: {Gopher: \"{id}\"}"));
+  configure_and_start(node, listed(kGopher, node.path("gophers"), "env: {Gopher: \"{id}\"}"));
   REQUIRE(node.attached({kGopher}));
 
   const std::vector<std::string> ids = ids_of(node.of(kGopher));
@@ -195,7 +193,8 @@ TEST_CASE("7.15 two resources that come to list the same id are told of") {
   Node node;
   node.files().file("a/same");
   node.files().file("b/other");
-  start(node, listed("example.com/a", node.path("a")) + listed("example.com/b", node.path("b")));
+  configure_and_start(node,
+                      listed("example.com/a", node.path("a")) + listed("example.com/b", node.path("b")));
   REQUIRE(node.attached({"example.com/a", "example.com/b"}));
   node.files().file("b/same");
   CHECK(node.daemon().wait_for_line({"the same id", "id=same", "example.com/a", "example.com/b"}, kLong));
@@ -204,7 +203,7 @@ TEST_CASE("7.15 two resources that come to list the same id are told of") {
 TEST_CASE("7.17 two streams at once both get updates, and plughost ends neither") {
   Node node;
   node.files().file("gophers/one");
-  start(node, listed(kGopher, node.path("gophers")));
+  configure_and_start(node, listed(kGopher, node.path("gophers")));
   REQUIRE(node.attached({kGopher}));
   REQUIRE(node.kubelet().open_second_stream(kGopher));
   REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kGopher).second.lists == 1; }));
@@ -222,7 +221,7 @@ TEST_CASE("7.17 two streams at once both get updates, and plughost ends neither"
 
 TEST_CASE("7.35 one response per request, within 2 s") {
   Node node;
-  start(node, counted("example.com/a", 4, "env: {IDS: \"{id}\"}"));
+  configure_and_start(node, counted("example.com/a", 4, "env: {IDS: \"{id}\"}"));
   REQUIRE(node.attached({"example.com/a"}));
   const auto socket = node.plugins() / node.of("example.com/a").registrations.back().endpoint;
   const auto stub = v1beta1::DevicePlugin::NewStub(
@@ -244,7 +243,7 @@ TEST_CASE("7.35 one response per request, within 2 s") {
 
 TEST_CASE("7.36 an unknown id: an error that names it and the resource, never zero responses") {
   Node node;
-  start(node, counted("example.com/a", 2));
+  configure_and_start(node, counted("example.com/a", 2));
   REQUIRE(node.attached({"example.com/a"}));
   const AllocateAnswer answer = node.kubelet().allocate_ids("example.com/a", {"example.com/a-0", "ghost"});
   CHECK(answer.code != 0);
@@ -256,7 +255,7 @@ TEST_CASE("7.38 the same request gets the same response, after a new start as we
   Node node;
   node.files().link("dev/tty0", "/dev/null");
   node.files().link("dev/tty1", "/dev/zero");
-  start(node, ports(node));
+  configure_and_start(node, ports(node));
   REQUIRE(node.attached({kPort}));
   std::vector<std::string> ids = ids_of(node.of(kPort));
   REQUIRE(ids.size() == 2);
@@ -273,9 +272,10 @@ TEST_CASE("7.38 the same request gets the same response, after a new start as we
 TEST_CASE(
     "7.40 a preference is a subset of available, has all of must_include and the size, and is no error") {
   Node node;
-  start(node, counted("example.com/packed", 8, "replicas: 2, allocationPolicy: packed") +
-                  counted("example.com/spread", 8, "replicas: 2, allocationPolicy: distributed") +
-                  counted("example.com/none", 8));
+  configure_and_start(node,
+                      counted("example.com/packed", 8, "replicas: 2, allocationPolicy: packed") +
+                          counted("example.com/spread", 8, "replicas: 2, allocationPolicy: distributed") +
+                          counted("example.com/none", 8));
   REQUIRE(node.attached({"example.com/packed", "example.com/spread", "example.com/none"}));
   for (const std::string name : {"example.com/packed", "example.com/spread", "example.com/none"}) {
     CAPTURE(name);
@@ -304,9 +304,9 @@ TEST_CASE("several shares are of different devices where nothing else is said, a
   const std::string unlike = "example.com/unlike";
   const std::string told = R"(, env: {DEVICES: "{id}"})";
   Node node;
-  start(node, counted(alike, 8, "replicas: 10" + told) +
-                  counted(one, 2, "replicas: 3, shares: oneDevice" + told) +
-                  counted(unlike, 2, "replicas: 3, shares: differentDevices" + told));
+  configure_and_start(node, counted(alike, 8, "replicas: 10" + told) +
+                                counted(one, 2, "replicas: 3, shares: oneDevice" + told) +
+                                counted(unlike, 2, "replicas: 3, shares: differentDevices" + told));
   REQUIRE(node.attached({alike, one, unlike}));
   const auto ask = [&](const std::string& pod, const std::string& resource, std::size_t count) {
     const Admission admission = node.kubelet().allocate(pod, "main", resource, count);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 #include "not_shown.hpp"
 
 using namespace plughost;
@@ -17,8 +18,6 @@ using namespace plughost::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-const std::string kGopher = "example.com/gopher";
 
 // A full named pipe: writing to it blocks.
 class FullPipe {

@@ -17,13 +17,13 @@ using namespace std::chrono_literals;
 namespace {
 
 const std::string kMemory = "doslab.io/gpu-memory";
-const std::string kTwoCards = "card GPU-a minor=0 memory=4096\ncard GPU-b minor=1 memory=4096\n";
+const std::string kTwoSmallCards = "card GPU-a minor=0 memory=4096\ncard GPU-b minor=1 memory=4096\n";
 // Cards are scanned every 5 s.
-constexpr std::chrono::milliseconds kLook = 5s + kLong;
+constexpr std::chrono::milliseconds kNextLook = 5s + kLong;
 
 // A node with two cards, and its cluster.
 struct Rig {
-  FakeNvml cards{kTwoCards};
+  FakeNvml cards{kTwoSmallCards};
   FakeCluster cluster;
   Node node;
 
@@ -48,7 +48,7 @@ struct Rig {
           return cluster.shown("doslab.io/gpu-count") == cards_shown &&
                  cluster.shown("doslab.io/gpu-core") == cores;
         },
-        kLook);
+        kNextLook);
   }
 };
 
@@ -95,7 +95,7 @@ TEST_CASE("nodeResources: devices are served while the API server refuses them")
   REQUIRE(rig.shows("2", "200"));
   rig.cluster.refuse("PATCH", 503);
   rig.cards.show("card GPU-a minor=0 memory=4096 lost=1\ncard GPU-b minor=1 memory=4096\n");
-  CHECK(rig.node.unhealthy(kMemory, "GPU-a::0", kLook));
+  CHECK(rig.node.unhealthy(kMemory, "GPU-a::0", kNextLook));
   CHECK(rig.node.kubelet().allocate_ids(kMemory, {"GPU-b::0"}).code == 0);
   CHECK(rig.cluster.shown("doslab.io/gpu-count") == "2");
   rig.cluster.refuse("PATCH", 0);

@@ -8,15 +8,13 @@
 #include <future>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-const std::string kDisk = "example.com/disk";
-const std::string kOther = "example.com/other";
 
 // Each start of a container creates prepared-<id>. hold-<id> delays it, and broken-<id> contains its error.
 std::string prepared(const Node& node) {
@@ -29,7 +27,7 @@ std::string prepared(const Node& node) {
                           node.files().path().string() + ", \"{id}\"]}");
 }
 
-void start(Node& node) {
+void start_with_preparation(Node& node) {
   for (const char* name : {"sda", "sdb"}) node.files().file(std::string("disks/") + name);
   node.configure(prepared(node) + counted(kOther, 1));
   node.start_kubelet();
@@ -38,7 +36,7 @@ void start(Node& node) {
   REQUIRE(node.kubelet().allocate("pod", "main", kDisk, 2).admitted());
 }
 
-bool exists(const Node& node, const std::string& file) {
+bool made(const Node& node, const std::string& file) {
   return std::filesystem::exists(node.files().at(file));
 }
 
@@ -51,7 +49,7 @@ std::future<std::string> starting(Node& node) {
 
 TEST_CASE("a container starts when each of its devices is prepared, and only what wants that is called") {
   Node node(each_kubelet());
-  start(node);
+  start_with_preparation(node);
   // plugins_registry has no Register, and a kubelet that answers first trusts Register's options.
   const auto required = [&](const std::string& resource) {
     const ResourceState& state = node.of(resource);
@@ -61,13 +59,13 @@ TEST_CASE("a container starts when each of its devices is prepared, and only wha
   CHECK(required(kDisk));
   CHECK_FALSE(required(kOther));
   CHECK(node.kubelet().start_container("pod") == "");
-  CHECK(exists(node, "prepared-sda"));
-  CHECK(exists(node, "prepared-sdb"));
+  CHECK(made(node, "prepared-sda"));
+  CHECK(made(node, "prepared-sdb"));
 }
 
 TEST_CASE("a program that fails fails the start in its own words, and the next start may succeed") {
   Node node;
-  start(node);
+  start_with_preparation(node);
   node.files().file("broken-sdb", "no space left on sdb\n");
   const std::string why = node.kubelet().start_container("pod");
   CHECK(why.find("resource example.com/disk: device \"sdb\" is not ready: no space left on sdb") !=
@@ -79,10 +77,10 @@ TEST_CASE("a program that fails fails the start in its own words, and the next s
 
 TEST_CASE("a start that takes its time holds up nothing else") {
   Node node;
-  start(node);
+  start_with_preparation(node);
   node.files().file("hold-sda");
   auto why = starting(node);
-  REQUIRE(eventually([&] { return exists(node, "pid-sda"); }));
+  REQUIRE(eventually([&] { return made(node, "pid-sda"); }));
   CHECK(node.kubelet().allocate("another", "main", kOther, 1).admitted());
   node.files().file("disks/sdc");
   CHECK(node.healthy(kDisk, "sdc"));
@@ -93,10 +91,10 @@ TEST_CASE("a start that takes its time holds up nothing else") {
 
 TEST_CASE("a start that is under way when plughost stops fails, and holds the stop up no longer than any") {
   Node node;
-  start(node);
+  start_with_preparation(node);
   node.files().file("hold-sda");
   auto why = starting(node);
-  REQUIRE(eventually([&] { return exists(node, "pid-sda"); }));
+  REQUIRE(eventually([&] { return made(node, "pid-sda"); }));
   node.daemon().signal(SIGTERM);
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
   const std::string text = why.get();
@@ -106,10 +104,10 @@ TEST_CASE("a start that is under way when plughost stops fails, and holds the st
 
 TEST_CASE("a reload that takes a resource away fails the starts of its containers that are under way") {
   Node node;
-  start(node);
+  start_with_preparation(node);
   node.files().file("hold-sda");
   auto why = starting(node);
-  REQUIRE(eventually([&] { return exists(node, "pid-sda"); }));
+  REQUIRE(eventually([&] { return made(node, "pid-sda"); }));
   node.configure(counted(kOther, 1));
   REQUIRE(node.reload());
   // The kubelet closes the connection with the stream, so the text may be lost.

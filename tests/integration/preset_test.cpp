@@ -3,22 +3,17 @@
 #include <doctest/doctest.h>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
 
 namespace {
 
-const std::string kGopher = "example.com/gopher";
-
 Finished preset(const Node& node, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "preset");
   arguments.insert(arguments.end(), {"--config", node.configuration(), "--presets", node.path("presets")});
   return run_plughost(arguments);
-}
-
-bool has(const Finished& finished, const std::string& part) {
-  return finished.output.find(part) != std::string::npos;
 }
 
 // A preset that finds a device, one that finds none, and one with devices by configuration.

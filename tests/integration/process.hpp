@@ -15,6 +15,7 @@
 
 #include "base/system/unique_fd.hpp"
 #include "places.hpp"
+#include "unit/texts.hpp"
 
 namespace plughost::test {
 
@@ -77,6 +78,7 @@ struct Finished {
   int exit_code = -1;  // -1: did not end in time
   std::string output;
 };
+inline bool has(const Finished& finished, std::string_view part) { return has(finished.output, part); }
 Finished run_plughost(const std::vector<std::string>& arguments,
                       const std::vector<std::string>& wrapper = {});
 

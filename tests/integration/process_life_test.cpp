@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -15,10 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kA = "example.com/a";
-const std::string kGopher = "example.com/gopher";
-
-void start(Node& node) {
+void start_with_both(Node& node) {
   node.files().file("gophers/one");
   node.configure(counted(kA, 4, "env: {IDS: \"{id}\"}") + listed(kGopher, node.path("gophers")));
   node.start_kubelet();
@@ -61,7 +59,7 @@ class ServiceManager {
 
 TEST_CASE("7.42 SIGKILL and start again: streams within 2 s, the same ids, and pods keep their devices") {
   Node node(each_kubelet());
-  start(node);
+  start_with_both(node);
   const Admission pod = node.kubelet().allocate("pod", "c", kA, 3);
   REQUIRE(pod.admitted());
   const auto ids = ids_of(node.of(kA));
@@ -90,7 +88,7 @@ TEST_CASE(
     "a kubelet that stops a killed daemon's endpoints 200 ms late leaves its successor's devices "
     "allocatable") {
   Node node;
-  start(node);
+  start_with_both(node);
   node.kubelet().set_faults({.stopped_late = 200ms});
   node.daemon().signal(SIGKILL);
   REQUIRE(node.daemon().wait_for_exit(kLong) == 128 + SIGKILL);
@@ -106,7 +104,7 @@ TEST_CASE(
 
 TEST_CASE("7.43 SIGTERM: own sockets unlinked and nothing else, within 1 s") {
   Node node(Node::Options{.registration = each_registration()});
-  start(node);
+  start_with_both(node);
   const auto directory = node.sockets().lexically_relative(node.files().path());
   node.files().file(directory / "somebody.sock");
   node.files().file(directory / "plughost-notes");
@@ -142,7 +140,7 @@ TEST_CASE("SIGTERM ends the daemon within 1 s whatever the kubelet does") {
 
 TEST_CASE("7.44 a second host on the same directory refuses to start, and says who holds it") {
   Node node(Node::Options{.registration = each_registration()});
-  start(node);
+  start_with_both(node);
   const Finished second = run_plughost({"run", "--config", node.configuration()});
   CHECK(second.exit_code == 1);
   CHECK(second.output.find(node.sockets()) != std::string::npos);
@@ -178,7 +176,7 @@ TEST_CASE("the service manager hears READY, RELOADING with its time, READY again
 
 TEST_CASE("an idle daemon sleeps") {
   Node node;
-  start(node);
+  start_with_both(node);
   const auto before = node.daemon().processor_time();
   CHECK_FALSE(node.daemon().wait_for_line({"nothing happens"}, 2 * kWatched));
   CHECK(node.daemon().processor_time() - before <= (kSanitized ? 500ms : 50ms));

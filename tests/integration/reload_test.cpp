@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -12,10 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kA = "example.com/a";
-const std::string kB = "example.com/b";
-
-void start(Node& node) {
+void start_with_counts(Node& node) {
   node.configure(counted(kA, 2) + counted(kB, 3));
   node.start_kubelet();
   node.start_daemon();
@@ -35,7 +33,7 @@ void check_untouched(Node& node, const std::string& resource, std::size_t lists 
 
 TEST_CASE("7.30 SIGHUP without a change: no message, the same process, the same streams") {
   Node node(Node::Options{.registration = each_registration()});
-  start(node);
+  start_with_counts(node);
   for (int i = 0; i < 3; ++i) REQUIRE(node.reload());
   CHECK_FALSE(node.wait_for(
       [](const KubeletState& state) { return state.of(kA).lists > 1 || state.of(kB).lists > 1; }, kWatched));
@@ -46,7 +44,7 @@ TEST_CASE("7.30 SIGHUP without a change: no message, the same process, the same 
 
 TEST_CASE("7.31 SIGHUP, a device changed: one list, no Register") {
   Node node(Node::Options{.registration = each_registration()});
-  start(node);
+  start_with_counts(node);
   node.configure(counted(kA, 4) + counted(kB, 3));
   REQUIRE(node.reload());
   REQUIRE(node.count(kA, 4));
@@ -57,7 +55,7 @@ TEST_CASE("7.31 SIGHUP, a device changed: one list, no Register") {
 
 TEST_CASE("SIGHUP, what a container gets changed: the next Allocate has it, without a message") {
   Node node;
-  start(node);
+  start_with_counts(node);
   CHECK(node.kubelet().allocate_ids(kA, {kA + "-0"}).containers.at(0).env.empty());
   node.configure(counted(kA, 2, "env: {WHO: \"{id}\"}") + counted(kB, 3));
   REQUIRE(node.reload());
@@ -71,7 +69,7 @@ TEST_CASE("SIGHUP, what a container gets changed: the next Allocate has it, with
 
 TEST_CASE("SIGHUP that adds an entry of a name, or takes it away: a list, and each device by its own entry") {
   Node node(Node::Options{.registration = each_registration()});
-  start(node);
+  start_with_counts(node);
   REQUIRE(node.count(kA, 2));
   const std::string more = counted(kA, 1, "id: more, env: {WHO: more}");
   node.configure(counted(kA, 2, "env: {WHO: \"{id}\"}") + counted(kB, 3) + more);
@@ -93,7 +91,7 @@ TEST_CASE("SIGHUP that adds an entry of a name, or takes it away: a list, and ea
 
 TEST_CASE("7.32 SIGHUP that adds or removes a resource touches only that one") {
   Node node(Node::Options{.registration = each_registration()});
-  start(node);
+  start_with_counts(node);
   node.configure(counted(kB, 3) + counted(kA, 2) + counted("example.com/c", 1));
   REQUIRE(node.reload());
   REQUIRE(node.attached({"example.com/c"}));
@@ -106,7 +104,7 @@ TEST_CASE("7.32 SIGHUP that adds or removes a resource touches only that one") {
 
 TEST_CASE("7.33 a removed resource: the stream ended, the socket unlinked, allocatable 0 within 15 s") {
   Node node(Node::Options{.registration = each_registration()});
-  start(node);
+  start_with_counts(node);
   CHECK(node.socket_files().size() == 2);
   node.configure(counted(kB, 3));
   REQUIRE(node.reload());
@@ -120,7 +118,7 @@ TEST_CASE("7.33 a removed resource: the stream ended, the socket unlinked, alloc
 
 TEST_CASE("a resource that is removed and comes back at once registers when the kubelet has forgotten it") {
   Node node(each_kubelet());
-  start(node);
+  start_with_counts(node);
   for (int i = 0; i < 3; ++i) {
     node.configure(counted(kB, 3));
     REQUIRE(node.reload());
@@ -139,7 +137,7 @@ TEST_CASE("a resource that is removed and comes back at once registers when the 
 
 TEST_CASE("7.34 SIGHUP with a bad config: the old one stays live, and every error is logged with its line") {
   Node node;
-  start(node);
+  start_with_counts(node);
   const std::size_t from = node.daemon().mark();
   node.configure(counted(kA, 5) + "- {name: example.com/Upper_, count: none}\n" +
                  "- {name: kubernetes.io/x, count: 1, colour: red}\n");
@@ -169,7 +167,7 @@ TEST_CASE("7.34 SIGHUP with a bad config: the old one stays live, and every erro
 
 TEST_CASE("SIGHUP that names another way to register moves every socket") {
   Node node;
-  start(node);
+  start_with_counts(node);
   Node other(Node::Options{.registration = Registration::kPluginsRegistry});
   node.files().file("config.yaml", "kubelet: {directory: " + other.plugins().string() +
                                        ", pluginsRegistry: " + other.sockets().string() +

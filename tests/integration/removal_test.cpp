@@ -8,15 +8,13 @@
 #include <fstream>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-const std::string kDisk = "example.com/disk";
-const std::string kOther = "example.com/other";
 
 // Each device that is cleared creates cleared-<id>. A device named hang-<id> never is.
 std::string cleared(const Node& node, const std::string& more = {}) {
@@ -25,7 +23,7 @@ std::string cleared(const Node& node, const std::string& more = {}) {
                           node.files().path().string() + ", \"{id}\"]}" + more);
 }
 
-void start(Node& node) {
+void start_with_clearing(Node& node) {
   node.files().file("clear", "cd \"$1\"; [ ! -e hang-$2 ] || exec sleep 1000; echo >> cleared-$2\n");
   for (const char* name : {"sda", "sdb"}) node.files().file(std::string("disks/") + name);
   node.configure(cleared(node) + counted(kOther, 1));
@@ -34,7 +32,7 @@ void start(Node& node) {
   REQUIRE(node.attached({kDisk, kOther}));
 }
 
-bool exists(const Node& node, const std::string& file) {
+bool made(const Node& node, const std::string& file) {
   return std::filesystem::exists(node.files().at(file));
 }
 
@@ -42,7 +40,7 @@ bool exists(const Node& node, const std::string& file) {
 
 TEST_CASE("a reload that takes a resource away clears its devices away, and one that changes it does not") {
   Node node;
-  start(node);
+  start_with_clearing(node);
   node.configure(cleared(node, ", env: {A: b}") + counted(kOther, 1));
   REQUIRE(node.reload());
   // Another option of the endpoint: the resource is served again rather than removed.
@@ -51,40 +49,40 @@ TEST_CASE("a reload that takes a resource away clears its devices away, and one 
   REQUIRE(node.reload());
   REQUIRE(node.wait_for([&](const KubeletState& state) { return state.of(kDisk).streams_ever > streams; }));
   REQUIRE(node.attached({kDisk, kOther}));
-  CHECK_FALSE(exists(node, "cleared-sda"));
+  CHECK_FALSE(made(node, "cleared-sda"));
   node.configure(counted(kOther, 1));
   REQUIRE(node.reload());
-  CHECK(eventually([&] { return exists(node, "cleared-sda") && exists(node, "cleared-sdb"); }));
+  CHECK(eventually([&] { return made(node, "cleared-sda") && made(node, "cleared-sdb"); }));
 }
 
 TEST_CASE("a reload that also means another kubelet clears away what it removes, and says so") {
   Node node;
-  start(node);
+  start_with_clearing(node);
   node.files().file("config.yaml", "kubelet: {directory: " + node.plugins().string() +
                                        ", podResources: " + node.path("other.sock") + "}\nresources:\n" +
                                        counted(kOther, 1) + "control: " + node.control() + "\n");
   REQUIRE(node.reload());
-  CHECK(eventually([&] { return exists(node, "cleared-sda") && exists(node, "cleared-sdb"); }));
+  CHECK(eventually([&] { return made(node, "cleared-sda") && made(node, "cleared-sdb"); }));
   CHECK(node.daemon().wait_for_line({"resource removed", kDisk}, kLong));
   CHECK(node.attached({kOther}));
 }
 
 TEST_CASE("a stop clears the devices away before plughost ends") {
   Node node;
-  start(node);
+  start_with_clearing(node);
   node.daemon().signal(SIGTERM);
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
-  CHECK(exists(node, "cleared-sda"));
-  CHECK(exists(node, "cleared-sdb"));
+  CHECK(made(node, "cleared-sda"));
+  CHECK(made(node, "cleared-sdb"));
 }
 
 TEST_CASE("a program of onRemove that hangs holds a stop up no longer than systemd waits") {
   Node node;
-  start(node);
+  start_with_clearing(node);
   node.files().file("hang-sda");
   node.daemon().signal(SIGTERM);
   CHECK(node.daemon().wait_for_exit(limit(4s)) == 0);
-  CHECK(exists(node, "cleared-sdb"));
+  CHECK(made(node, "cleared-sdb"));
   CHECK(node.daemon().wait_for_line({"the onRemove program failed", kDisk, "sda", "no time for it to end"},
                                     kLong));
 }
@@ -108,7 +106,7 @@ TEST_CASE("a program of onRemove that does not end by itself is killed before sy
 
 TEST_CASE("a second signal does not wait for the programs of onRemove") {
   Node node;
-  start(node);
+  start_with_clearing(node);
   node.files().file("hang-sda");
   node.daemon().signal(SIGTERM);
   REQUIRE(node.daemon().wait_for_line({"stopping"}, kLong));
@@ -128,8 +126,8 @@ TEST_CASE("a resource that was named after its devices goes with the last of the
   node.start_daemon();
   REQUIRE(node.attached({"example.com/sda", "example.com/sdb"}));
   node.files().remove("disks/sda");
-  CHECK(eventually([&] { return exists(node, "cleared-sda"); }));
-  CHECK_FALSE(exists(node, "cleared-sdb"));
+  CHECK(eventually([&] { return made(node, "cleared-sda"); }));
+  CHECK_FALSE(made(node, "cleared-sdb"));
 }
 
 TEST_CASE("an empty list is the last one where that is wanted, and never while a resource goes on") {

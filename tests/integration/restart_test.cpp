@@ -25,7 +25,7 @@ namespace {
 
 const Node::Names kThree{"example.com/a", "example.com/b", "example.com/gopher"};
 
-void start(Node& node) {
+void start_with_three(Node& node) {
   node.files().file("gophers/one");
   node.configure(counted("example.com/a", 2) + counted("example.com/b", 3) +
                  listed("example.com/gopher", node.path("gophers")));
@@ -67,7 +67,7 @@ std::size_t registrations_of_this_kubelet(Node& node, const std::string& resourc
 
 TEST_CASE("7.18 a new kubelet.sock: all resources stream again within 1 s") {
   Node node(each_kubelet());
-  start(node);
+  start_with_three(node);
   for (int i = 0; i < 3; ++i) {
     CAPTURE(i);
     node.kubelet().restart();
@@ -79,7 +79,7 @@ TEST_CASE("7.18 a new kubelet.sock: all resources stream again within 1 s") {
 
 TEST_CASE("7.18 a kubelet that is away for a while: all resources stream again when it comes") {
   Node node(each_kubelet());
-  start(node);
+  start_with_three(node);
   node.kubelet().stop();
   std::filesystem::remove(node.plugins() / "kubelet.sock");
   if (node.sockets() == node.plugins())
@@ -90,7 +90,7 @@ TEST_CASE("7.18 a kubelet that is away for a while: all resources stream again w
 
 TEST_CASE("7.21 the directory is removed and made again: recovered within 5 s") {
   Node node(each_kubelet());
-  start(node);
+  start_with_three(node);
   bool seen = true;
   SUBCASE("after the daemon has seen it gone") {}
   SUBCASE("at once") { seen = false; }
@@ -105,7 +105,7 @@ TEST_CASE("7.21 the directory is removed and made again: recovered within 5 s") 
 
 TEST_CASE("7.21 the directory is renamed, and another takes its place: recovered within 5 s") {
   Node node;
-  start(node);
+  start_with_three(node);
   node.kubelet().stop();
   std::filesystem::rename(node.plugins(), node.files().at("old"));
   node.kubelet().restart();
@@ -114,7 +114,7 @@ TEST_CASE("7.21 the directory is renamed, and another takes its place: recovered
 
 TEST_CASE("7.22 own socket unlinked while the kubelet lives: bound anew and streaming within 2 s") {
   Node node(Node::Options{.registration = each_registration()});
-  start(node);
+  start_with_three(node);
   const std::string name = "example.com/a";
   const std::string socket = std::filesystem::path(node.of(name).registrations.back().endpoint).filename();
   std::filesystem::remove(node.sockets() / socket);
@@ -132,7 +132,7 @@ TEST_CASE("7.22 own socket unlinked while the kubelet lives: bound anew and stre
 
 TEST_CASE("7.23 other files touched in the directory: no registration") {
   Node node(Node::Options{.registration = each_registration()});
-  start(node);
+  start_with_three(node);
   for (const auto& directory : {node.plugins(), node.sockets()}) {
     const auto file = directory.lexically_relative(node.files().path());
     for (int i = 0; i < 20; ++i) {  // as the kubelet writes its checkpoint
@@ -153,7 +153,7 @@ TEST_CASE("7.23 other files touched in the directory: no registration") {
 
 TEST_CASE("7.24 a late event of a kubelet that we are attached to: no registration") {
   Node node;
-  start(node);
+  start_with_three(node);
   const std::filesystem::path socket = node.plugins() / "kubelet.sock";
 
   SUBCASE("the daemon sleeps through a kubelet's restart, and hears of it all at once") {
@@ -182,7 +182,7 @@ TEST_CASE("7.24 a late event of a kubelet that we are attached to: no registrati
 
 TEST_CASE("7.25 a stream cancelled by the kubelet: a new stream within 1 s") {
   Node node(each_kubelet());
-  start(node);
+  start_with_three(node);
   for (std::size_t i = 1; i <= 3; ++i) {
     CAPTURE(i);
     REQUIRE(node.kubelet().cancel_stream("example.com/a"));
@@ -199,7 +199,7 @@ TEST_CASE("7.25 a stream cancelled by the kubelet: a new stream within 1 s") {
 TEST_CASE("7.25 the same while somebody else reads the list, who makes no difference") {
   const std::string name = "example.com/a";
   Node node(Node::Options{.registration = each_registration()});
-  start(node);
+  start_with_three(node);
   const std::filesystem::path endpoint = node.of(name).registrations.back().endpoint;
   const auto plugin = v1beta1::DevicePlugin::NewStub(grpc::CreateInsecureChannelFromFd(
       "localhost", connect_as_another(node.sockets() / endpoint.filename()).release()));
@@ -225,7 +225,7 @@ TEST_CASE("7.25 the same while somebody else reads the list, who makes no differ
 
 TEST_CASE("7.26 whatever happens, plughost never registers while a stream to this kubelet lives") {
   Node node(each_kubelet());
-  start(node);
+  start_with_three(node);
   for (int round = 0; round < 5; ++round) {
     CAPTURE(round);
     node.kubelet().cancel_stream("example.com/a");
@@ -245,7 +245,7 @@ TEST_CASE("7.26 whatever happens, plughost never registers while a stream to thi
 TEST_CASE(
     "7.26 a knock at the old socket that meets the new kubelet before its event: one registration each") {
   Node node;
-  start(node);
+  start_with_three(node);
   for (int round = 0; round < 10; ++round) {
     CAPTURE(round);
     const std::size_t from = node.daemon().mark();
@@ -263,7 +263,7 @@ TEST_CASE(
 
 TEST_CASE("7.27 ten kubelet restarts in a row: settled within 2 s of the last") {
   Node node(each_kubelet());
-  start(node);
+  start_with_three(node);
   paced(10, 3s, [&](int) { node.kubelet().restart(); });
   CHECK(node.attached(kThree, limit(2s)));
   CHECK_FALSE(node.wait_for(

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -12,10 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kA = "example.com/a";
-const std::string kB = "example.com/b";
-
-void start(Node& node) {
+void start_watching(Node& node) {
   node.set_top("watch: true\n");
   node.configure(counted(kA, 2));
   node.start_kubelet();
@@ -29,7 +27,7 @@ bool says(Node& node, std::string_view words) { return node.daemon().wait_for_li
 
 TEST_CASE("a file that is written in place, replaced, or joined by another is in force without a word") {
   Node node;
-  start(node);
+  start_watching(node);
   node.configure(counted(kA, 3));
   REQUIRE(node.count(kA, 3));
   std::filesystem::copy(node.configuration(), node.path("next"));
@@ -88,7 +86,7 @@ TEST_CASE("a mount that vanishes with the file is an error, and harms nobody, an
 
 TEST_CASE("half a file is an error with its place, is tried again when it changes, and harms nobody") {
   Node node;
-  start(node);
+  start_watching(node);
   node.files().file("config.yaml", "watch: true\nresources: [{name: ");
   REQUIRE(says(node, "config.yaml:2:"));
   CHECK(says(node, "configuration not reloaded"));
@@ -102,7 +100,7 @@ TEST_CASE("half a file is an error with its place, is tried again when it change
 
 TEST_CASE("a file that is written with the same words is no reload, but SIGHUP is one") {
   Node node;
-  start(node);
+  start_watching(node);
   node.configure(counted(kA, 2));
   node.configure(counted(kA, 2));
   REQUIRE(node.reload());

@@ -4,6 +4,7 @@
 
 #include "integration/eventually.hpp"
 #include "integration/node.hpp"
+#include "integration/resource_names.hpp"
 #include "unit/kubernetes/apiserver/fake_cluster.hpp"
 
 using namespace plughost;
@@ -11,9 +12,6 @@ using namespace plughost::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-const std::string kA = "example.com/a";
-const std::string kB = "example.com/b";
 
 std::string counted_when(const std::string& name, unsigned count, const std::string& condition) {
   return "- name: " + name + "\n  count: " + std::to_string(count) + "\n  when: " + condition + "\n";

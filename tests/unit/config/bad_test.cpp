@@ -8,9 +8,12 @@
 
 #include "config/config.hpp"
 #include "places.hpp"
+#include "unit/texts.hpp"
 
 namespace plughost {
 namespace {
+
+using test::content;
 
 namespace fs = std::filesystem;
 
@@ -20,11 +23,6 @@ std::vector<fs::path> files(const char* extension) {
     if (entry.path().extension() == extension) found.push_back(entry.path());
   }
   return found;
-}
-
-std::string content(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 std::string refusal(const fs::path& path) {

@@ -13,20 +13,17 @@
 #include "config/presets.hpp"
 #include "places.hpp"
 #include "unit/temp_dir.hpp"
+#include "unit/texts.hpp"
 
 namespace plughost {
 namespace {
+
+using test::content;
 
 namespace fs = std::filesystem;
 
 const fs::path kSource = test::in_source("");
 const fs::path kPresets = test::in_source("/plugins.d");
-
-std::string content(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  REQUIRE(file);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // Returns the parts of the text between the two marks.
 std::vector<std::string> between(const std::string& text, const std::string& before,

@@ -23,7 +23,7 @@ using test::MadeSysfs;
 using Texts = std::vector<std::string>;
 using Attributes = MadeSysfs::Texts;
 
-const fs::path kPresets = test::in_source("/plugins.d");
+const fs::path kPresetFiles = test::in_source("/plugins.d");
 const std::string kPci = "/sys/devices/pci0000:00/";
 const std::string kVirtual = "/sys/devices/virtual/";
 
@@ -246,14 +246,15 @@ TEST_CASE("each file of plugins.d finds what it is for, and nothing on a machine
   for (const auto& expected : kFound) {
     const std::string& preset = expected.first;
     CAPTURE(preset);
-    CHECK(joined(found_by(kPresets / (preset + ".yaml"), machine), "\n") == joined(expected.second, "\n"));
-    CHECK(found_by(kPresets / (preset + ".yaml"), bare).empty());
+    CHECK(joined(found_by(kPresetFiles / (preset + ".yaml"), machine), "\n") ==
+          joined(expected.second, "\n"));
+    CHECK(found_by(kPresetFiles / (preset + ".yaml"), bare).empty());
   }
 }
 
 TEST_CASE("every file of plugins.d is tried, and short: 15 lines at most, the first of them what it is for") {
   std::size_t files = 0;
-  for (const auto& entry : fs::directory_iterator(kPresets)) {
+  for (const auto& entry : fs::directory_iterator(kPresetFiles)) {
     const std::string preset = entry.path().stem();
     CAPTURE(preset);
     ++files;

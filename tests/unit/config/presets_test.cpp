@@ -16,7 +16,7 @@ using test::TempDir;
 using Names = std::vector<std::string>;
 using enum Preset::Link;
 
-std::string entry(const std::string& name) { return "resources: [{name: " + name + ", count: 1}]\n"; }
+std::string counted_entry(const std::string& name) { return "resources: [{name: " + name + ", count: 1}]\n"; }
 
 // A configuration that offers nothing yet, and three presets.
 struct Rig {
@@ -26,9 +26,9 @@ struct Rig {
   Rig() {
     dir.file("etc/config.yaml", "resources: []\n");
     dir.file("share/kvm.yaml",
-             "# Virtual machines: /dev/kvm,\n# shared. And more.\n" + entry("example.com/kvm"));
-    dir.file("share/fuse.yaml", "# File systems.\n" + entry("example.com/fuse"));
-    dir.file("share/tun.yaml", "# Networks\n" + entry("example.com/tun"));
+             "# Virtual machines: /dev/kvm,\n# shared. And more.\n" + counted_entry("example.com/kvm"));
+    dir.file("share/fuse.yaml", "# File systems.\n" + counted_entry("example.com/fuse"));
+    dir.file("share/tun.yaml", "# Networks\n" + counted_entry("example.com/tun"));
     dir.file("share/.hidden.yaml", "not listed");
     dir.file("share/README", "not listed");
   }
@@ -103,8 +103,8 @@ TEST_CASE("a preset is disabled by taking its link away, and no other") {
 
 TEST_CASE("what is no link to the preset is neither replaced nor removed") {
   const Rig rig;
-  rig.dir.file("etc/plugins.d/kvm.yaml", entry("example.com/mine"));
-  rig.dir.file("etc/elsewhere.yaml", entry("example.com/other"));
+  rig.dir.file("etc/plugins.d/kvm.yaml", counted_entry("example.com/mine"));
+  rig.dir.file("etc/elsewhere.yaml", counted_entry("example.com/other"));
   rig.dir.link("etc/plugins.d/tun.yaml", "../elsewhere.yaml");
   CHECK(rig.presets.get("kvm").link == kOther);
   CHECK(rig.presets.get("tun").link == kOther);
@@ -129,7 +129,7 @@ TEST_CASE("a link to the preset by another path is one to it") {
 
 TEST_CASE("a configuration that would have an error stays as it is") {
   const Rig rig;
-  rig.dir.file("etc/config.yaml", entry("example.com/kvm"));
+  rig.dir.file("etc/config.yaml", counted_entry("example.com/kvm"));
   CHECK_THROWS_AS(rig.enable({"fuse", "kvm"}), ConfigError);
   CHECK(rig.refusal([&] { rig.enable({"kvm"}); })
             .starts_with("/share/kvm.yaml:3:44: resources[0].count: the id 'example.com/kvm-0' of "));

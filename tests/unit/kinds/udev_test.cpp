@@ -30,14 +30,14 @@ struct Made : MadeSysfs {
   }
 };
 
-Scan scan_of(const MadeSysfs& sysfs, Members keys) {
+Scan udev_scan(const MadeSysfs& sysfs, Members keys) {
   keys.emplace_back("subsystem", text("video4linux"));
   const Entry entry = read_entry("udev", map(std::move(keys)));
   REQUIRE(entry.problems == Ids{});
   return entry.source->scan(sysfs.host());
 }
 
-Ids ids(const MadeSysfs& sysfs, Members keys) { return ids_of(scan_of(sysfs, std::move(keys))); }
+Ids ids(const MadeSysfs& sysfs, Members keys) { return ids_of(udev_scan(sysfs, std::move(keys))); }
 
 Ids problems(Members keys) { return read_entry("udev", map(std::move(keys))).problems; }
 
@@ -45,7 +45,7 @@ Ids problems(Members keys) { return read_entry("udev", map(std::move(keys))).pro
 
 TEST_CASE("every device of the subsystem, by the name that lasts longest") {
   const Made sysfs;
-  const Scan scan = scan_of(sysfs, {});
+  const Scan scan = udev_scan(sysfs, {});
   CHECK(ids_of(scan) == Ids{"usb-046d-index0", "usb-046d-index1", "video9"});
   CHECK(scan.devices[0].nodes == Nodes{{"/dev/v4l/by-id/usb-046d-index0", "/dev/video0", "rw"}});
   CHECK(scan.devices[2].nodes == Nodes{{"/dev/video9", "/dev/video9", "rw"}});
@@ -104,14 +104,14 @@ TEST_CASE("a network interface can be in a network namespace, and what else the 
   const Entry entry = read_entry("udev", map({{"subsystem", text("net")}}));
   CHECK(entry.source->scan(sysfs.host()).devices.at(0).hardware->in_namespace ==
         Ids{"/sys/devices/pci0000:00/0000:03:00.0/net"});
-  CHECK(scan_of(sysfs, {}).devices.at(0).hardware->in_namespace.empty());
+  CHECK(udev_scan(sysfs, {}).devices.at(0).hardware->in_namespace.empty());
 }
 
 TEST_CASE("two devices with one serial number are told apart by where they are plugged in") {
   const Made sysfs;
   sysfs.tree().file("/run/udev/data/c81:1",
                     "S:v4l/by-id/usb-046d-index0\nS:v4l/by-path/pci-0000-index1\nE:ID_SERIAL_SHORT=S1\n");
-  const Scan scan = scan_of(sysfs, {{"name", text("video[01]")}});
+  const Scan scan = udev_scan(sysfs, {{"name", text("video[01]")}});
   CHECK(ids_of(scan) == Ids{"usb-046d-index0", "usb-046d-index0"});
   CHECK(*scan.devices.at(0).attribute_at_place("id") == "pci-0000-index0");
   CHECK(*scan.devices.at(1).attribute_at_place("id") == "pci-0000-index1");
@@ -122,20 +122,20 @@ TEST_CASE("what udev has not finished with is not listed, and its name is not an
   const Made sysfs;
   sysfs.tree().file("/run/udev/control");
   sysfs.tree().remove("/run/udev/data/c81:1");
-  const Scan scan = scan_of(sysfs, {});
+  const Scan scan = udev_scan(sysfs, {});
   CHECK(ids_of(scan) == Ids{"usb-046d-index0", "video9"});
   CHECK(scan.unfinished == Ids{"/dev/video1"});
   CHECK(scan.watch == std::vector<WatchedDirectory>{{.path = "/run/udev/data", .name = "c81:1"}});
-  CHECK(scan_of(sysfs, {{"name", text("video0")}}).unfinished.empty());
+  CHECK(udev_scan(sysfs, {{"name", text("video0")}}).unfinished.empty());
   // The kernel's attributes exclude it.
   for (const char* key : {"attributes", "attributesOfParents"})
-    CHECK(scan_of(sysfs, {{key, map({{"index", text("7")}})}}).unfinished.empty());
+    CHECK(udev_scan(sysfs, {{key, map({{"index", text("7")}})}}).unfinished.empty());
 }
 
 TEST_CASE("links: the container gets the names that udev made, too") {
   const Made sysfs;
   const Scan scan =
-      scan_of(sysfs, {{"name", text("video0")}, {"links", text("true")}, {"permissions", text("r")}});
+      udev_scan(sysfs, {{"name", text("video0")}, {"links", text("true")}, {"permissions", text("r")}});
   CHECK(scan.devices.at(0).nodes ==
         Nodes{{"/dev/v4l/by-id/usb-046d-index0", "/dev/video0", "r"},
               {"/dev/v4l/by-id/usb-046d-index0", "/dev/v4l/by-id/usb-046d-index0", "r"},

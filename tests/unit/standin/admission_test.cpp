@@ -13,8 +13,6 @@ using namespace plughost::test;
 
 namespace {
 
-const std::string kResource = AttachedPlugin::kResource;
-
 nlohmann::json checkpoint_in(const TempDir& directory) {
   std::ifstream file(directory.at("kubelet_internal_checkpoint"));
   return nlohmann::json::parse(file).at("Data");

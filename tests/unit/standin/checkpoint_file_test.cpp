@@ -7,31 +7,28 @@
 #include <nlohmann/json.hpp>
 
 #include "unit/temp_dir.hpp"
+#include "unit/texts.hpp"
 
 using namespace plughost;
+using test::content;
 using test::TempDir;
 
 namespace {
 
-const std::string kResource = "vendor.example/thing";
+const std::string kSaved = "vendor.example/thing";
 
 DeviceBook some_book() {
   DeviceBook book;
-  book.connect(kResource, {});
-  book.replace_list(kResource, {{"a", true, {0}}, {"b", false, {}}});
+  book.connect(kSaved, {});
+  book.replace_list(kSaved, {{"a", true, {0}}, {"b", false, {}}});
   return book;
-}
-
-std::string content(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace
 
 TEST_CASE("the checkpoint has the kubelet's members, ids by NUMA node, and healthy devices only") {
   DeviceBook book = some_book();
-  book.hold("pod-1", "main", kResource, {"a"}, "\x0a\x01");
+  book.hold("pod-1", "main", kSaved, {"a"}, "\x0a\x01");
   CHECK(checkpoint_text(book) ==
         R"({"Data":{"PodDeviceEntries":[{"PodUID":"pod-1","ContainerName":"main",)"
         R"("ResourceName":"vendor.example/thing","DeviceIDs":{"0":["a"]},"AllocResp":"CgE="}],)"
@@ -46,15 +43,15 @@ TEST_CASE("without pods the entries are null, as Go writes them") {
 TEST_CASE("a checkpoint that was written is read again, with its resources stopped and empty") {
   const TempDir directory;
   DeviceBook book = some_book();
-  book.hold("pod-1", "main", kResource, {"a"}, std::string("\0\xff", 2));
+  book.hold("pod-1", "main", kSaved, {"a"}, std::string("\0\xff", 2));
   directory.file(CheckpointFile::kName, checkpoint_text(book));
   const DeviceBook again = read_checkpoint(directory.path());
   REQUIRE(again.holdings().size() == 1);
   CHECK(again.holdings()[0].answer == std::string("\0\xff", 2));
   CHECK(again.holdings()[0].ids == book.holdings()[0].ids);
-  REQUIRE(again.find(kResource));
-  CHECK(again.find(kResource)->devices->empty());
-  CHECK(again.find(kResource)->stopped.has_value());
+  REQUIRE(again.find(kSaved));
+  CHECK(again.find(kSaved)->devices->empty());
+  CHECK(again.find(kSaved)->stopped.has_value());
 }
 
 TEST_CASE("no file is an empty book, and a file that is no checkpoint is an error") {

@@ -10,8 +10,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kResource = AttachedPlugin::kResource;
-
 // A plugin's socket in plugins_registry, which may also serve the plugin.
 class RegistrySocket final : public pluginregistration::Registration::CallbackService {
  public:

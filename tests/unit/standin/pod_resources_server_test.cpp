@@ -22,8 +22,6 @@ PodResources::Answer ask(const std::filesystem::path& socket) {
   return *answer;
 }
 
-const std::string kResource = AttachedPlugin::kResource;
-
 }  // namespace
 
 TEST_CASE("the stand-in's pod resources say what its pods hold, and are gone while it is stopped") {

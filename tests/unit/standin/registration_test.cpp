@@ -16,8 +16,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kResource = AttachedPlugin::kResource;
-
 const ResourceState::Registration& first_registration(const KubeletState& state) {
   return state.of(kResource).registrations.at(0);
 }

@@ -7,12 +7,6 @@ using namespace plughost;
 using namespace plughost::test;
 using namespace std::chrono_literals;
 
-namespace {
-
-const std::string kResource = AttachedPlugin::kResource;
-
-}  // namespace
-
 TEST_CASE("each message replaces the whole list") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 3);

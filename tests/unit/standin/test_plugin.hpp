@@ -272,10 +272,10 @@ inline std::vector<ListedDevice> healthy_devices(std::size_t count, const std::s
   return devices;
 }
 
+inline const std::string kResource = "vendor.example/thing";
+
 // A kubelet with a registered plugin that has devices.
 struct AttachedPlugin {
-  static constexpr const char* kResource = "vendor.example/thing";
-
   AttachedPlugin(const std::filesystem::path& directory, std::size_t devices,
                  StandInKubelet::Options kubelet_options = {}, const EndpointOptions& options = {})
       : kubelet(in_directory(directory, std::move(kubelet_options))), plugin(directory / "thing.sock") {

@@ -13,14 +13,14 @@ Node text(const char* words, int line = 1) {
   return node;
 }
 
-Node map(std::vector<Node::Member> members) {
+Node mapping(std::vector<Node::Member> members) {
   Node node;
   node.kind = Node::Kind::kMap;
   node.members = std::move(members);
   return node;
 }
 
-Node list(std::vector<Node> items) {
+Node sequence(std::vector<Node> items) {
   Node node;
   node.kind = Node::Kind::kSequence;
   node.items = std::move(items);
@@ -35,7 +35,7 @@ TEST_CASE("a mark reads as editors take it") {
 }
 
 TEST_CASE("a map's value is found by its key") {
-  const Node node = map({{text("a"), text("1")}, {text("b"), text("2")}});
+  const Node node = mapping({{text("a"), text("1")}, {text("b"), text("2")}});
   REQUIRE(node.find("b"));
   CHECK(node.find("b")->scalar == "2");
   CHECK_FALSE(node.find("c"));
@@ -45,21 +45,21 @@ TEST_CASE("a map's value is found by its key") {
 TEST_CASE("marks, quotes and the order of keys do not change what a node says") {
   Node quoted = text("1", 9);
   quoted.quoted = true;
-  const Node one = map({{text("a"), text("1")}, {text("b"), list({text("x"), text("y")})}});
-  const Node other = map({{text("b", 4), list({text("x"), text("y")})}, {text("a", 5), quoted}});
+  const Node one = mapping({{text("a"), text("1")}, {text("b"), sequence({text("x"), text("y")})}});
+  const Node other = mapping({{text("b", 4), sequence({text("x"), text("y")})}, {text("a", 5), quoted}});
   CHECK(same_content(one, other));
 }
 
 TEST_CASE("values, the order of a list, missing keys and kinds change what a node says") {
-  const Node one = map({{text("a"), text("1")}});
-  CHECK_FALSE(same_content(one, map({{text("a"), text("2")}})));
-  CHECK_FALSE(same_content(one, map({{text("b"), text("1")}})));
-  CHECK_FALSE(same_content(one, map({{text("a"), text("1")}, {text("b"), text("1")}})));
-  CHECK_FALSE(same_content(one, map({})));
-  CHECK_FALSE(same_content(list({text("x"), text("y")}), list({text("y"), text("x")})));
-  CHECK_FALSE(same_content(list({}), map({})));
+  const Node one = mapping({{text("a"), text("1")}});
+  CHECK_FALSE(same_content(one, mapping({{text("a"), text("2")}})));
+  CHECK_FALSE(same_content(one, mapping({{text("b"), text("1")}})));
+  CHECK_FALSE(same_content(one, mapping({{text("a"), text("1")}, {text("b"), text("1")}})));
+  CHECK_FALSE(same_content(one, mapping({})));
+  CHECK_FALSE(same_content(sequence({text("x"), text("y")}), sequence({text("y"), text("x")})));
+  CHECK_FALSE(same_content(sequence({}), mapping({})));
   CHECK_FALSE(same_content(Node{}, text("")));
-  CHECK_FALSE(same_content(list({text("a"), text("1:b")}), list({text("a1"), text("b")})));
+  CHECK_FALSE(same_content(sequence({text("a"), text("1:b")}), sequence({text("a1"), text("b")})));
 }
 
 }  // namespace

@@ -2,11 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include "unit/daemon/resource_names.hpp"
+
 namespace plughost {
 namespace {
 
-const std::string kA = "x.com/a";
-const std::string kB = "x.com/b";
+using test::kA;
+using test::kB;
 
 Adoption held(std::initializer_list<std::pair<const char*, const char*>> devices) {
   Adoption adoption;

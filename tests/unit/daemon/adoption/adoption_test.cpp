@@ -2,10 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include "unit/daemon/resource_names.hpp"
+
 namespace plughost {
 namespace {
 
-const std::string kA = "x.com/a";
+using test::kA;
 
 Device at(const std::string& id, const std::vector<std::string>& nodes, unsigned replicas = 1) {
   Device device{.id = id, .replicas = replicas};
@@ -20,7 +22,7 @@ Allocation with_nodes(const std::vector<std::string>& paths) {
   return given;
 }
 
-IdsPointer ids(std::vector<std::string_view> of) { return std::make_shared<const IdList>(std::move(of)); }
+IdsPointer id_list(std::vector<std::string_view> of) { return std::make_shared<const IdList>(std::move(of)); }
 
 std::set<std::string> own(const Adoption& found) {
   return found.own ? std::set<std::string>(found.own->begin(), found.own->end()) : std::set<std::string>();
@@ -159,7 +161,7 @@ TEST_CASE("an id that is listed, or was, is the resource's own") {
   gone.gone = true;
   gone.error = "gone";
   node.listed = {{kA, Inventory({gone})}};
-  node.held.own = {{kA, ids({"zoe"})}, {"x.com/b", ids({"X"})}};
+  node.held.own = {{kA, id_list({"zoe"})}, {"x.com/b", id_list({"X"})}};
   node.hold({"eve"}, with_nodes({"/dev/bob"}));
   node.hold({"zoe"}, with_nodes({"/dev/bob"}));
   CHECK(node.adopted().empty());
@@ -323,7 +325,7 @@ TEST_CASE("what was given for a device that is away leads to others' hardware, o
   Node node{.devices = {at("bob", {"/dev/2"})}};
   node.hold({"amy"}, with_nodes({"/dev/3"}));
   const std::vector<std::string> units{"/sys/dev/3"};
-  SUBCASE("it was listed") { node.held.own = {{kA, ids({"amy"})}}; }
+  SUBCASE("it was listed") { node.held.own = {{kA, id_list({"amy"})}}; }
   SUBCASE("nobody knows it, as after a restart") {}
   const Adoption found = node.look();
   REQUIRE(found.stale.contains("amy"));
@@ -337,7 +339,7 @@ TEST_CASE(
     "a container that holds two absent devices is stale for both if its paths lead to others' hardware") {
   Node node{.devices = {at("bob", {"/dev/2"})}};
   node.hold({"amy", "eve"}, with_nodes({"/dev/3", "/dev/4"}));
-  SUBCASE("both were listed") { node.held.own = {{kA, ids({"amy", "eve"})}}; }
+  SUBCASE("both were listed") { node.held.own = {{kA, id_list({"amy", "eve"})}}; }
   SUBCASE("neither is known, as after a restart") {}
   const Adoption found = node.look();
   REQUIRE(found.stale.size() == 2);
@@ -405,7 +407,7 @@ TEST_CASE("an id of before a reload is adopted if its device is still there") {
   }
   SUBCASE("the first look after it") {
     node.held.before_reload = {{{kA, before}}};
-    node.held.own = {{kA, ids({"amy"})}};
+    node.held.own = {{kA, id_list({"amy"})}};
     node.held.reloaded = true;
     CHECK(node.adopted() == "serial-1<amy");
     CHECK(own(node.look()) == std::set<std::string>{"amy"});
@@ -537,7 +539,7 @@ TEST_CASE(
   }
   SUBCASE("a second look after a reload, whose own id it was") {
     node.devices = {{.id = "amy", .replicas = 2}};
-    node.held.own = {{kA, ids({"amy"})}};
+    node.held.own = {{kA, id_list({"amy"})}};
     node.listed = {{kA, Inventory({{.id = "amy", .replicas = 2}})}};
     node.hold({"amy"}, Allocation());
     CHECK(node.adopted() == "amy<amy");
@@ -563,7 +565,7 @@ TEST_CASE("what a holder of other sharing was given is followed to the hardware 
   }
   SUBCASE("its device has gone") {
     node.devices = {at("bob", {"/dev/2"})};
-    node.held.own = {{kA, ids({"amy::1"})}};
+    node.held.own = {{kA, id_list({"amy::1"})}};
     node.hold({"amy::1"}, with_nodes({"/dev/1"}));
   }
   const auto found = node.look();

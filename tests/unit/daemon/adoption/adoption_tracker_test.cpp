@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "unit/daemon/platform/process.hpp"
+#include "unit/daemon/resource_names.hpp"
 #include "unit/kubernetes/kubelet/telling_kubelet.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
@@ -10,9 +11,9 @@
 namespace plughost {
 namespace {
 
+using test::kA;
 using namespace std::chrono_literals;
 
-const std::string kA = "x.com/a";
 constexpr const char* kCheckpoint = "plugins/kubelet_internal_checkpoint";
 constexpr const char* kOnePod =
     R"({"Data":{"PodDeviceEntries":[{"PodUID":"u","ContainerName":"c","ResourceName":"x.com/a",)"

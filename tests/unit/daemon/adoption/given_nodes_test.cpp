@@ -7,7 +7,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-Device at(const std::string& id, const Texts& nodes, const std::string& unit = {}) {
+Device device_at(const std::string& id, const Texts& nodes, const std::string& unit = {}) {
   Device device{.id = id};
   for (const std::string& node : nodes)
     device.nodes.push_back({.host_path = node, .container_path = PositionText(node)});
@@ -48,47 +48,48 @@ TEST_CASE("drift: nodes that lead to the device are its own, by whatever name") 
   const Machine machine{.links = {{"/dev/by-id", "/dev/tty1"}, {"/dev/by-path", "/dev/tty1"}}};
   for (const char* given : {"/dev/tty1", "/dev/by-id", "/dev/by-path"}) {
     for (const char* now : {"/dev/tty1", "/dev/by-id"}) {
-      CHECK(machine.drift({given}, {at("a", {now})}).lost == kNone);
-      CHECK(machine.drift({given}, {at("a", {now})}).moved.empty());
+      CHECK(machine.drift({given}, {device_at("a", {now})}).lost == kNone);
+      CHECK(machine.drift({given}, {device_at("a", {now})}).moved.empty());
     }
   }
 }
 
 TEST_CASE("drift: the device has another node, and the one that was given is gone, or somebody else's") {
   Machine machine;
-  Drift drift = machine.drift({"/dev/tty0"}, {at("a", {"/dev/tty1"}, "/sys/1")});
+  Drift drift = machine.drift({"/dev/tty0"}, {device_at("a", {"/dev/tty1"}, "/sys/1")});
   CHECK(drift.lost == Texts{"/dev/tty0"});
   CHECK(drift.units == kNone);
   CHECK(drift.moved == std::map<std::string, std::string>{{"a", "/dev/tty1"}});
   machine.units = {{"/dev/tty0", "/sys/2"}, {"/dev/tty1", "/sys/1"}};
-  drift = machine.drift({"/dev/tty0"}, {at("a", {"/dev/tty1"}, "/sys/1")});
+  drift = machine.drift({"/dev/tty0"}, {device_at("a", {"/dev/tty1"}, "/sys/1")});
   CHECK(drift.units == Texts{"/sys/2"});
   CHECK(drift.moved.size() == 1);
   machine.links = {{"/dev/by-id", "/dev/tty0"}};  // a duplicate's now
-  CHECK(machine.drift({"/dev/by-id"}, {at("a", {"/dev/tty1"}, "/sys/1")}).moved.size() == 1);
+  CHECK(machine.drift({"/dev/by-id"}, {device_at("a", {"/dev/tty1"}, "/sys/1")}).moved.size() == 1);
 }
 
 TEST_CASE("drift: another node of the same hardware is its own") {
   const Machine machine{
       .units = {{"/dev/bus", "/sys/1"}, {"/dev/tty0", "/sys/1/tty"}, {"/dev/tty9", "/sys/12"}}};
-  CHECK(machine.drift({"/dev/bus"}, {at("a", {"/dev/tty0"}, "/sys/1")}).lost == kNone);
-  CHECK(machine.drift({"/dev/tty0"}, {at("a", {"/dev/bus"}, "/sys/1")}).lost == kNone);
-  CHECK(machine.drift({"/dev/tty9"}, {at("a", {"/dev/bus"}, "/sys/1")}).lost == Texts{"/dev/tty9"});
+  CHECK(machine.drift({"/dev/bus"}, {device_at("a", {"/dev/tty0"}, "/sys/1")}).lost == kNone);
+  CHECK(machine.drift({"/dev/tty0"}, {device_at("a", {"/dev/bus"}, "/sys/1")}).lost == kNone);
+  CHECK(machine.drift({"/dev/tty9"}, {device_at("a", {"/dev/bus"}, "/sys/1")}).lost == Texts{"/dev/tty9"});
 }
 
 TEST_CASE("drift: what comes with every device, or what every program opens, says nothing of a device") {
   Machine machine{.units = {{"/dev/ctl", "all"}, {"/dev/tools", "all"}, {"/dev/common", "/sys/9"}}};
   machine.spec.nodes = {{.host_path = Template("/dev/common"), .container_path = Template("/dev/common")}};
-  CHECK(machine.drift({"/dev/0", "/dev/ctl", "/dev/common"}, {at("a", {"/dev/0", "/dev/tools"})}).lost ==
-        kNone);
-  const Drift drift = machine.drift({"/dev/0", "/dev/gone"}, {at("a", {"/dev/0", "/dev/tools"})});
+  CHECK(
+      machine.drift({"/dev/0", "/dev/ctl", "/dev/common"}, {device_at("a", {"/dev/0", "/dev/tools"})}).lost ==
+      kNone);
+  const Drift drift = machine.drift({"/dev/0", "/dev/gone"}, {device_at("a", {"/dev/0", "/dev/tools"})});
   CHECK(drift.lost == Texts{"/dev/gone"});
   CHECK(drift.moved.empty());
 }
 
 TEST_CASE("drift: a device that has lost a part has not moved, and the container has that part still") {
   const Machine machine{.units = {{"/dev/video0", "/sys/v"}}};
-  const Drift drift = machine.drift({"/dev/tty0", "/dev/video0"}, {at("a", {"/dev/tty0"}, "/sys/t")});
+  const Drift drift = machine.drift({"/dev/tty0", "/dev/video0"}, {device_at("a", {"/dev/tty0"}, "/sys/t")});
   CHECK(drift.lost == Texts{"/dev/video0"});
   CHECK(drift.units == Texts{"/sys/v"});
   CHECK(drift.moved.empty());
@@ -96,9 +97,10 @@ TEST_CASE("drift: a device that has lost a part has not moved, and the container
 
 TEST_CASE("drift: of several devices of a container those have moved that it has no node of") {
   Machine machine;
-  const std::vector<Device> swapped{at("a", {"/dev/1"}), at("b", {"/dev/0"})};
+  const std::vector<Device> swapped{device_at("a", {"/dev/1"}), device_at("b", {"/dev/0"})};
   CHECK(machine.drift({"/dev/0", "/dev/1"}, swapped).moved.empty());
-  const Drift drift = machine.drift({"/dev/0", "/dev/1"}, {at("a", {"/dev/0"}), at("b", {"/dev/2"})});
+  const Drift drift =
+      machine.drift({"/dev/0", "/dev/1"}, {device_at("a", {"/dev/0"}), device_at("b", {"/dev/2"})});
   CHECK(drift.lost == Texts{"/dev/1"});
   CHECK(drift.moved == std::map<std::string, std::string>{{"b", "/dev/2"}});
 }
@@ -106,23 +108,23 @@ TEST_CASE("drift: of several devices of a container those have moved that it has
 TEST_CASE("drift: a sick or drained device is looked at as a well one") {
   Machine machine;
   machine.spec.nodes = {{.host_path = Template("/dev/c-{id}"), .container_path = Template("/dev/c")}};
-  Device device = at("a", {"/dev/0"});
+  Device device = device_at("a", {"/dev/0"});
   device.error = "sick";
   device.reasons = {Reason::drain("the fan")};
   CHECK(machine.drift({"/dev/0", "/dev/c-a"}, {device}).lost == kNone);
 }
 
 TEST_CASE("a device is elsewhere if it has other nodes or is other hardware, in whatever order it says so") {
-  const Device before = at("a", {"/dev/0", "/dev/1"}, "/sys/1");
+  const Device before = device_at("a", {"/dev/0", "/dev/1"}, "/sys/1");
   CHECK_FALSE(is_elsewhere(before, before));
-  CHECK_FALSE(is_elsewhere(before, at("a", {"/dev/1", "/dev/0"}, "/sys/1")));
-  CHECK(is_elsewhere(before, at("a", {"/dev/0", "/dev/2"}, "/sys/1")));
-  CHECK(is_elsewhere(before, at("a", {"/dev/0"}, "/sys/1")));
-  CHECK(is_elsewhere(before, at("a", {"/dev/0", "/dev/1"}, "/sys/2")));
+  CHECK_FALSE(is_elsewhere(before, device_at("a", {"/dev/1", "/dev/0"}, "/sys/1")));
+  CHECK(is_elsewhere(before, device_at("a", {"/dev/0", "/dev/2"}, "/sys/1")));
+  CHECK(is_elsewhere(before, device_at("a", {"/dev/0"}, "/sys/1")));
+  CHECK(is_elsewhere(before, device_at("a", {"/dev/0", "/dev/1"}, "/sys/2")));
 }
 
 TEST_CASE("drift: an answer without nodes says nothing") {
-  CHECK(Machine().drift({}, {at("a", {"/dev/0"})}).moved.empty());
+  CHECK(Machine().drift({}, {device_at("a", {"/dev/0"})}).moved.empty());
 }
 
 }  // namespace plughost

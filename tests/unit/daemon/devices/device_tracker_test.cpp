@@ -5,17 +5,18 @@
 #include "daemon/adoption/adoption_tracker.hpp"
 #include "model/device/assembly.hpp"
 #include "model/device/drain_set.hpp"
+#include "unit/daemon/resource_names.hpp"
 
 namespace plughost {
 namespace {
 
+using test::kA;
+using test::kB;
 using namespace std::chrono_literals;
 using Clock = DeviceTracker::Clock;
 
 constexpr Clock::time_point kStart{1000h};
 constexpr Clock::time_point kNever = DeviceTracker::kNever;
-const std::string kA = "x.com/a";
-const std::string kB = "x.com/b";
 
 std::vector<Device> devices(std::initializer_list<const char*> ids) {
   std::vector<Device> made;

@@ -3,15 +3,15 @@
 #include <doctest/doctest.h>
 
 #include "unit/daemon/platform/process.hpp"
+#include "unit/daemon/resource_names.hpp"
 #include "unit/run_until.hpp"
 
 namespace plughost {
 namespace {
 
+using test::kA;
+using test::kB;
 using namespace std::chrono_literals;
-
-const std::string kA = "x.com/a";
-const std::string kB = "x.com/b";
 
 // Two resources that list one card, and a simulated kubelet.
 struct Rig {

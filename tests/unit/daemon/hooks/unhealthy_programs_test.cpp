@@ -6,6 +6,7 @@
 
 #include "base/text/json.hpp"
 #include "host/hardware/machine_files.hpp"
+#include "unit/daemon/resource_names.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
 
@@ -14,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kA = "x.com/a";
+using test::kA;
 
 // A shell script that is run for devices. $1 is the test's directory and $2 the device's id.
 struct Watched {

@@ -2,10 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include "unit/daemon/resource_names.hpp"
+
 namespace plughost {
 namespace {
 
-const std::string kA = "x.com/a";
+using test::kA;
 
 std::shared_ptr<const Holdings> listed(const std::vector<std::string>& ids) {
   HoldingsBuilder holdings;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "unit/daemon/platform/process.hpp"
+#include "unit/daemon/resource_names.hpp"
 #include "unit/kubernetes/kubelet/telling_kubelet.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
@@ -10,12 +11,11 @@
 namespace plughost {
 namespace {
 
+using test::kA;
 using namespace std::chrono_literals;
 
-const std::string kA = "x.com/a";
-
 // A resource of two devices that the kubelet was sent long ago, and the check's requests.
-struct Rig {
+struct CheckRig {
   test::TempDir dir;
   test::Process process;
   test::TellingKubelet kubelet{dir.at("pods.sock")};
@@ -44,7 +44,7 @@ struct Rig {
 };
 
 TEST_CASE("what the kubelet counts as it was sent is nobody's affair") {
-  Rig rig;
+  CheckRig rig;
   rig.kubelet.count(kA, "one");
   rig.kubelet.count(kA, "two");
   REQUIRE(rig.look());
@@ -56,7 +56,7 @@ TEST_CASE("what the kubelet counts as it was sent is nobody's affair") {
 
 TEST_CASE(
     "a kubelet that counts otherwise is asked every second, and after 5 s the resource registers anew") {
-  Rig rig;
+  CheckRig rig;
   rig.kubelet.count(kA, "one");
   REQUIRE(rig.look());
   for (std::size_t n = 2; n < 6; ++n) {
@@ -80,7 +80,7 @@ TEST_CASE(
 }
 
 TEST_CASE("where no resource has a stream nobody is asked, and one that has none disagrees with nobody") {
-  Rig rig;
+  CheckRig rig;
   rig.subjects[0].attached_since.reset();
   rig.check.check(*rig.link);
   CHECK_FALSE(rig.link->allocatable().asking());
@@ -91,7 +91,7 @@ TEST_CASE("where no resource has a stream nobody is asked, and one that has none
 }
 
 TEST_CASE("who shows what the kubelet counts hears when it stops telling, and when it tells again") {
-  Rig rig;
+  CheckRig rig;
   rig.kubelet.count(kA, "one");
   rig.kubelet.count(kA, "two");
   REQUIRE(rig.look());
@@ -109,7 +109,7 @@ TEST_CASE("who shows what the kubelet counts hears when it stops telling, and wh
 }
 
 TEST_CASE("a kubelet that is not meant any more is asked no more: it may have gone") {
-  Rig rig;
+  CheckRig rig;
   rig.kubelet.count(kA, "one");
   REQUIRE(rig.look());
   rig.check.forget();

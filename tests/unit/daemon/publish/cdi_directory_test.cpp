@@ -9,16 +9,12 @@
 #include "config/config.hpp"
 #include "unit/daemon/publish/camera_offer.hpp"
 #include "unit/temp_dir.hpp"
+#include "unit/texts.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
 
 namespace {
-
-std::string content(const std::filesystem::path& file) {
-  std::ifstream text(file);
-  return {std::istreambuf_iterator<char>(text), {}};
-}
 
 ino_t inode(const std::filesystem::path& file) {
   struct stat status {};
@@ -26,7 +22,7 @@ ino_t inode(const std::filesystem::path& file) {
   return status.st_ino;
 }
 
-struct Rig {
+struct DirectoryRig {
   TempDir tree;
   HostRoot host{tree.path()};
   CdiDirectory cdi{host, "/run/cdi", "plughost"};
@@ -36,7 +32,7 @@ struct Rig {
 }  // namespace
 
 TEST_CASE("a specification is there whole, and others can read it, whatever the umask is") {
-  const Rig rig;
+  const DirectoryRig rig;
   CdiDirectory cdi(rig.host, "/run/cdi", "plughost");
   const mode_t before = ::umask(0077);
   CHECK(cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
@@ -50,7 +46,7 @@ TEST_CASE("a specification is there whole, and others can read it, whatever the 
 }
 
 TEST_CASE("what has not changed is not written again, not even by the next plughost") {
-  Rig rig;
+  DirectoryRig rig;
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   const ino_t first = inode(rig.tree.at(kCameraFile));
   CHECK(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
@@ -63,7 +59,7 @@ TEST_CASE("what has not changed is not written again, not even by the next plugh
 }
 
 TEST_CASE("a file that somebody removed is back with the next scan") {
-  Rig rig;
+  DirectoryRig rig;
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   rig.tree.remove(kCameraFile);
   CHECK(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
@@ -71,7 +67,7 @@ TEST_CASE("a file that somebody removed is back with the next scan") {
 }
 
 TEST_CASE("a resource without a specification has no file, and loses one that it had") {
-  Rig rig;
+  DirectoryRig rig;
   CHECK(rig.cdi.specify(snapshot_of(std::make_shared<const AllocationSpec>(), "/dev/video0")).empty());
   CHECK_FALSE(std::filesystem::exists(rig.tree.at("run/cdi")));
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
@@ -82,7 +78,7 @@ TEST_CASE("a resource without a specification has no file, and loses one that it
 }
 
 TEST_CASE("what no resource has any more is removed, and nothing that others wrote") {
-  Rig rig;
+  DirectoryRig rig;
   rig.tree.file("run/cdi/plughost-example.com_old.json");
   rig.tree.file("run/cdi/.plughost-plughost-example.com_camera.json.tmp");
   rig.tree.file("run/cdi/plughost.0123456789abcdef-example.com_camera.json");
@@ -100,7 +96,7 @@ TEST_CASE("what no resource has any more is removed, and nothing that others wro
 }
 
 TEST_CASE("late names have files of their own, and each kind is left alone by the other's tidying") {
-  Rig rig;
+  DirectoryRig rig;
   CdiDirectory other(rig.host, "/run/cdi", "plughost.0123456789abcdef");
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   CHECK(rig.cdi.put_late("late-1", "one").empty());
@@ -120,7 +116,7 @@ TEST_CASE("late names have files of their own, and each kind is left alone by th
 }
 
 TEST_CASE("a specification that cannot be written is no half file, and the reason says what to do") {
-  Rig rig;
+  DirectoryRig rig;
   rig.tree.file("run/cdi", "a file in the directory's place");
   const std::string why = rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0"));
   CHECK(
@@ -129,7 +125,7 @@ TEST_CASE("a specification that cannot be written is no half file, and the reaso
   rig.tree.remove("run/cdi");
   CHECK(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   // A directory in place of the file makes rename() fail after the write.
-  Rig other;
+  DirectoryRig other;
   other.tree.directory(kCameraFile + "/x");
   CHECK_FALSE(other.cdi.specify(snapshot_of(other.spec, "/dev/video0")).empty());
   for (const auto& entry : std::filesystem::directory_iterator(other.tree.at("run/cdi")))
@@ -142,7 +138,7 @@ TEST_CASE("each kubelet's plughost has files of its own, and the usual one's hav
       KubeletConfig{.directory = "/var/snap/microk8s/common/var/lib/kubelet/device-plugins"}.files_owner();
   CHECK(other.starts_with("plughost."));
   CHECK(other != KubeletConfig{.directory = "/srv/kubelet/device-plugins"}.files_owner());
-  Rig rig;
+  DirectoryRig rig;
   CdiDirectory second(rig.host, "/run/cdi", other);
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   REQUIRE(second.specify(snapshot_of(rig.spec, "/dev/video1", "example.com/other")).empty());
@@ -157,7 +153,7 @@ TEST_CASE("each kubelet's plughost has files of its own, and the usual one's hav
 }
 
 TEST_CASE("a link where the unfinished file goes is not followed") {
-  Rig rig;
+  DirectoryRig rig;
   rig.tree.file("precious", "words");
   rig.tree.link("run/cdi/.plughost-plughost-example.com_camera.json.tmp", rig.tree.at("precious"));
   CHECK(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());

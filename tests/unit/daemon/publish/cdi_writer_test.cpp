@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Rig {
+struct WriterRig {
   TempDir tree;
   EventLoop loop;
   std::shared_ptr<const AllocationSpec> spec = with_cdi();
@@ -40,7 +40,7 @@ bool contains(const std::string& text, const char* part) { return text.find(part
 }  // namespace
 
 TEST_CASE("CDI: who is told that it is written finds it written, and what was asked last stands") {
-  Rig rig;
+  WriterRig rig;
   for (const char* node : {"/dev/video0", "/dev/video1", "/dev/video2"}) rig.write(node);
   CHECK(rig.told.empty());
   REQUIRE(rig.told_all(3));
@@ -49,7 +49,7 @@ TEST_CASE("CDI: who is told that it is written finds it written, and what was as
 }
 
 TEST_CASE("CDI: a file that another program made is everybody's trouble, a specification its resource's") {
-  Rig rig;
+  WriterRig rig;
   rig.tree.directory("run/cdi/other.json/x");
   rig.write("/dev/video0", {{.name = "other.json", .text = "{}"}});
   REQUIRE(rig.told_all(1));
@@ -69,7 +69,7 @@ TEST_CASE("CDI: a file that another program made is everybody's trouble, a speci
 
 TEST_CASE(
     "CDI: a directory that hangs is told after its deadline, at once from then on, and asked again later") {
-  Rig rig;
+  WriterRig rig;
   rig.tree.directory("run/cdi");
   LeasedProgram hung(rig.tree.at(kCameraFile));
   rig.write("/dev/video0");
@@ -97,7 +97,7 @@ TEST_CASE(
 
 TEST_CASE(
     "CDI: what is to be kept is seen to after what was written before, and before what is written later") {
-  Rig rig;
+  WriterRig rig;
   rig.tree.file("run/cdi/plughost-example.com_old.json");
   rig.write("/dev/video0");
   rig.writer->remove_others({kCamera});
@@ -110,7 +110,7 @@ TEST_CASE(
 }
 
 TEST_CASE("CDI: a late name is written, or it is said why not, and goes when it is not to be kept") {
-  Rig rig;
+  WriterRig rig;
   const std::string file = "run/cdi/plughost.late-1.json";
   std::vector<std::string> told;
   const auto write = [&] {
@@ -130,7 +130,7 @@ TEST_CASE("CDI: a late name is written, or it is said why not, and goes when it 
 }
 
 TEST_CASE("CDI: the end of the writer drops nothing that it was told") {
-  Rig rig;
+  WriterRig rig;
   rig.write("/dev/video0");
   REQUIRE(rig.told_all(1));
   rig.write("/dev/video1");

@@ -6,18 +6,18 @@
 
 #include "host/hardware/machine_files.hpp"
 #include "unit/daemon/platform/process.hpp"
+#include "unit/daemon/resource_names.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
 
 namespace plughost {
 namespace {
 
+using test::kA;
+using test::kB;
 using namespace std::chrono_literals;
 using Clock = EventLoop::Clock;
 using Texts = std::vector<std::string>;
-
-const std::string kA = "x.com/a";
-const std::string kB = "x.com/b";
 
 // The other entries: one of them may own a resource that this entry wants.
 struct Owner final : ControllerOwner {
@@ -56,8 +56,8 @@ struct Of final : PublisherOwner {
 };
 
 // An entry on a node without a kubelet.
-struct Rig {
-  explicit Rig(const char* name = "x.com/a", CdiNames cdi_names = CdiNames::kNone) {
+struct PublisherRig {
+  explicit PublisherRig(const char* name = "x.com/a", CdiNames cdi_names = CdiNames::kNone) {
     AllocationSpec spec;
     spec.name = Template(name);
     spec.cdi = cdi_names;
@@ -112,7 +112,7 @@ struct Rig {
 };
 
 TEST_CASE("publisher: a list goes out at once, and everybody is told") {
-  Rig rig;
+  PublisherRig rig;
   rig.publish(kA, {}, {{.id = "one"}, {.id = "two"}});
   REQUIRE(rig.snapshot(kA));
   CHECK(rig.snapshot(kA)->inventory.id_count() == 2);
@@ -126,7 +126,7 @@ TEST_CASE("publisher: a list goes out at once, and everybody is told") {
 }
 
 TEST_CASE("publisher: a resource that is named after its devices goes with the last of them") {
-  Rig rig("x.com/{type}");
+  PublisherRig rig("x.com/{type}");
   rig.publish(kA, {}, {{.id = "one"}});
   rig.publish(kB, {}, {{.id = "two"}});
   rig.owner.told.clear();
@@ -138,7 +138,7 @@ TEST_CASE("publisher: a resource that is named after its devices goes with the l
 }
 
 TEST_CASE("publisher: a resource that another entry has is not served until that has let it go") {
-  Rig rig;
+  PublisherRig rig;
   rig.owner.taken = {kA};
   rig.publish(kA, {}, {{.id = "one"}});
   CHECK_FALSE(rig.snapshot(kA));
@@ -154,7 +154,7 @@ TEST_CASE("publisher: a resource that another entry has is not served until that
 }
 
 TEST_CASE("publisher: who never had a resource does not give it back") {
-  Rig rig;
+  PublisherRig rig;
   rig.owner.taken = {kA};
   rig.publish(kA, {}, {{.id = "one"}});
   rig.publisher.reset();
@@ -162,7 +162,7 @@ TEST_CASE("publisher: who never had a resource does not give it back") {
 }
 
 TEST_CASE("publisher: what the names of CDI devices stand for is written before anybody is told them") {
-  Rig rig("x.com/a", CdiNames::kCri);
+  PublisherRig rig("x.com/a", CdiNames::kCri);
   bool written = false;
   rig.owner.on_snapshot = [&] { written = std::filesystem::exists(rig.specification()); };
   rig.publish(kA, {}, {{.id = "one"}});
@@ -177,7 +177,7 @@ TEST_CASE("publisher: what the names of CDI devices stand for is written before 
 }
 
 TEST_CASE("publisher: an entry that has no claim to a resource leaves its CDI specification as it is") {
-  Rig rig("x.com/a", CdiNames::kCri);
+  PublisherRig rig("x.com/a", CdiNames::kCri);
   rig.owner.taken = {kA};
   rig.dir.file("cdi/plughost-x.com_a.json", "the other entry's");
   rig.publish(kA, {}, {{.id = "one"}});
@@ -190,7 +190,7 @@ TEST_CASE("publisher: an entry that has no claim to a resource leaves its CDI sp
 }
 
 TEST_CASE("publisher: lists that come meanwhile go out in their order, and the last one stands") {
-  Rig rig("x.com/a", CdiNames::kCri);
+  PublisherRig rig("x.com/a", CdiNames::kCri);
   rig.publish(kA, {}, {{.id = "one"}});
   rig.publish(kA, {{.id = "one"}}, {{.id = "one"}, {.id = "two"}});
   rig.publish(kA, {{.id = "one"}, {.id = "two"}}, {{.id = "two"}});
@@ -202,7 +202,7 @@ TEST_CASE("publisher: lists that come meanwhile go out in their order, and the l
 
 TEST_CASE(
     "publisher: what cannot be specified is listed, refused with the reason, and tried again after 5 s") {
-  Rig rig("x.com/a", CdiNames::kCri);
+  PublisherRig rig("x.com/a", CdiNames::kCri);
   rig.dir.file("cdi");  // prevents the creation of a directory
   rig.publish(kA, {}, {{.id = "one"}});
   REQUIRE(rig.idle());
@@ -232,7 +232,7 @@ TEST_CASE(
 TEST_CASE(
     "publisher: who is near and which cards were given is told with the next answer, and no list goes "
     "out") {
-  Rig rig;
+  PublisherRig rig;
   rig.publish(kA, {}, {{.id = "one"}});
   const auto told = rig.owner.told;
   rig.publisher->set_neighbours({.healthy = {"pci0000:00/a"}, .given = {}});

@@ -27,9 +27,9 @@ struct Tree {
 };
 
 // A directory as machine, and the entries that apply there.
-struct Rig : Tree, test::Process {
-  explicit Rig(std::chrono::milliseconds deadline = Conditions::kDeadline,
-               Inotify::AddWatch add_watch = ::inotify_add_watch)
+struct ConditionsRig : Tree, test::Process {
+  explicit ConditionsRig(std::chrono::milliseconds deadline = Conditions::kDeadline,
+                         Inotify::AddWatch add_watch = ::inotify_add_watch)
       : Process(HostRoot(tree.path()), std::move(add_watch)),
         conditions(
             platform, [this](const Config& part) { parts.push_back(names_of(part)); }, deadline) {}
@@ -66,9 +66,9 @@ const std::string kWithFile =
     "resources: [{name: a, count: 1, when: {exists: /dev/one}}, {name: b, count: 1}]";
 
 TEST_CASE("an entry comes and goes with what its condition looks at") {
-  Rig rig;
+  ConditionsRig rig;
   rig.tree.directory("/dev");
-  rig.follow(Rig::config(kWithFile));
+  rig.follow(ConditionsRig::config(kWithFile));
   CHECK(rig.conditions.selection().others.size() == 1);
   run_until(rig.loop, [&] { return rig.conditions.selection().others[0].why == "/dev/one does not exist"; });
   CHECK(rig.parts.empty());
@@ -84,15 +84,15 @@ TEST_CASE("an entry comes and goes with what its condition looks at") {
 TEST_CASE("a condition on /sys is looked at again every 5 s: no event tells of it") {
   // As in /sys, no event is sent.
   bool asked = false;
-  Rig rig(Conditions::kDeadline, [&](int, const char*, std::uint32_t) {
+  ConditionsRig rig(Conditions::kDeadline, [&](int, const char*, std::uint32_t) {
     asked = true;
     errno = EACCES;
     return -1;
   });
   rig.tree.directory("/sys");
   rig.follow(
-      Rig::config("resources: [{name: a, count: 1, when: {exists: /sys/one}}, "
-                  "{name: b, count: 1, when: {exists: /sys/two}}]"));
+      ConditionsRig::config("resources: [{name: a, count: 1, when: {exists: /sys/one}}, "
+                            "{name: b, count: 1, when: {exists: /sys/two}}]"));
   REQUIRE(run_until(rig.loop, [&] { return asked; }));
   rig.tree.file("/sys/two");
   test::pass(rig.loop, 5s);
@@ -107,10 +107,10 @@ TEST_CASE("a condition on /sys is looked at again every 5 s: no event tells of i
 }
 
 TEST_CASE("a configuration is asked before it is in force, and nothing is called for it") {
-  Rig rig;
+  ConditionsRig rig;
   rig.tree.file("/dev/one");
   std::optional<Selection> told;
-  rig.conditions.evaluate(Rig::config(kWithFile), {},
+  rig.conditions.evaluate(ConditionsRig::config(kWithFile), {},
                           [&](Selection selection) { told = std::move(selection); });
   CHECK_FALSE(told);
   REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
@@ -120,15 +120,15 @@ TEST_CASE("a configuration is asked before it is in force, and nothing is called
 }
 
 TEST_CASE("who is followed no more is heard no more") {
-  Rig rig;
+  ConditionsRig rig;
   rig.tree.directory("/dev");
-  rig.follow(Rig::config(kWithFile));
-  rig.follow(Rig::config("resources: [{name: c, count: 1, when: {exists: /dev/two}}]"));
+  rig.follow(ConditionsRig::config(kWithFile));
+  rig.follow(ConditionsRig::config("resources: [{name: c, count: 1, when: {exists: /dev/two}}]"));
   rig.tree.file("/dev/one");
   rig.tree.file("/dev/two");
   CHECK(rig.comes_to({"x.com/c"}));
   CHECK(rig.parts.size() == 1);
-  rig.follow(Rig::config("resources: [{name: d, count: 1}]"));
+  rig.follow(ConditionsRig::config("resources: [{name: d, count: 1}]"));
   CHECK(rig.conditions.selection().applies == std::vector{true});
   rig.tree.remove("/dev/two");
   CHECK_FALSE(run_until(
@@ -136,10 +136,10 @@ TEST_CASE("who is followed no more is heard no more") {
 }
 
 TEST_CASE("labels that cannot be told change nothing, and are an error once") {
-  Rig rig;
+  ConditionsRig rig;
   rig.tree.file("/etc/labels", "rack=a1");
-  rig.follow(
-      Rig::config("nodeLabels: /etc/labels\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}]"));
+  rig.follow(ConditionsRig::config(
+      "nodeLabels: /etc/labels\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}]"));
   REQUIRE(rig.comes_to({"x.com/a"}));
   rig.tree.remove("/etc/labels");
   REQUIRE(run_until(rig.loop, [&] { return rig.log.errors().count() == 1; }));
@@ -153,14 +153,14 @@ TEST_CASE("labels that cannot be told change nothing, and are an error once") {
 
 TEST_CASE(
     "without a file the labels are those of our Node, which are followed, and a trouble is an error once") {
-  Rig rig;
+  ConditionsRig rig;
   test::FakeCluster cluster;
   cluster.label("rack", "a1");
   cluster.refuse("GET /api/v1/nodes", 500);
   test::TempDir directory;
   const auto config =
-      Rig::config("apiServer: {kubeconfig: " + cluster.kubeconfig(directory) +
-                  ", node: worker-1}\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}]");
+      ConditionsRig::config("apiServer: {kubeconfig: " + cluster.kubeconfig(directory) +
+                            ", node: worker-1}\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}]");
   rig.api_server.use(config->api_server);
   rig.follow(config);
   REQUIRE(run_until(rig.loop, [&] { return rig.log.errors().count() == 1; }));
@@ -180,13 +180,13 @@ TEST_CASE(
 }
 
 TEST_CASE("as long as the first answer is on its way, nobody is told of an error") {
-  Rig rig;
+  ConditionsRig rig;
   test::FakeCluster cluster;
   cluster.label("rack", "a1");
   test::TempDir directory;
   const auto config =
-      Rig::config("apiServer: {kubeconfig: " + cluster.kubeconfig(directory) +
-                  ", node: worker-1}\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}]");
+      ConditionsRig::config("apiServer: {kubeconfig: " + cluster.kubeconfig(directory) +
+                            ", node: worker-1}\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}]");
   rig.api_server.use(config->api_server);
   std::optional<Selection> told;
   rig.conditions.evaluate(config, {}, [&](Selection selection) { told = std::move(selection); });
@@ -202,14 +202,14 @@ TEST_CASE("as long as the first answer is on its way, nobody is told of an error
   REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
   CHECK(told->applies == std::vector{true});
   // The answer of another API server is unknown.
-  const auto other = Rig::config(
+  const auto other = ConditionsRig::config(
       "apiServer: {kubeconfig: /nowhere, node: worker-1}\nresources: [{name: b, count: 1, when: {label: "
       "{rack: a*}}}]");
   told.reset();
   rig.conditions.evaluate(other, {}, [&](Selection selection) { told = std::move(selection); });
   REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
   CHECK(told->others.at(0).unknown);
-  rig.follow(Rig::config("resources: [{name: a, count: 1}]"));
+  rig.follow(ConditionsRig::config("resources: [{name: a, count: 1}]"));
   cluster.label("rack", "b1");
   CHECK_FALSE(run_until(
       rig.loop, [&] { return rig.parts.size() > 1; }, 50ms));
@@ -217,10 +217,10 @@ TEST_CASE("as long as the first answer is on its way, nobody is told of an error
 
 // Opening a pipe waits for a writer.
 TEST_CASE("a file system that hangs leaves all as it is, and is an error") {
-  Rig rig(50ms);
+  ConditionsRig rig(50ms);
   rig.tree.directory("/etc");
   REQUIRE(::mkfifo(rig.tree.at("/etc/labels").c_str(), 0600) == 0);
-  const auto config = Rig::config(
+  const auto config = ConditionsRig::config(
       "nodeLabels: /etc/labels\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}, {name: b, count: "
       "1}]");
   std::optional<Selection> told;

@@ -59,8 +59,8 @@ class Told final : public Running {
   Config config_;
 };
 
-struct Rig {
-  explicit Rig(const std::string& text = "resources: [{name: x.com/a, count: 1}]") {
+struct ControllerRig {
+  explicit ControllerRig(const std::string& text = "resources: [{name: x.com/a, count: 1}]") {
     write(text);
     const auto config = std::make_shared<const Config>(load_config(file()));
     running = std::make_unique<Told>(*config);
@@ -105,7 +105,7 @@ struct Rig {
 };
 
 TEST_CASE("a reload opens what moves, applies, moves, answers, and ends what was moved, in that order") {
-  Rig rig;
+  ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   const ReloadAnswer answer = rig.reload();
   CHECK(answer.errors.empty());
@@ -118,7 +118,7 @@ TEST_CASE("a reload opens what moves, applies, moves, answers, and ends what was
 }
 
 TEST_CASE("a configuration that is wrong changes nothing, and every error is told") {
-  Rig rig;
+  ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: none}, {name: x.com/c, cuont: 1}]");
   const ReloadAnswer answer = rig.reload();
   CHECK(answer.errors.size() >= 2);
@@ -140,7 +140,7 @@ TEST_CASE("a configuration that is wrong changes nothing, and every error is tol
 }
 
 TEST_CASE("what cannot be opened or served is a refusal, and nothing is applied before") {
-  Rig rig;
+  ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   SUBCASE("a socket") { rig.running->prepare_fails = "listen: the port is taken"; }
   SUBCASE("the kubelet's directory") { rig.running->apply_fails = "listen: the port is taken"; }
@@ -152,7 +152,7 @@ TEST_CASE("what cannot be opened or served is a refusal, and nothing is applied 
 }
 
 TEST_CASE("a configuration on trial is in force, and what was before is again, unless somebody keeps it") {
-  Rig rig;
+  ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   CHECK(rig.reload(1min).trial_until);
   CHECK(Told::names(rig.running->config()) == "x.com/b");
@@ -184,7 +184,7 @@ TEST_CASE("a configuration on trial is in force, and what was before is again, u
 }
 
 TEST_CASE("a trial whose end cannot be carried out is tried again, and that is no refused reload") {
-  Rig rig;
+  ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.reload(1min);
   rig.running->prepare_fails = "the port is taken";
@@ -201,7 +201,7 @@ TEST_CASE("a trial whose end cannot be carried out is tried again, and that is n
 }
 
 TEST_CASE("a trial whose end cannot be carried out can be confirmed, and stays") {
-  Rig rig;
+  ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.reload(1min);
   rig.running->prepare_fails = "the port is taken";
@@ -216,7 +216,7 @@ TEST_CASE("a trial whose end cannot be carried out can be confirmed, and stays")
 }
 
 TEST_CASE("a trial in a trial goes back to what was in force before the first") {
-  Rig rig;
+  ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.reload(1min);
   rig.write("resources: [{name: x.com/c, count: 1}]");
@@ -228,7 +228,7 @@ TEST_CASE("a trial in a trial goes back to what was in force before the first") 
 }
 
 TEST_CASE("a trial that a reload has ended is not given up by an answer that comes later") {
-  Rig rig("resources: [{name: x.com/a, count: 1, when: {exists: /}}]");
+  ControllerRig rig("resources: [{name: x.com/a, count: 1, when: {exists: /}}]");
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.reload(1min);
   // One of the two workers is occupied until the end, the other one until the trial's end is due: it reads
@@ -251,7 +251,7 @@ TEST_CASE("a trial that a reload has ended is not given up by an answer that com
 }
 
 TEST_CASE("who asks while a reload is under way is answered by the next one, and once") {
-  Rig rig;
+  ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.ask();
   rig.ask();
@@ -267,7 +267,7 @@ TEST_CASE("who asks while a reload is under way is answered by the next one, and
 }
 
 TEST_CASE("a process that stops refuses every reload") {
-  Rig rig;
+  ControllerRig rig;
   rig.in_force->stop();
   CHECK(rig.reload().errors == Texts{"plughost is stopping"});
   CHECK(rig.told() == Texts{"answer", "end former"});
@@ -275,8 +275,8 @@ TEST_CASE("a process that stops refuses every reload") {
 
 TEST_CASE("entries whose condition holds from now on are applied, and nothing is answered") {
   const test::TempDir node;
-  Rig rig("resources: [{name: x.com/a, count: 1}, {name: x.com/b, count: 1, when: {exists: " +
-          node.at("here").string() + "}}]");
+  ControllerRig rig("resources: [{name: x.com/a, count: 1}, {name: x.com/b, count: 1, when: {exists: " +
+                    node.at("here").string() + "}}]");
   CHECK(Told::names(rig.running->config()) == "x.com/a,x.com/b");  // as passed
   rig.reload();
   CHECK(Told::names(rig.running->config()) == "x.com/a");

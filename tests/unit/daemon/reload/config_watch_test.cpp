@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::run_until;
 
-struct Rig {
+struct WatchRig {
   test::TempDir tree;
   HostRoot host{tree.path()};
   EventLoop loop;
@@ -35,7 +35,7 @@ struct Rig {
 const std::vector<WatchedDirectory> kFile{{"/etc", "a.yaml", WatchFor::kContents}};
 
 TEST_CASE("a file that is written, replaced or removed is told of once it has been quiet for 200 ms") {
-  Rig rig;
+  WatchRig rig;
   rig.tree.file("/etc/a.yaml", "1");
   rig.follow(kFile);
   const auto begin = ConfigWatch::Clock::now();
@@ -51,7 +51,7 @@ TEST_CASE("a file that is written, replaced or removed is told of once it has be
 }
 
 TEST_CASE("who writes again and again is waited for, but not for ever") {
-  Rig rig;
+  WatchRig rig;
   rig.tree.file("/etc/a.yaml", "1");
   rig.follow(kFile);
   const auto begin = ConfigWatch::Clock::now();
@@ -66,7 +66,7 @@ TEST_CASE("who writes again and again is waited for, but not for ever") {
 }
 
 TEST_CASE("what is followed no more is not told of") {
-  Rig rig;
+  WatchRig rig;
   rig.tree.file("/etc/a.yaml", "1");
   rig.follow(kFile);
   rig.tree.file("/etc/a.yaml", "2");

@@ -2,14 +2,17 @@
 
 #include <doctest/doctest.h>
 
+#include "unit/daemon/resource_names.hpp"
+
 using namespace plughost;
 using namespace std::chrono_literals;
 
 namespace {
 
+using test::kA;
+using test::kB;
+
 const ProvisionalConfig::Time kStart{std::chrono::hours(1)};
-const std::string kA = "x.com/a";
-const std::string kB = "x.com/b";
 
 // a and b were attached before the trial.
 ProvisionalConfig trial(std::chrono::seconds duration, const KubeletConfig& kubelet = {}) {

@@ -54,39 +54,41 @@ std::string told(const std::string& before, const std::string& after) {
   return text + std::to_string(found.unchanged) + " kept" + (found.kubelet ? "; kubelet" : "");
 }
 
-const std::string kA = "- {name: x.com/a, count: 1}\n";
-const std::string kB = "- {name: x.com/b, count: 1}\n";
+const std::string kEntryA = "- {name: x.com/a, count: 1}\n";
+const std::string kEntryB = "- {name: x.com/b, count: 1}\n";
 
 std::string resources(const std::string& entries) { return "resources:\n" + entries; }
 
 TEST_CASE("what did not change is left alone, wherever it stands") {
-  CHECK(plan(resources(kA + kB), resources(kB + kA)) == "kept b a");
+  CHECK(plan(resources(kEntryA + kEntryB), resources(kEntryB + kEntryA)) == "kept b a");
 }
 
 TEST_CASE("entries come and go by their names") {
-  CHECK(plan(resources(kA), resources(kB)) == "retired a; begun b");
+  CHECK(plan(resources(kEntryA), resources(kEntryB)) == "retired a; begun b");
 }
 
 TEST_CASE("other devices and terms leave the streams as they are") {
-  CHECK(plan(resources(kA + kB), resources("- {name: x.com/a, count: 2, env: {A: b}}\n" + kB)) ==
-        "kept b; updated a");
+  CHECK(plan(resources(kEntryA + kEntryB),
+             resources("- {name: x.com/a, count: 2, env: {A: b}}\n" + kEntryB)) == "kept b; updated a");
 }
 
 TEST_CASE("what the kubelet asks once, when it dials, makes an entry begin anew") {
-  CHECK(plan(resources(kA + kB), resources("- {name: x.com/a, count: 1, allocationPolicy: packed}\n" + kB)) ==
+  CHECK(plan(resources(kEntryA + kEntryB),
+             resources("- {name: x.com/a, count: 1, allocationPolicy: packed}\n" + kEntryB)) ==
         "ended a; kept b; begun a");
-  CHECK(plan(resources(kA + kB), resources("- {name: x.com/a, count: 1, near: x.com/b}\n" + kB)) ==
-        "ended a; kept b; begun a");
+  CHECK(plan(resources(kEntryA + kEntryB), resources("- {name: x.com/a, count: 1, near: x.com/b}\n" +
+                                                     kEntryB)) == "ended a; kept b; begun a");
   const std::string prepared = "- {name: x.com/a, count: 1, preStart: {exec: [/bin/true]}}\n";
-  CHECK(plan(resources(kA), resources(prepared)) == "ended a; begun a");
-  CHECK(plan(resources(prepared), resources(kA)) == "ended a; begun a");
+  CHECK(plan(resources(kEntryA), resources(prepared)) == "ended a; begun a");
+  CHECK(plan(resources(prepared), resources(kEntryA)) == "ended a; begun a");
 }
 
 TEST_CASE(
     "another kubelet makes all entries begin anew, and those that are removed are retired all the same") {
   const std::string there = "kubelet: {directory: /there}\n";
-  CHECK(plan(resources(kA + kB), there + resources(kA + kB)) == "ended a b; kubelet; cdi; begun a b");
-  CHECK(plan(resources(kA + kB),
+  CHECK(plan(resources(kEntryA + kEntryB), there + resources(kEntryA + kEntryB)) ==
+        "ended a b; kubelet; cdi; begun a b");
+  CHECK(plan(resources(kEntryA + kEntryB),
              there + resources("- {name: x.com/b, count: 2}\n- {name: x.com/c, count: 1}\n")) ==
         "retired a; ended b; kubelet; cdi; begun b c");
 }
@@ -94,17 +96,17 @@ TEST_CASE(
 TEST_CASE("entries of one name are one, and one that comes, goes or changes leaves the stream as it is") {
   const std::string a2 = "- {name: x.com/a, directory: {path: /dev/a}}\n";
   const std::string a3 = "- {name: x.com/a, directory: {path: /dev/b}}\n";
-  CHECK(plan(resources(kA + a2), resources(kB + kA + a2)) == "kept a; begun b");
-  CHECK(plan(resources(kA), resources(kA + a2)) == "updated a");
-  CHECK(plan(resources(kA + a2), resources(a2)) == "updated a");
-  CHECK(plan(resources(kA + a2), resources(kA + a3)) == "updated a");
+  CHECK(plan(resources(kEntryA + a2), resources(kEntryB + kEntryA + a2)) == "kept a; begun b");
+  CHECK(plan(resources(kEntryA), resources(kEntryA + a2)) == "updated a");
+  CHECK(plan(resources(kEntryA + a2), resources(a2)) == "updated a");
+  CHECK(plan(resources(kEntryA + a2), resources(kEntryA + a3)) == "updated a");
   // Results of several entries stay with the first one.
-  CHECK(plan(resources(kA + a2), resources(a2 + kA)) == "updated a");
-  CHECK(plan(resources(kA + a2), resources(kB)) == "retired a; begun b");
+  CHECK(plan(resources(kEntryA + a2), resources(a2 + kEntryA)) == "updated a");
+  CHECK(plan(resources(kEntryA + a2), resources(kEntryB)) == "retired a; begun b");
 }
 
 TEST_CASE("another directory for specifications touches no entry") {
-  CHECK(plan(resources(kA), "cdi: {directory: /there}\n" + resources(kA)) == "cdi; kept a");
+  CHECK(plan(resources(kEntryA), "cdi: {directory: /there}\n" + resources(kEntryA)) == "cdi; kept a");
 }
 
 const std::string kBefore =

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "unit/temp_dir.hpp"
+#include "unit/texts.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -21,7 +22,7 @@ const std::string kNic = "example.com/nic";
 using Wanted = FeatureDirectory::Wanted;
 using Names = std::set<std::string>;
 
-struct Rig {
+struct DirectoryRig {
   TempDir tree;
   HostRoot host{tree.path()};
   FeatureDirectory directory{host, "/nfd/features.d", "plughost"};
@@ -43,11 +44,6 @@ Names files_of(const std::vector<std::string>& entries) {
   return names;
 }
 
-std::string content(const std::filesystem::path& file) {
-  std::ifstream text(file);
-  return {std::istreambuf_iterator<char>(text), {}};
-}
-
 struct stat status_of(const std::filesystem::path& file) {
   struct stat status {};
   REQUIRE(::stat(file.c_str(), &status) == 0);
@@ -57,7 +53,7 @@ struct stat status_of(const std::filesystem::path& file) {
 }  // namespace
 
 TEST_CASE("a feature file is there whole for an hour, and others can read it, whatever the umask is") {
-  const Rig rig;
+  const DirectoryRig rig;
   const mode_t before = ::umask(0077);
   CHECK(rig.directory.make({.labels = {{kGpu, {{"model", "T4"}}}}, .left = {}}, kNow).empty());
   ::umask(before);
@@ -68,7 +64,7 @@ TEST_CASE("a feature file is there whole for an hour, and others can read it, wh
 }
 
 TEST_CASE("a feature file is written again when it says something else, or is about to end, and not before") {
-  const Rig rig;
+  const DirectoryRig rig;
   const Wanted wanted{.labels = {{kGpu, {{"model", "T4"}}}}, .left = {}};
   REQUIRE(rig.directory.make(wanted, kNow).empty());
   const ino_t first = status_of(rig.at(kGpu)).st_ino;
@@ -81,7 +77,7 @@ TEST_CASE("a feature file is written again when it says something else, or is ab
 }
 
 TEST_CASE("what an entry leaves goes, and what is not plughost's, or not known yet, stays") {
-  const Rig rig;
+  const DirectoryRig rig;
   const Labels::Pairs labels{{"a", "b"}};
   REQUIRE(
       rig.directory
@@ -102,14 +98,14 @@ TEST_CASE("what an entry leaves goes, and what is not plughost's, or not known y
 }
 
 TEST_CASE("where nothing is wanted no directory is made, nor missed") {
-  const Rig rig;
+  const DirectoryRig rig;
   CHECK(rig.directory.make({}, kNow).empty());
   CHECK(rig.directory.make({.labels = {{kGpu, {}}}, .left = {kNic}}, kNow).empty());
   CHECK_FALSE(std::filesystem::exists(rig.tree.at("nfd")));
 }
 
 TEST_CASE("a link where a feature file is to be is replaced, and not followed") {
-  const Rig rig;
+  const DirectoryRig rig;
   rig.tree.file("secret", "mine");
   rig.tree.directory("nfd/features.d");
   std::filesystem::create_symlink(rig.tree.at("secret"), rig.at(kGpu));
@@ -119,7 +115,7 @@ TEST_CASE("a link where a feature file is to be is replaced, and not followed") 
 }
 
 TEST_CASE("why feature files cannot be written is said") {
-  const Rig rig;
+  const DirectoryRig rig;
   rig.tree.file("nfd", "no directory");
   CHECK(rig.directory.make({.labels = {{kGpu, {{"a", "b"}}}}, .left = {}}, kNow) == "Not a directory");
 }

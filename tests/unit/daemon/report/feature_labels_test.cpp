@@ -10,9 +10,9 @@ using namespace plughost::test;
 
 namespace {
 
-const std::string kGpu = "example.com/gpu";
+const std::string kLabelled = "example.com/gpu";
 
-struct Rig {
+struct LabelsRig {
   TempDir tree;
   EventLoop loop;
   Log log{LogLevel::kError, LogFormat::kJson, "/nonexistent"};
@@ -27,7 +27,7 @@ struct Rig {
     std::vector<Device> devices;
     for (const std::string& name : names)
       devices.push_back({.id = 'c' + name, .attributes = {{"name", name}}});
-    return {.entry = kGpu,
+    return {.entry = kLabelled,
             .where = "config.yaml:3:3",
             .labels = specs,
             .lists = {Inventory(std::move(devices))},
@@ -40,7 +40,7 @@ struct Rig {
     return run_until(loop, [&] { return !exists(below); });
   }
   bool exists(const std::string& below) const {
-    return std::filesystem::exists(tree.at(below) / feature_file_name("plughost", kGpu));
+    return std::filesystem::exists(tree.at(below) / feature_file_name("plughost", kLabelled));
   }
   std::uint64_t warnings() { return log.warnings().count(); }
 };
@@ -48,7 +48,7 @@ struct Rig {
 }  // namespace
 
 TEST_CASE("labels: what is left out is told once, until it is otherwise") {
-  Rig rig;
+  LabelsRig rig;
   rig.labels.follow({rig.subject({"T4", "L4"})});
   rig.labels.follow({rig.subject({"T4", "L4"})});
   CHECK(rig.warnings() == 1);
@@ -63,7 +63,7 @@ TEST_CASE("labels: what is left out is told once, until it is otherwise") {
 }
 
 TEST_CASE("labels: a list that is not known yet neither writes a file nor takes one away") {
-  Rig rig;
+  LabelsRig rig;
   rig.labels.follow({rig.subject({"T4"})});
   REQUIRE(rig.there("first"));
   FeatureLabels next(rig.loop, rig.workers, rig.log, rig.at("first"));
@@ -78,7 +78,7 @@ TEST_CASE("labels: a list that is not known yet neither writes a file nor takes 
 }
 
 TEST_CASE("labels: nothing is left where they were, and going back is no trouble") {
-  Rig rig;
+  LabelsRig rig;
   rig.labels.follow({rig.subject({"T4"})});
   REQUIRE(rig.there("first"));
   rig.labels.use(rig.at("second"));
@@ -93,7 +93,7 @@ TEST_CASE("labels: nothing is left where they were, and going back is no trouble
 }
 
 TEST_CASE("labels: what lies in another directory goes although no entry has labels, then or before") {
-  Rig rig;
+  LabelsRig rig;
   rig.labels.follow({});
   run_once(rig.loop);
   rig.tree.file("second/plughost-old-0", "x=y\n");
@@ -103,7 +103,7 @@ TEST_CASE("labels: what lies in another directory goes although no entry has lab
 }
 
 TEST_CASE("labels: what a former process has left goes although no entry has labels") {
-  Rig rig;
+  LabelsRig rig;
   rig.tree.file("first/plughost-old-0", "x=y\n");
   rig.labels.follow({});
   CHECK(run_until(rig.loop, [&] { return !std::filesystem::exists(rig.tree.at("first/plughost-old-0")); }));

@@ -12,13 +12,13 @@ using test::run_until;
 
 namespace {
 
-const std::string kCards = "a.example/cards";
+const std::string kCapacity = "a.example/cards";
 const std::string kCores = "a.example/cores";
 
-struct Rig : test::ApiNode {
+struct CapacityRig : test::ApiNode {
   NodeWatch watch{server};
   NodeCapacity capacity{loop, log, server, watch};
-  const std::vector<NodeResourceSpec> specs{{.key = kCards, .count = CardCount::kCards},
+  const std::vector<NodeResourceSpec> specs{{.key = kCapacity, .count = CardCount::kCards},
                                             {.key = kCores, .count = CardCount::kCores}};
 
   void follow(std::size_t cards, bool settled = true) {
@@ -27,7 +27,8 @@ struct Rig : test::ApiNode {
     capacity.follow({{.counts = specs, .lists = {Inventory(std::move(devices))}, .settled = settled}});
   }
   bool shows(const std::string& cards, const std::string& cores) {
-    return run_until(loop, [&] { return objects.shown(kCards) == cards && objects.shown(kCores) == cores; });
+    return run_until(loop,
+                     [&] { return objects.shown(kCapacity) == cards && objects.shown(kCores) == cores; });
   }
   // Runs everything that is under way. Returns false if that takes too long.
   bool settle(std::chrono::milliseconds limit = 5s) {
@@ -39,7 +40,7 @@ struct Rig : test::ApiNode {
 };
 
 TEST_CASE("the node shows an entry's cards once they are known, and keeps what is not ours") {
-  Rig rig;
+  CapacityRig rig;
   rig.follow(0, false);
   CHECK(rig.settle());
   CHECK(rig.objects.patches().empty());
@@ -54,8 +55,8 @@ TEST_CASE("the node shows an entry's cards once they are known, and keeps what i
 }
 
 TEST_CASE("a card that turns sick is counted no more, and what already is right is not written") {
-  Rig rig;
-  rig.objects.show(kCards, "2");
+  CapacityRig rig;
+  rig.objects.show(kCapacity, "2");
   rig.objects.show(kCores, "200");
   rig.follow(2);
   CHECK(run_until(rig.loop, [&] { return rig.watch.node() != nullptr; }));
@@ -66,56 +67,56 @@ TEST_CASE("a card that turns sick is counted no more, and what already is right 
 }
 
 TEST_CASE("a value that somebody else writes is written over") {
-  Rig rig;
+  CapacityRig rig;
   rig.follow(2);
   REQUIRE(rig.shows("2", "200"));
   CHECK(rig.settle());
-  rig.objects.show(kCards, "0");
+  rig.objects.show(kCapacity, "0");
   CHECK(rig.shows("2", "200"));
 }
 
 TEST_CASE("what an entry counted is 0 when it has gone, and nobody watches then") {
-  Rig rig;
+  CapacityRig rig;
   rig.follow(2);
   REQUIRE(rig.shows("2", "200"));
   CHECK_FALSE(rig.capacity.idle());
   rig.capacity.follow({});
   CHECK(rig.settle());
-  CHECK(rig.objects.shown(kCards) == "0");
+  CHECK(rig.objects.shown(kCapacity) == "0");
   CHECK(rig.objects.shown(kCores) == "0");
   CHECK(rig.capacity.idle());
 }
 
 TEST_CASE("who stops before the cards are known, and before the Node is, leaves 0") {
-  Rig rig;
-  rig.objects.show(kCards, "2");
+  CapacityRig rig;
+  rig.objects.show(kCapacity, "2");
   rig.follow(0, false);
   CHECK_FALSE(rig.capacity.idle());
   rig.capacity.follow({});
   REQUIRE(rig.watch.node() == nullptr);
   CHECK(rig.settle());
-  CHECK(rig.objects.shown(kCards) == "0");
+  CHECK(rig.objects.shown(kCapacity) == "0");
   CHECK(rig.objects.patches() ==
         std::vector<std::string>{R"({"status":{"capacity":{"a.example/cards":"0"}}})"});
   CHECK(rig.capacity.idle());
 }
 
 TEST_CASE("a refusal is told once, tried again, and holds nobody up for longer than the limit") {
-  Rig rig;
+  CapacityRig rig;
   rig.objects.refuse("PATCH", 403);
   rig.follow(2);
   CHECK(run_until(rig.loop, [&] { return rig.objects.asked("PATCH") >= 2; }));
   CHECK(rig.told("cannot write node counts: the old ones stay") == 1);
   CHECK(rig.settle(50ms));
-  CHECK(rig.objects.shown(kCards).empty());
+  CHECK(rig.objects.shown(kCapacity).empty());
   rig.objects.refuse("PATCH", 0);
   CHECK(rig.settle());
-  CHECK(rig.objects.shown(kCards) == "2");
+  CHECK(rig.objects.shown(kCapacity) == "2");
   CHECK(rig.told("node counts written") == 1);
 }
 
 TEST_CASE("counts that changed while the API server was away are right as soon as it is back") {
-  Rig rig;
+  CapacityRig rig;
   NodeCapacity patient(rig.loop, rig.log, rig.server, rig.watch, Backoff(1h, 1h));
   const auto follow = [&](std::size_t cards) {
     patient.follow(
@@ -125,7 +126,7 @@ TEST_CASE("counts that changed while the API server was away are right as soon a
   // After the watch's report, a count that the node does not show needs no 0.
   REQUIRE(run_until(rig.loop, [&] {
     const NodeObject* const node = rig.watch.node();
-    return node && node->capacity.contains(kCards);
+    return node && node->capacity.contains(kCapacity);
   }));
   rig.objects.stop();
   follow(0);
@@ -139,7 +140,7 @@ TEST_CASE("counts that changed while the API server was away are right as soon a
 }
 
 TEST_CASE("without an API server nothing is waited for") {
-  Rig rig;
+  CapacityRig rig;
   rig.server.use(std::nullopt);
   rig.follow(2);
   CHECK(rig.settle());
@@ -147,7 +148,7 @@ TEST_CASE("without an API server nothing is waited for") {
 }
 
 TEST_CASE("a node that is made anew is told anew") {
-  Rig rig;
+  CapacityRig rig;
   rig.follow(2);
   REQUIRE(rig.shows("2", "200"));
   rig.objects.remove_node();
@@ -158,13 +159,13 @@ TEST_CASE("a node that is made anew is told anew") {
 }
 
 TEST_CASE("another API server is told anew") {
-  Rig rig;
+  CapacityRig rig;
   rig.follow(2);
   REQUIRE(rig.shows("2", "200"));
   const test::TempDir directory;
   FakeCluster other;
   rig.server.use(ApiServerConfig{.kubeconfig = other.kubeconfig(directory), .node = FakeCluster::kNode});
-  CHECK(run_until(rig.loop, [&] { return other.shown(kCards) == "2"; }));
+  CHECK(run_until(rig.loop, [&] { return other.shown(kCapacity) == "2"; }));
   rig.server.use(std::nullopt);
 }
 

@@ -15,8 +15,8 @@ using test::run_until;
 const Inventory kWell(std::vector<Device>{{.id = "a"}});
 const Inventory kSick(std::vector<Device>{{.id = "a", .error = "hot"}});
 
-struct Rig : test::ApiNode {
-  explicit Rig(bool on = true) {
+struct EventsRig : test::ApiNode {
+  explicit EventsRig(bool on = true) {
     objects.add_pod("ml", "train", "uid-of-train");
     events.use(on);
     answer.holdings =
@@ -46,7 +46,7 @@ struct Rig : test::ApiNode {
 };
 
 TEST_CASE("a device that turns Unhealthy is an Event on the node, and on the pod that holds it") {
-  Rig rig;
+  EventsRig rig;
   rig.lists(kSick);
   REQUIRE(rig.comes_to(2));
   CHECK(rig.event(0) == "Node worker-1: DeviceUnhealthy: x.com/gpu: a: Unhealthy: hot");
@@ -63,7 +63,7 @@ TEST_CASE("a device that turns Unhealthy is an Event on the node, and on the pod
 TEST_CASE("one list in which a device turns Unhealthy and another Healthy makes two Events of each object") {
   const Inventory first(std::vector<Device>{{.id = "a", .error = "hot"}, {.id = "b"}});
   const Inventory second(std::vector<Device>{{.id = "a"}, {.id = "b", .error = "cold"}});
-  Rig rig;
+  EventsRig rig;
   rig.answer.holdings = std::make_shared<const Holdings>(
       Holdings{{"x.com/gpu", {{"a", {"ml", "train", "main"}}, {"b", {"ml", "train", "main"}}}}});
   rig.lists(first);
@@ -81,7 +81,7 @@ TEST_CASE("one list in which a device turns Unhealthy and another Healthy makes 
 TEST_CASE(
     "what happens again within the minute waits, and nothing is written of lists that are as healthy as "
     "before") {
-  Rig rig;
+  EventsRig rig;
   rig.answer.holdings = nullptr;
   rig.lists(kWell);
   rig.lists(kSick);
@@ -96,7 +96,7 @@ TEST_CASE(
 TEST_CASE(
     "of a first list what is Unhealthy is an Event, and what is Healthy is none, and so after a resource was "
     "gone") {
-  Rig rig;
+  EventsRig rig;
   rig.answer.holdings = nullptr;
   CHECK(rig.stays_at(0));
   rig.events.forget("x.com/gpu");
@@ -119,7 +119,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a refused reload is an Event on the node, with the first error") {
-  Rig rig;
+  EventsRig rig;
   rig.events.record_refusal({"a.yaml:1:1: bad", "a.yaml:2:1: worse", "a.yaml:3:1: worst"});
   REQUIRE(rig.comes_to(1));
   CHECK(rig.event(0) ==
@@ -128,7 +128,7 @@ TEST_CASE("a refused reload is an Event on the node, with the first error") {
 }
 
 TEST_CASE("nothing is written unless the configuration says so, and what waits is dropped when it says no") {
-  Rig rig(false);
+  EventsRig rig(false);
   rig.lists(kSick);
   rig.events.record_refusal({"bad"});
   CHECK(rig.stays_at(0));
@@ -144,7 +144,7 @@ TEST_CASE("nothing is written unless the configuration says so, and what waits i
 }
 
 TEST_CASE("an API server that is away is asked again, and what happened meanwhile is told together") {
-  Rig rig;
+  EventsRig rig;
   rig.answer.holdings = nullptr;
   rig.objects.refuse("POST", 503);
   rig.lists(kSick);
@@ -162,7 +162,7 @@ TEST_CASE("an API server that is away is asked again, and what happened meanwhil
 }
 
 TEST_CASE("an Event that is refused for good holds up no other") {
-  Rig rig;
+  EventsRig rig;
   rig.objects.refuse("POST /api/v1/namespaces/default", 403);
   rig.lists(kSick);
   REQUIRE(rig.comes_to(1));
@@ -172,7 +172,7 @@ TEST_CASE("an Event that is refused for good holds up no other") {
 }
 
 TEST_CASE("an Event that was written although its answer was lost is not written again") {
-  Rig rig;
+  EventsRig rig;
   rig.answer.holdings = nullptr;
   rig.objects.refuse("POST", 409);
   rig.lists(kSick);
@@ -183,7 +183,7 @@ TEST_CASE("an Event that was written although its answer was lost is not written
 }
 
 TEST_CASE("a pod that is gone has no Event") {
-  Rig rig;
+  EventsRig rig;
   rig.answer.holdings =
       std::make_shared<const Holdings>(Holdings{{"x.com/gpu", {{"a", {"ml", "gone", "main"}}}}});
   rig.lists(kSick);
@@ -196,7 +196,7 @@ TEST_CASE("a pod that is gone has no Event") {
 TEST_CASE(
     "at the end what can be written is, and an API server that is away is waited for no longer than the "
     "limit") {
-  Rig rig;
+  EventsRig rig;
   bool done = false;
   rig.lists(kSick);
   rig.events.finish(10s, [&] { done = true; });
@@ -206,7 +206,7 @@ TEST_CASE(
   CHECK(rig.objects.events().size() == 2);
   CHECK(EventLoop::Clock::now() - begun < 5s);
 
-  Rig away;
+  EventsRig away;
   away.objects.refuse("POST", 503);
   away.lists(kSick);
   done = false;
@@ -214,7 +214,7 @@ TEST_CASE(
   REQUIRE(run_until(away.loop, [&] { return done; }));
   CHECK(away.objects.events().empty());
 
-  Rig idle(false);
+  EventsRig idle(false);
   done = false;
   idle.events.finish(10s, [&] { done = true; });
   CHECK_FALSE(done);
@@ -222,7 +222,7 @@ TEST_CASE(
 }
 
 TEST_CASE("another API server gets what waits for the former one") {
-  Rig rig;
+  EventsRig rig;
   rig.answer.holdings = nullptr;
   rig.objects.refuse("POST", 503);
   rig.lists(kSick);

@@ -15,7 +15,7 @@ namespace {
 const std::string kCards = "a.example/cards";
 
 // A reporter that counts two cards on the node, with a simulated API server.
-struct Rig {
+struct ReporterRig {
   test::TempDir tree;
   test::FakeCluster cluster;
   test::Process process;
@@ -51,7 +51,7 @@ struct Rig {
 };
 
 TEST_CASE("an API server that a reload removes is asked until the node shows 0") {
-  Rig rig;
+  ReporterRig rig;
   rig.use(true);
   REQUIRE(rig.shows("2"));
   rig.use(false);
@@ -61,7 +61,7 @@ TEST_CASE("an API server that a reload removes is asked until the node shows 0")
 }
 
 TEST_CASE("an API server that is removed and restored within its farewell stays") {
-  Rig rig;
+  ReporterRig rig;
   rig.use(true);
   REQUIRE(rig.has_written(1));
   rig.cluster.hold_watches(true);  // only the answers count

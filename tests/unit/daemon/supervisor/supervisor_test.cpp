@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // A node without resources, whose kubelet reports the holders.
-struct Running {
+struct RunningNode {
   test::TempDir dir;
   test::Process process;
   std::shared_ptr<test::Machine> machine = std::make_shared<test::Machine>();
@@ -66,7 +66,7 @@ struct Running {
 };
 
 TEST_CASE("supervisor: who needs no holders is told at once, whatever the kubelet does") {
-  Running running;
+  RunningNode running;
   running.kubelet.hold(true);
   running.ask(WithHolders::kNo);
   REQUIRE(running.told);
@@ -75,7 +75,7 @@ TEST_CASE("supervisor: who needs no holders is told at once, whatever the kubele
 }
 
 TEST_CASE("supervisor: who wants holders that are told soon does not wait for a kubelet that is silent") {
-  Running running;
+  RunningNode running;
   running.kubelet.add("x.com/a", "one");
   SUBCASE("the kubelet tells") {
     running.ask(WithHolders::kIfToldSoon);
@@ -95,7 +95,7 @@ TEST_CASE("supervisor: who wants holders that are told soon does not wait for a 
 }
 
 TEST_CASE("supervisor: who has to know the holders waits for them") {
-  Running running;
+  RunningNode running;
   running.kubelet.add("x.com/a", "one");
   running.kubelet.hold(true);
   running.ask(WithHolders::kYes);
@@ -108,7 +108,7 @@ TEST_CASE("supervisor: who has to know the holders waits for them") {
 
 TEST_CASE(
     "supervisor: a resource that two entries make is the first one's, and the other's when that has gone") {
-  Running running;
+  RunningNode running;
   const auto other = std::make_shared<test::Machine>();
   const auto type = [](const char* id) {
     return Scan{.devices = {{.id = id, .attributes = {{"type", "one"}, {"sort", "one"}}}}};
@@ -144,7 +144,7 @@ TEST_CASE(
 TEST_CASE(
     "supervisor: a name that the configuration says belongs to that entry before it has scanned, and no "
     "longer") {
-  Running running;
+  RunningNode running;
   const auto other = std::make_shared<test::Machine>();
   running.machine->hang(true);
   other->show({.devices = {{.id = "b", .attributes = {{"type", "one"}}}}});
@@ -168,7 +168,7 @@ TEST_CASE(
 }
 
 TEST_CASE("supervisor: an id that two resources list is told once") {
-  Running running;
+  RunningNode running;
   const auto other = std::make_shared<test::Machine>();
   running.machine->show({.devices = {{.id = "same"}}});
   other->show({.devices = {{.id = "same"}}});
@@ -184,7 +184,7 @@ TEST_CASE("supervisor: an id that two resources list is told once") {
 }
 
 TEST_CASE("supervisor: everything is looked at again once a minute") {
-  Running running;
+  RunningNode running;
   REQUIRE(running.serves_one());
   const int before = running.machine->scans();
   test::pass(running.process.loop, Supervisor::kSafetyInterval);
@@ -192,7 +192,7 @@ TEST_CASE("supervisor: everything is looked at again once a minute") {
 }
 
 TEST_CASE("supervisor: what is stopped has no resources, and says when it has ended") {
-  Running running;
+  RunningNode running;
   REQUIRE(running.serves_one());
   bool ended = false;
   running.supervisor.stop([&] { ended = true; });
@@ -201,7 +201,7 @@ TEST_CASE("supervisor: what is stopped has no resources, and says when it has en
 }
 
 TEST_CASE("supervisor: specifications that move are in the former directory until they are in the new one") {
-  Running running;
+  RunningNode running;
   running.machine->show({.devices = {{.id = "a"}}});
   running.supervisor.apply(running.with_specification("first"));
   REQUIRE(test::run_until(running.process.loop, [&] { return running.specifications("first") == 1; }));

@@ -14,8 +14,8 @@ namespace {
 using namespace std::chrono_literals;
 
 // A client that has sent a request, and an answer that exceeds the socket's buffer.
-struct Rig {
-  Rig() {
+struct ConnectionRig {
+  ConnectionRig() {
     std::array<int, 2> ends{};
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) == 0);
     client = UniqueFd(ends[0]);
@@ -47,7 +47,7 @@ struct Rig {
 };
 
 TEST_CASE("a client that takes its answer slowly gets all of it, however long that is") {
-  Rig rig;
+  ConnectionRig rig;
   for (int i = 0; i < 1000 && rig.taken < rig.body.size(); ++i) {
     test::pass(rig.loop, HttpConnection::kWriteDeadline - 1s);
     REQUIRE_FALSE(rig.gone);
@@ -57,7 +57,7 @@ TEST_CASE("a client that takes its answer slowly gets all of it, however long th
 }
 
 TEST_CASE("a client that takes nothing for 10 s is left") {
-  Rig rig;
+  ConnectionRig rig;
   rig.take(256u << 10);
   test::pass(rig.loop, HttpConnection::kWriteDeadline - 1s);
   CHECK_FALSE(rig.gone);

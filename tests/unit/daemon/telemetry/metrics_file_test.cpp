@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 namespace {
 
 // A daemon of that version, which answers when the test says so.
-struct Rig {
+struct FileRig {
   TempDir dir;
   EventLoop loop;
   Log log{LogLevel::kError, LogFormat::kJson, "/nonexistent"};
@@ -33,11 +33,11 @@ struct Rig {
                                                  .reload = {}}};
   std::unique_ptr<MetricsFile> metrics = std::make_unique<MetricsFile>(loop, workers, log, requests);
 
-  explicit Rig(const std::string& directory = "first") {
+  explicit FileRig(const std::string& directory = "first") {
     for (const char* name : {"first", "second"}) dir.directory(name);
     use(directory);
   }
-  ~Rig() { requests.close(); }
+  ~FileRig() { requests.close(); }
 
   void use(const std::string& directory) {
     metrics->use(directory.empty() ? "" : dir.at(directory).string());
@@ -67,7 +67,7 @@ struct Rig {
 
 TEST_CASE(
     "metrics are in their file at once, and anew two seconds after a change, whatever changes meanwhile") {
-  Rig rig;
+  FileRig rig;
   REQUIRE(rig.asked(1));
   rig.answer("1");
   REQUIRE(rig.says("1"));
@@ -81,7 +81,7 @@ TEST_CASE(
 }
 
 TEST_CASE("each change is in the file of metrics two seconds later, the second as the first") {
-  Rig rig;
+  FileRig rig;
   REQUIRE(rig.asked(1));
   rig.answer("1");
   REQUIRE(rig.says("1"));
@@ -97,7 +97,7 @@ TEST_CASE("each change is in the file of metrics two seconds later, the second a
 }
 
 TEST_CASE("others can read the file of metrics, and find nothing beside it") {
-  Rig rig;
+  FileRig rig;
   REQUIRE(rig.asked(1));
   const mode_t before = ::umask(0077);
   rig.answer("1");
@@ -111,7 +111,7 @@ TEST_CASE("others can read the file of metrics, and find nothing beside it") {
 }
 
 TEST_CASE("a file of metrics that moves is gone where it was") {
-  Rig rig;
+  FileRig rig;
   REQUIRE(rig.asked(1));
   rig.answer("1");
   REQUIRE(rig.says("1"));
@@ -131,7 +131,7 @@ TEST_CASE("a file of metrics that moves is gone where it was") {
 }
 
 TEST_CASE("an answer that comes when the file is to be gone brings it back no more") {
-  Rig rig;
+  FileRig rig;
   REQUIRE(rig.asked(1));
   rig.answer("1");
   REQUIRE(rig.says("1"));
@@ -150,7 +150,7 @@ TEST_CASE("an answer that comes when the file is to be gone brings it back no mo
 }
 
 TEST_CASE("without a file nobody is asked, and the end is at once") {
-  Rig rig("");
+  FileRig rig("");
   rig.metrics->changed();
   bool finished = false;
   rig.metrics->finish([&] { finished = true; });

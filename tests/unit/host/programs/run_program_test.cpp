@@ -14,14 +14,14 @@ using How = Ending::How;
 
 namespace {
 
-Program shell(const std::string& script) {
+Program shell_program(const std::string& script) {
   return {.command = {"/bin/sh", "-c", script}, .errors = Program::Errors::kApart};
 }
 
 }  // namespace
 
 TEST_CASE("a run returns what the program wrote, one stream apart from the other") {
-  Program program = shell("read line; echo \"got $line\"; echo trouble >&2; exit 3");
+  Program program = shell_program("read line; echo \"got $line\"; echo trouble >&2; exit 3");
   program.input = "this\n";
   const Ending ending = run_program(program);
   CHECK(ending.how == How::kExited);
@@ -31,7 +31,7 @@ TEST_CASE("a run returns what the program wrote, one stream apart from the other
 }
 
 TEST_CASE("a run that takes too long is killed, and what the program has said by then is kept") {
-  Program program = shell("echo waiting >&2; exec sleep 1000");
+  Program program = shell_program("echo waiting >&2; exec sleep 1000");
   program.timeout = 300ms;
   const Ending ending = run_program(program);
   CHECK(ending.how == How::kOverdue);
@@ -39,7 +39,7 @@ TEST_CASE("a run that takes too long is killed, and what the program has said by
 }
 
 TEST_CASE("more output than is allowed ends the program, and its children with it") {
-  Program program = shell("yes & yes");
+  Program program = shell_program("yes & yes");
   program.most_output = 100'000;
   program.excess = Program::Excess::kFatal;
   const Ending ending = run_program(program);
@@ -49,7 +49,7 @@ TEST_CASE("more output than is allowed ends the program, and its children with i
 }
 
 TEST_CASE("a program that has ended with too much output is past killing") {
-  Program program = shell("printf 0123456789");  // mostly read after its end
+  Program program = shell_program("printf 0123456789");  // mostly read after its end
   program.most_output = 5;
   program.excess = Program::Excess::kFatal;
   for (int i = 0; i < 20; ++i) {
@@ -60,7 +60,7 @@ TEST_CASE("a program that has ended with too much output is past killing") {
 }
 
 TEST_CASE("of a flood of errors the end is kept") {
-  const Ending ending = run_program(shell("head -c 1000000 /dev/zero >&2; echo the end >&2"));
+  const Ending ending = run_program(shell_program("head -c 1000000 /dev/zero >&2; echo the end >&2"));
   CHECK(ending.errors.size() == Subprocess::kMostErrors);
   CHECK(ending.errors.ends_with("the end\n"));
 }

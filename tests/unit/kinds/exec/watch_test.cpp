@@ -77,7 +77,7 @@ bool runs(const std::string& pid) {
   return !line.empty() && line.find(") Z ") == std::string::npos;
 }
 
-std::vector<std::string> problems(std::vector<std::pair<std::string, Node>> members) {
+std::vector<std::string> problems_of(std::vector<std::pair<std::string, Node>> members) {
   return read_entry("exec", map(std::move(members))).problems;
 }
 
@@ -218,14 +218,14 @@ TEST_CASE("exec: without a daemon a program that stays runs until its first line
 TEST_CASE("exec: a program is run again and again, or it stays") {
   const Node program = text("/bin/list");
   CHECK(
-      problems({{"watch", program}, {"discover", program}}) ==
+      problems_of({{"watch", program}, {"discover", program}}) ==
       std::vector<std::string>{"resources[0].exec.watch: the entry has 'discover' already; one program lists "
                                "the devices: it is run again and again, or it stays"});
-  CHECK(problems({{"watch", program}, {"interval", text("10s")}}).at(0) ==
+  CHECK(problems_of({{"watch", program}, {"interval", text("10s")}}).at(0) ==
         "resources[0].exec.interval: this belongs to discover: what watches says by itself when to look");
-  CHECK(problems({{"watch", program}, {"timeout", text("2d")}}).at(0) ==
+  CHECK(problems_of({{"watch", program}, {"timeout", text("2d")}}).at(0) ==
         "resources[0].exec.timeout: the range is from 100ms to 1d");
-  CHECK(problems({{"watch", text("list")}})
+  CHECK(problems_of({{"watch", text("list")}})
             .at(0)
             .starts_with("resources[0].exec.watch: the program: an absolute path is expected here"));
 }

@@ -18,7 +18,7 @@ std::string checkpoint_of(const std::string& ids) {
          R"(]},"AllocResp":""}],"RegisteredDevices":{}},"Checksum":1})";
 }
 
-struct Rig : test::PodsRig {
+struct AssumingRig : test::PodsRig {
   NodeWatch nodes{server};
   CheckpointReader reader{workers, log, directory.at(kCheckpointName), directory.at("pods")};
   std::vector<Told> writing;
@@ -48,7 +48,7 @@ struct Rig : test::PodsRig {
 const std::string kHeld = late_device(IdSet::of(kGpuMemory, std::vector<std::string>{"x", "y"}));
 
 TEST_CASE("what a late name stands for stays while the kubelet's checkpoint has its ids") {
-  Rig rig;
+  AssumingRig rig;
   rig.directory.file(kCheckpointName, checkpoint_of(R"("y","x")"));
   CHECK(rig.tidied() == Names{kHeld});
   rig.directory.file(kCheckpointName, checkpoint_of(R"("z")"));
@@ -56,7 +56,7 @@ TEST_CASE("what a late name stands for stays while the kubelet's checkpoint has 
 }
 
 TEST_CASE("a late name that is being written stays, and goes when the checkpoint knows it no more") {
-  Rig rig;
+  AssumingRig rig;
   rig.specify("late-new");
   CHECK(rig.tidied() == Names{"late-new"});
   CHECK(rig.told.empty());
@@ -70,7 +70,7 @@ TEST_CASE("a late name that is being written stays, and goes when the checkpoint
 }
 
 TEST_CASE("where the checkpoint cannot be read nothing is taken away") {
-  Rig rig;
+  AssumingRig rig;
   rig.directory.file(kCheckpointName, "{");
   rig.assuming.tidy_later();
   CHECK_FALSE(test::run_until(

@@ -11,15 +11,18 @@
 #include "kubernetes/kubelet/wire.hpp"
 #include "kubernetes/pods/assuming.hpp"
 #include "unit/kubernetes/pods/rig.hpp"
+#include "unit/texts.hpp"
 
 namespace plughost {
 namespace {
+
+using test::has;
+using test::kAssigned;
 
 using Ids = std::vector<std::string>;
 using namespace std::chrono_literals;
 
 const std::string kIndex = "ALIYUN_COM_GPU_MEM_IDX";
-const std::string kAssigned = "ALIYUN_COM_GPU_MEM_ASSIGNED";
 
 AssumeTerms guess(Dialect dialect = Dialect::kGpushare) {
   AssumeTerms terms = terms_of(dialect);
@@ -37,9 +40,7 @@ SharedSnapshot snapshot_of(AssumeTerms terms, Inventory cards) {
                        .spec = std::make_shared<const AllocationSpec>(std::move(spec))});
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-struct Rig : test::PodsRig {
+struct GuessedRig : test::PodsRig {
   // A container that the kubelet has admitted.
   struct Held {
     std::string pod;
@@ -49,7 +50,7 @@ struct Rig : test::PodsRig {
   };
   // plughost, and the annotations of each pod as another reader sees them.
   struct Process {
-    Process(Rig& rig, const SharedSnapshot& snapshot)
+    Process(GuessedRig& rig, const SharedSnapshot& snapshot)
         : assuming({.loop = rig.loop,
                     .log = rig.log,
                     .api_server = rig.server,
@@ -72,7 +73,7 @@ struct Rig : test::PodsRig {
     PodSearch pods;
   };
 
-  explicit Rig(AssumeTerms terms = guess(), Inventory cards = two_cards())
+  explicit GuessedRig(AssumeTerms terms = guess(), Inventory cards = two_cards())
       : snapshot(snapshot_of(std::move(terms), std::move(cards))) {
     write_checkpoint();
     start_again();
@@ -189,7 +190,7 @@ const Ids kThird{"5", "6"};
 }  // namespace
 
 TEST_CASE("holders by annotation: units count on the pod's own card, under its name, by UID or by name") {
-  Rig rig;
+  GuessedRig rig;
   rig.pod("mine", "100", "1");
   const auto by_card = rig.process->cards->by_annotation(rig.snapshot->inventory);
   const Holder by_uid{.pod_namespace = "", .pod = "mine", .container = "c0"};
@@ -205,7 +206,7 @@ TEST_CASE("holders by annotation: units count on the pod's own card, under its n
 }
 
 TEST_CASE("an owner who edits the card of his pod after its Allocate changes nothing in another pod") {
-  Rig rig;
+  GuessedRig rig;
   rig.pod("mine", "100", "0");
   REQUIRE(rig.admit("mine", kFirst) == "0");
   REQUIRE(rig.marked("mine"));
@@ -223,7 +224,7 @@ TEST_CASE("an owner who edits the card of his pod after its Allocate changes not
 }
 
 TEST_CASE("a container on a card that was chosen for another pod does not start, and the other pod's does") {
-  Rig rig;
+  GuessedRig rig;
   rig.pod("a", "100", "0");
   rig.pod("b", "200", "1");
   // The kubelet admits them in the reverse order.
@@ -244,7 +245,7 @@ TEST_CASE("a container on a card that was chosen for another pod does not start,
 }
 
 TEST_CASE("pods on one card that were taken for each other start") {
-  Rig rig;
+  GuessedRig rig;
   rig.pod("a", "100", "1");
   rig.pod("b", "200", "1");
   REQUIRE(rig.admit("b", kFirst) == "1");
@@ -254,7 +255,7 @@ TEST_CASE("pods on one card that were taken for each other start") {
 }
 
 TEST_CASE("without a readable checkpoint no container starts, and later it does") {
-  Rig rig;
+  GuessedRig rig;
   rig.pod("a", "100", "1");
   REQUIRE(rig.admit("a", kFirst) == "1");
   rig.directory.file(kCheckpointName, "{");
@@ -264,7 +265,7 @@ TEST_CASE("without a readable checkpoint no container starts, and later it does"
 }
 
 TEST_CASE("a start whose ids the checkpoint does not have yet is refused, and retried") {
-  Rig rig;
+  GuessedRig rig;
   rig.pod("a", "100", "1");
   const Allocation answer = std::get<Allocation>(rig.allocate(kFirst));
   CHECK(has(rig.start(kFirst), "the kubelet's checkpoint has no container with exactly these 2 devices"));
@@ -274,7 +275,7 @@ TEST_CASE("a start whose ids the checkpoint does not have yet is refused, and re
 }
 
 TEST_CASE("what a former process has answered is compared with the present annotation") {
-  Rig rig;
+  GuessedRig rig;
   rig.pod("right", "100", "0");
   REQUIRE(rig.admit("right", kFirst) == "0");
   rig.pod("a", "200", "0");
@@ -297,7 +298,7 @@ TEST_CASE("what a former process has answered is compared with the present annot
 }
 
 TEST_CASE("a start whose pod is not known waits for it, and is refused if it stays unknown") {
-  Rig rig;
+  GuessedRig rig;
   rig.pod("a", "100", "1");
   REQUIRE(rig.admit("a", kFirst) == "1");
   rig.remove("a");
@@ -312,7 +313,7 @@ TEST_CASE("a start whose pod is not known waits for it, and is refused if it sta
 }
 
 TEST_CASE("a pod that no scheduler has assumed does not start on another pod's card") {
-  Rig rig;
+  GuessedRig rig;
   rig.pod("a", "100", "0");
   rig.put({.uid = "stranger", .name = "stranger", .annotations = R"("x":"y")"});
   REQUIRE(rig.admit("stranger", kFirst) == "0");
@@ -325,7 +326,7 @@ TEST_CASE("the only card of a node is that of a pod without a scheduler, and a c
   AssumeTerms terms = guess();
   terms.only_card = true;
   {
-    Rig rig(terms, Inventory({card_device("0", 16, "16384")}));
+    GuessedRig rig(terms, Inventory({card_device("0", 16, "16384")}));
     rig.put({.uid = "stranger", .name = "stranger", .annotations = R"("x":"y")"});
     REQUIRE(rig.admit("stranger", kFirst) == "0");
     CHECK(rig.start(kFirst) == "");
@@ -334,14 +335,14 @@ TEST_CASE("the only card of a node is that of a pod without a scheduler, and a c
   }
   terms = guess();
   terms.answer_without_card = true;
-  Rig rig(terms);
+  GuessedRig rig(terms);
   rig.put({.uid = "stranger", .name = "stranger", .annotations = R"("x":"y")"});
   REQUIRE(rig.admit("stranger", kFirst) == "-1");
   CHECK(rig.start(kFirst) == "");
 }
 
 TEST_CASE("of containers with the same ids none starts if one of them has another pod's card") {
-  Rig rig;
+  GuessedRig rig;
   rig.put(
       {.uid = "b", .name = "b", .units = {2}, .init = {2}, .annotations = gpushare_annotations("200", "1")});
   rig.pod("a", "100", "0");
@@ -352,11 +353,11 @@ TEST_CASE("of containers with the same ids none starts if one of them has anothe
 }
 
 TEST_CASE("a pod that claims an early time and a card that does not exist costs no other pod its card") {
-  Rig rig;
+  GuessedRig rig;
   rig.pod("claims", "1", "7");
-  std::optional<Rig::Outcome> outcome;
-  rig.process->cards->allocate(rig.snapshot, Rig::set(kFirst),
-                               [&](Rig::Outcome told) { outcome = std::move(told); });
+  std::optional<GuessedRig::Outcome> outcome;
+  rig.process->cards->allocate(rig.snapshot, GuessedRig::set(kFirst),
+                               [&](GuessedRig::Outcome told) { outcome = std::move(told); });
   // The intended pod appears later.
   rig.pod("honest", "900", "1");
   REQUIRE(rig.until([&] { return outcome.has_value(); }));
@@ -372,7 +373,7 @@ TEST_CASE("a pod that claims an early time and a card that does not exist costs 
 TEST_CASE("a wrong guess is refused where the answer does not name its card, as with volcano and mounts") {
   AssumeTerms terms = guess(Dialect::kVolcano);
   terms.sets_visible = false;
-  Rig rig(terms);
+  GuessedRig rig(terms);
   const auto put = [&](const std::string& uid, const std::string& time, const std::string& card) {
     rig.put({.uid = uid,
              .name = uid,
@@ -395,7 +396,7 @@ TEST_CASE("a wrong guess is refused where the answer does not name its card, as 
 }
 
 TEST_CASE("a wrong guess makes its pod a candidate again once, and not for two Allocates that overlap") {
-  Rig rig;
+  GuessedRig rig;
   rig.pod("a", "100", "0");
   rig.pod("b", "200", "1");
   REQUIRE(rig.admit("b", kFirst) == "0");
@@ -406,7 +407,7 @@ TEST_CASE("a wrong guess makes its pod a candidate again once, and not for two A
 
 TEST_CASE("a guess whose pod the kubelet refused after the answer costs the guessed pod nothing") {
   for (const Ids& ids : {kFirst, kSecond}) {
-    Rig rig;
+    GuessedRig rig;
     rig.pod("a", "100", "0");
     rig.pod("refused", "200", "1");
     // As if another resource of the container failed: the checkpoint is not written.
@@ -419,7 +420,7 @@ TEST_CASE("a guess whose pod the kubelet refused after the answer costs the gues
 }
 
 TEST_CASE("a guess stays while the checkpoint cannot be read, and while the kubelet has not had the answer") {
-  Rig rig;
+  GuessedRig rig;
   rig.pod("a", "100", "0");
   rig.pod("b", "200", "1");
   rig.directory.file(kCheckpointName, "{");
@@ -430,7 +431,7 @@ TEST_CASE("a guess stays while the checkpoint cannot be read, and while the kube
 }
 
 TEST_CASE("the mark of a pod that has ended, or is gone, is not retried") {
-  Rig rig;
+  GuessedRig rig;
   rig.cluster.refuse("PATCH", 403);
   for (const std::string uid : {"ended", "gone", "stays"}) {
     rig.pod(uid, "100", "0");
@@ -449,7 +450,7 @@ TEST_CASE("onlyCard and answerWithoutCard give nothing to a pod whose annotation
   AssumeTerms terms = guess();
   terms.only_card = true;
   terms.answer_without_card = true;
-  Rig rig(terms, Inventory({card_device("0", 16, "16384")}));
+  GuessedRig rig(terms, Inventory({card_device("0", 16, "16384")}));
   rig.pod("a", "1", "7");
   CHECK(has(rig.admit("a", kFirst), "is \"7\", and no card of this node is that; there are 0"));
 }
@@ -469,7 +470,7 @@ TEST_CASE("no container starts on another card than its pod's first, and no pod 
         std::string given;
         Ids ids;
       };
-      Rig rig;
+      GuessedRig rig;
       std::vector<Known> pods;
       unsigned next = 0;
       unsigned started = 0;
@@ -479,7 +480,7 @@ TEST_CASE("no container starts on another card than its pod's first, and no pod 
         for (unsigned n = 0; ids.size() < count; ++n) {
           const std::string id = std::to_string(n);
           const bool taken = std::ranges::any_of(
-              rig.held, [&](const Rig::Held& each) { return std::ranges::count(each.ids, id) != 0; });
+              rig.held, [&](const GuessedRig::Held& each) { return std::ranges::count(each.ids, id) != 0; });
           if (!taken) ids.push_back(id);
         }
         return ids;

@@ -9,10 +9,11 @@
 namespace plughost {
 namespace {
 
-const std::string kAssigned = "ALIYUN_COM_GPU_MEM_ASSIGNED";
+using test::kAssigned;
+
 const std::string kPatch = "PATCH /api/v1/namespaces/ns/pods/";
 
-struct Rig : test::PodsRig {
+struct MarksRig : test::PodsRig {
   void put(const std::string& name) { cluster.put_pod(pod(name, "0")); }
   void add(const std::string& name) {
     const AskingPod its = PodText{.uid = name, .name = name}.asking();
@@ -37,7 +38,7 @@ struct Rig : test::PodsRig {
 }  // namespace
 
 TEST_CASE("a mark is written into the pod's status, and once while it is to be written") {
-  Rig rig;
+  MarksRig rig;
   rig.put("a");
   rig.add("a");
   rig.add("a");
@@ -46,7 +47,7 @@ TEST_CASE("a mark is written into the pod's status, and once while it is to be w
 }
 
 TEST_CASE("marks that are forbidden wait for one probe, which is another mark each time, and then all go") {
-  Rig rig;
+  MarksRig rig;
   constexpr int kMarks = 20;
   constexpr std::size_t kProbes = 12;
   const auto name_of = [](int n) { return "p" + std::to_string(n); };
@@ -66,7 +67,7 @@ TEST_CASE("marks that are forbidden wait for one probe, which is another mark ea
 }
 
 TEST_CASE("a new mark is tried at once while others wait, and its success ends their wait") {
-  Rig rig;
+  MarksRig rig;
   for (const std::string name : {"old", "older", "new"}) rig.put(name);
   rig.cluster.refuse(kPatch, 500, 1);
   rig.add("older");
@@ -80,7 +81,7 @@ TEST_CASE("a new mark is tried at once while others wait, and its success ends t
 }
 
 TEST_CASE("a mark is dropped with its pod, whether it waits or is being written") {
-  Rig rig;
+  MarksRig rig;
   for (const std::string name : {"a", "b", "c", "d"}) rig.put(name);
   rig.cluster.refuse(kPatch, 403);
   rig.add("a");
@@ -105,7 +106,7 @@ TEST_CASE("a mark is dropped with its pod, whether it waits or is being written"
 }
 
 TEST_CASE("the mark of a pod that the API server does not have, or has as another pod, is not retried") {
-  Rig rig;
+  MarksRig rig;
   rig.cluster.put_pod(PodText{.uid = "of-before", .name = "other"}.json());
   rig.put("a");
   rig.add("absent");
@@ -122,7 +123,7 @@ TEST_CASE("the mark of a pod that the API server does not have, or has as anothe
 }
 
 TEST_CASE("without an API server a mark waits for the next one, and one that is being written is repeated") {
-  Rig rig;
+  MarksRig rig;
   rig.put("a");
   rig.put("b");
   rig.server.use(std::nullopt);

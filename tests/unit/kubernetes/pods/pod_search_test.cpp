@@ -15,7 +15,7 @@ const std::string kWatch = "GET /api/v1/pods?watch=true";
 const std::string kPendingList =
     "GET /api/v1/pods?fieldSelector=spec.nodeName%3Dworker-1%2Cstatus.phase%3DPending";
 
-struct Rig : test::PodsRig {
+struct SearchRig : test::PodsRig {
   std::filesystem::path socket = directory.at("pods-api.sock");
   PodSource source{loop, server, socket};
   unsigned changes = 0;
@@ -39,7 +39,7 @@ struct Rig : test::PodsRig {
 };
 
 TEST_CASE("where the kubelet does not tell its pods, they are those of a watch of the API server") {
-  Rig rig;
+  SearchRig rig;
   rig.cluster.put_pod(rig.pod("a", "0"));
   REQUIRE(rig.sees("a", "0"));
   CHECK_FALSE(rig.source.by_kubelet());
@@ -55,7 +55,7 @@ TEST_CASE("where the kubelet does not tell its pods, they are those of a watch o
 }
 
 TEST_CASE("a pod that has ended is not read, and one that ends is forgotten") {
-  Rig rig;
+  SearchRig rig;
   rig.cluster.put_pod(PodText{.uid = "over", .name = "over", .phase = "Succeeded"}.json());
   rig.cluster.put_pod(PodText{.uid = "failed", .name = "failed", .phase = "Failed"}.json());
   rig.cluster.put_pod(rig.pod("a", "0"));
@@ -70,9 +70,9 @@ TEST_CASE("a pod that has ended is not read, and one that ends is forgotten") {
 }
 
 TEST_CASE("pods with megabytes of arguments are pods like others, and so are those after them") {
-  Rig rig;
+  SearchRig rig;
   const auto large = [](const std::string& name) {
-    Json pod = Rig::pod(name, "0");
+    Json pod = SearchRig::pod(name, "0");
     pod["spec"]["args"] = std::string(std::size_t{5} << 20u, 'x');
     return pod;
   };
@@ -91,7 +91,7 @@ TEST_CASE("pods with megabytes of arguments are pods like others, and so are tho
 }
 
 TEST_CASE("who waits is served at once, by the next news, or by one more list of the pods that wait") {
-  Rig rig;
+  SearchRig rig;
   int asked = 0;
   rig.pods.until(
       "", [&] { return ++asked == 1; }, rig.record());
@@ -115,7 +115,7 @@ TEST_CASE("who waits is served at once, by the next news, or by one more list of
 }
 
 TEST_CASE("who waits in vain is told once, and why the API server did not answer") {
-  Rig rig;
+  SearchRig rig;
   rig.cluster.put_pod(rig.pod("a", "0"));
   REQUIRE(rig.sees("a", "0"));
   const auto never = [] { return false; };
@@ -139,7 +139,7 @@ TEST_CASE("who waits in vain is told once, and why the API server did not answer
 }
 
 TEST_CASE("a kubelet that tells its pods is asked each time, and the API server is not watched") {
-  Rig rig;
+  SearchRig rig;
   FakePodsApi kubelet(rig.socket);
   kubelet.put(rig.pod("a", "0"));
   REQUIRE(rig.sees("a", "0"));
@@ -159,7 +159,7 @@ TEST_CASE("a kubelet that tells its pods is asked each time, and the API server 
 }
 
 TEST_CASE("a pod of the kubelet's that is too large is named once, and the others are known") {
-  Rig rig;
+  SearchRig rig;
   FakePodsApi kubelet(rig.socket);
   std::string annotations = gpushare_annotations("1", "0");
   for (int i = 0; i < 1000; ++i) annotations += ",\"" + std::to_string(i) + "\":\"\"";
@@ -180,7 +180,7 @@ TEST_CASE("a pod of the kubelet's that is too large is named once, and the other
 }
 
 TEST_CASE("a kubelet that tells its pods is asked for one of them again and again, until patience is over") {
-  Rig rig;
+  SearchRig rig;
   FakePodsApi kubelet(rig.socket);
   kubelet.put(rig.pod("other", "0"));
   REQUIRE(rig.sees("other", "0"));
@@ -200,7 +200,7 @@ TEST_CASE("a kubelet that tells its pods is asked for one of them again and agai
 
 TEST_CASE(
     "while the kubelet does not tell its pods yet the API server is asked, and the kubelet soon again") {
-  Rig rig;
+  SearchRig rig;
   rig.source.on_kubelet(rig.directory.at("another.sock"));
   FakePodsApi kubelet(rig.directory.at("another.sock"));
   kubelet.refuse(grpc::StatusCode::FAILED_PRECONDITION, 2);
@@ -218,7 +218,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a kubelet that cannot tell its pods has them watched, and who asks hears of the API server's") {
-  Rig rig;
+  SearchRig rig;
   FakePodsApi kubelet(rig.socket);
   kubelet.refuse(grpc::StatusCode::INTERNAL, 1000);
   rig.cluster.put_pod(rig.pod("a", "0"));
@@ -235,7 +235,7 @@ TEST_CASE("a kubelet that cannot tell its pods has them watched, and who asks he
 }
 
 TEST_CASE("a question that is put while another kubelet comes is answered") {
-  Rig rig;
+  SearchRig rig;
   {
     FakePodsApi former(rig.socket);
     former.put(rig.pod("a", "0"));
@@ -250,7 +250,7 @@ TEST_CASE("a question that is put while another kubelet comes is answered") {
 }
 
 TEST_CASE("who waits in vain is told why neither of them says anything") {
-  Rig rig;
+  SearchRig rig;
   FakePodsApi kubelet(rig.socket);
   kubelet.put(rig.pod("a", "0"));
   REQUIRE(rig.sees("a", "0"));
@@ -264,7 +264,7 @@ TEST_CASE("who waits in vain is told why neither of them says anything") {
 }
 
 TEST_CASE("an older kubelet after a newer one has its pods from the API server, and the other way round") {
-  Rig rig;
+  SearchRig rig;
   {
     FakePodsApi kubelet(rig.socket);
     kubelet.put(rig.pod("a", "0"));
@@ -289,7 +289,7 @@ TEST_CASE("an older kubelet after a newer one has its pods from the API server, 
 }
 
 TEST_CASE("who has what it wants, or is gone, is not asked again") {
-  Rig rig;
+  SearchRig rig;
   FakePodsApi kubelet(rig.socket);
   kubelet.put(rig.pod("a", "0"));
   {

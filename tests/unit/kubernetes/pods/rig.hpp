@@ -11,6 +11,8 @@
 
 namespace plughost::test {
 
+inline const std::string kAssigned = "ALIYUN_COM_GPU_MEM_ASSIGNED";
+
 struct PodsRig {
   PodsRig() { use(); }
   // Starts the client again.

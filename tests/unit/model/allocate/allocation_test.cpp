@@ -5,8 +5,6 @@
 namespace plughost {
 namespace {
 
-using Reason = Refusal::Reason;
-
 Device device(std::string id, std::vector<Attribute> attributes = {}) {
   Device made;
   made.id = std::move(id);
@@ -68,14 +66,14 @@ TEST_CASE("a device's text does not lead out of the directory that the configura
   spec.mounts = {{.host_path = Template("/srv/{serial}"), .container_path = Template("/dongle")}};
   CHECK(given(spec, {device("a", {{"serial", "a1"}})}, {"a"}).mounts.at(0).host_path == "/srv/a1");
   const Refusal refusal = refused(spec, {device("a", {{"serial", "../../etc"}})}, {"a"});
-  CHECK(refusal.reason == Reason::kConflict);
+  CHECK(refusal.reason == Refusal::Reason::kConflict);
   CHECK(refusal.text ==
         "resource example.com/gpu: device \"a\": its {serial} is \"../../etc\", which leads to another "
         "directory and cannot be in a path; use another attribute there");
   // Neither on the machine nor in the container, for nodes and for mounts.
   AllocationSpec inside;
   inside.nodes = {{.host_path = Template("/dev/null"), .container_path = Template("/dev/{serial}")}};
-  CHECK(refused(inside, {device("a", {{"serial", "x/y"}})}, {"a"}).reason == Reason::kConflict);
+  CHECK(refused(inside, {device("a", {{"serial", "x/y"}})}, {"a"}).reason == Refusal::Reason::kConflict);
   // A variable is no path.
   CHECK(given(with_env("SERIAL", "{serial}"), {device("a", {{"serial", "x/y"}})}, {"a"}).env.at("SERIAL") ==
         "x/y");
@@ -146,7 +144,7 @@ TEST_CASE("the same request has the same answer") {
 
 TEST_CASE("an unknown id is refused with the number of devices there are") {
   const Refusal refusal = refused({}, {device("a"), device("b"), device("c")}, {"a", "x"});
-  CHECK(refusal.reason == Reason::kUnknownDevice);
+  CHECK(refusal.reason == Refusal::Reason::kUnknownDevice);
   CHECK(refusal.text == "resource example.com/gpu has no device \"x\"; it lists 3 devices now");
 }
 
@@ -154,16 +152,16 @@ TEST_CASE("an Unhealthy device is refused with its trouble") {
   Device sick = device("a");
   sick.error = "it is gone";
   const Refusal refusal = refused({}, {sick}, {"a"});
-  CHECK(refusal.reason == Reason::kUnhealthyDevice);
+  CHECK(refusal.reason == Refusal::Reason::kUnhealthyDevice);
   CHECK(refusal.text == "device \"a\" of example.com/gpu is Unhealthy: it is gone");
 }
 
 TEST_CASE("a share that somebody holds by another id is refused, and the others are not") {
   Device gpu = device("a");
   gpu.replicas = 3;
-  gpu.reasons = {plughost::Reason::holder("held by a/b", {1})};
+  gpu.reasons = {Reason::holder("held by a/b", {1})};
   const Refusal refusal = refused({}, {gpu}, {"a::0", "a::1"});
-  CHECK(refusal.reason == Reason::kUnhealthyDevice);
+  CHECK(refusal.reason == Refusal::Reason::kUnhealthyDevice);
   CHECK(refusal.text == "device \"a::1\" of example.com/gpu is Unhealthy: held by a/b");
   CHECK_NOTHROW(given({}, {gpu}, {"a::0", "a::2"}));
 }
@@ -174,7 +172,7 @@ TEST_CASE("two things in one place are refused and both are named") {
   Device b = device("b");
   b.nodes = {{"/dev/ttyUSB1", "/dev/modem", "rw"}};
   const Refusal refusal = refused({}, {a, b}, {"a", "b"});
-  CHECK(refusal.reason == Reason::kConflict);
+  CHECK(refusal.reason == Refusal::Reason::kConflict);
   CHECK(refusal.text ==
         "resource example.com/gpu: /dev/modem in the container would be both device /dev/ttyUSB0 (rw) and "
         "device /dev/ttyUSB1 (rw); put {n} into the container path, so that each has its own");
@@ -258,7 +256,7 @@ TEST_CASE("a device's own variables are told apart by its position, or the alloc
   CHECK(given({}, {disk("a", "V", "{x}"), disk("b", "V", "{x}")}, {"a", "b"}).env ==
         std::map<std::string, std::string>{{"V", "{x}"}});
   const Refusal refusal = refused({}, {disk("a", "V", "1"), disk("b", "V", "2")}, {"a", "b"});
-  CHECK(refusal.reason == Reason::kConflict);
+  CHECK(refusal.reason == Refusal::Reason::kConflict);
   CHECK(refusal.text.find("environment variable V would be both \"1\" and \"2\"") != std::string::npos);
 }
 
@@ -285,7 +283,7 @@ TEST_CASE("units of several cards are refused, and the cards are named with what
   const std::vector<Device> cards{card("GPU-a", 4), card("GPU-b", 8)};
   const std::vector<std::string> ids{"card of GPU-b::7", "card of GPU-a::0", "card of GPU-b::0"};
   const Refusal refusal = refused(of_units(SharesOf::kOneDevice), cards, ids);
-  CHECK(refusal.reason == Reason::kOtherShares);
+  CHECK(refusal.reason == Refusal::Reason::kOtherShares);
   CHECK(
       refusal.text ==
       "the units of a container are one card's, and of example.com/gpu it would get 2 of GPU-b, 1 of GPU-a; "
@@ -303,7 +301,7 @@ TEST_CASE("shares of other devices than a container's are to be of are refused, 
   spec.shares = SharesOf::kOneDevice;
   CHECK(given(spec, disks, {"a::3", "a::1"}).env.at("V") == "a");
   const Refusal several = refused(spec, disks, {"a::3", "b::0", "a::1"});
-  CHECK(several.reason == Reason::kOtherShares);
+  CHECK(several.reason == Refusal::Reason::kOtherShares);
   CHECK(several.text ==
         "the shares of a container are one device's (`shares: oneDevice`), and of example.com/gpu it would "
         "get 2 of a, 1 of b; ask for no more than one device has free");
@@ -312,7 +310,7 @@ TEST_CASE("shares of other devices than a container's are to be of are refused, 
   CHECK(given(spec, disks, {"b::3", "a::1"}).env.at("V") == "b,a");
   CHECK(given(spec, disks, {"b::3"}).env.at("V") == "b");
   const Refusal twice = refused(spec, disks, {"a::3", "b::0", "a::1"});
-  CHECK(twice.reason == Reason::kOtherShares);
+  CHECK(twice.reason == Refusal::Reason::kOtherShares);
   CHECK(twice.text ==
         "the shares of a container are of different devices (`shares: differentDevices`), and of "
         "example.com/gpu it would get 2 of a, 1 of b; ask for no more than there are devices that have one "

@@ -31,7 +31,7 @@ AllocationSpec with_cdi(CdiNames way = CdiNames::kCri) {
   return spec;
 }
 
-Allocation given(const AllocationSpec& spec, const std::vector<Device>& devices, const Texts& ids) {
+Allocation allocate(const AllocationSpec& spec, const std::vector<Device>& devices, const Texts& ids) {
   auto answer = allocate(kCamera, spec, Inventory(devices), ids);
   const Refusal* refusal = std::get_if<Refusal>(&answer);
   REQUIRE_MESSAGE(!refusal, (refusal ? refusal->text : ""));
@@ -77,7 +77,7 @@ TEST_CASE("every id has a CDI name, and no two ids have the same") {
 
 TEST_CASE("what belongs to a device is in the specification, and the answer has its name") {
   const std::vector<Device> devices = {camera("video0", "/dev/video0"), camera("video1", "/dev/video1")};
-  const Allocation answer = given(with_cdi(), devices, {"video1", "video0"});
+  const Allocation answer = allocate(with_cdi(), devices, {"video1", "video0"});
   CHECK(answer.nodes.empty());
   CHECK(answer.cdi == Texts{"example.com/camera=video1", "example.com/camera=video0"});
   CHECK(answer.by_cdi.nodes.size() == 2);
@@ -133,7 +133,7 @@ TEST_CASE("the entry's nodes and mounts are each device's, and so are variables 
                            {"containerPath", "/etc/camera/video0"},
                            {"options", {"ro", "rbind", "rprivate"}}};
   CHECK(edits["mounts"] == JsonValue::array({mount}));
-  const Allocation answer = given(spec, devices, {"video0"});
+  const Allocation answer = allocate(spec, devices, {"video0"});
   CHECK(answer.env.empty());
   CHECK(answer.mounts.empty());
   CHECK(answer.by_cdi.env.at("PATH_OF_video0") == "/dev/video0 of example.com/camera");
@@ -148,7 +148,7 @@ TEST_CASE("what joins devices or counts them stays in the answer") {
               {Template("MODE"), Template("fast")}};
   spec.annotations = {{Template("example.com/cameras"), Template("{id}")}};
   const std::vector<Device> devices = {camera("video0", "/dev/video0"), camera("video1", "/dev/video1")};
-  const Allocation answer = given(spec, devices, {"video0", "video1"});
+  const Allocation answer = allocate(spec, devices, {"video0", "video1"});
   CHECK(answer.env.size() == 7);
   CHECK(answer.env.at("CAMERAS") == "video0,video1");
   CHECK(answer.annotations.size() == 1);
@@ -159,7 +159,7 @@ TEST_CASE("what joins devices or counts them stays in the answer") {
 TEST_CASE("a kind's own path with a position stays in the answer") {
   Device device = camera("a", "/dev/a");
   device.nodes.push_back({.host_path = "/dev/b", .container_path = "/dev/b{n}"});
-  const Allocation answer = given(with_cdi(), {device}, {"a"});
+  const Allocation answer = allocate(with_cdi(), {device}, {"a"});
   REQUIRE(answer.nodes.size() == 1);
   CHECK(answer.nodes[0].container_path == "/dev/b0");
   CHECK(answer.by_cdi.nodes.size() == 1);
@@ -167,7 +167,7 @@ TEST_CASE("a kind's own path with a position stays in the answer") {
 
 TEST_CASE("an annotation carries the names for older kubelets") {
   const std::vector<Device> devices = {camera("video0", "/dev/video0"), camera("video1", "/dev/video1")};
-  const Allocation answer = given(with_cdi(CdiNames::kAnnotations), devices, {"video0", "video1"});
+  const Allocation answer = allocate(with_cdi(CdiNames::kAnnotations), devices, {"video0", "video1"});
   CHECK(answer.cdi.empty());
   REQUIRE(answer.annotations.size() == 1);
   const auto& [key, names] = *answer.annotations.begin();
@@ -179,11 +179,11 @@ TEST_CASE("an annotation carries the names for older kubelets") {
 TEST_CASE("devices of which there is nothing to say have no name, and alone no specification") {
   Device bare;
   bare.id = "bare";
-  CHECK(given(with_cdi(), {bare}, {"bare"}).cdi.empty());
+  CHECK(allocate(with_cdi(), {bare}, {"bare"}).cdi.empty());
   CHECK(specification(with_cdi(), {bare}).is_null());
   const std::vector<Device> both = {bare, camera("video0", "/dev/video0")};
   CHECK(specification(with_cdi(), both)["devices"].size() == 1);
-  CHECK(given(with_cdi(), both, {"bare", "video0"}).cdi == Texts{"example.com/camera=video0"});
+  CHECK(allocate(with_cdi(), both, {"bare", "video0"}).cdi == Texts{"example.com/camera=video0"});
 }
 
 TEST_CASE("two devices in one place are refused, whatever a runtime would make of it") {
@@ -210,7 +210,7 @@ TEST_CASE("a device that is gone is not in the specification, and one that is Un
 TEST_CASE("replicas of a device share its name") {
   Device device = camera("video0", "/dev/video0");
   device.replicas = 4;
-  CHECK(given(with_cdi(), {device}, {"video0::1", "video0::3"}).cdi == Texts{"example.com/camera=video0"});
+  CHECK(allocate(with_cdi(), {device}, {"video0::1", "video0::3"}).cdi == Texts{"example.com/camera=video0"});
 }
 
 TEST_CASE("the version is the oldest that has what is used") {

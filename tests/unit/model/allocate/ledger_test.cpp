@@ -19,7 +19,7 @@ const std::string kVfio = "x.com/vfio";
 const std::string kCard = "/sys/devices/pci0000:00/0000:00:02.0";
 const std::string kOther = "/sys/devices/pci0000:00/0000:00:03.0";
 
-Device device(std::string id, std::vector<std::string> units) {
+Device device_of(std::string id, std::vector<std::string> units) {
   Device made{.id = std::move(id)};
   made.hardware.edit().units = std::move(units);
   return made;
@@ -59,8 +59,8 @@ struct Rig {
 
 TEST_CASE("ledger: what two resources list is held in the other while it is held in one") {
   Rig rig;
-  rig.list(kNic, {device("a", {kCard}), device("b", {kOther})});
-  rig.list(kVfio, {device("0000:00:02.0", {kCard})});
+  rig.list(kNic, {device_of("a", {kCard}), device_of("b", {kOther})});
+  rig.list(kVfio, {device_of("0000:00:02.0", {kCard})});
   CHECK_FALSE(rig.ledger.open());
   const auto before = rig.ledger.version();
   CHECK(rig.give(kNic, {"a"}).empty());
@@ -85,10 +85,10 @@ TEST_CASE("ledger: what two resources list is held in the other while it is held
 
 TEST_CASE("ledger: a place has what is below it, and not what is beside it") {
   Rig rig;
-  rig.list(kNic,
-           {device("stick", {kCard + "/usb1/1-2"}), device("tty", {kCard + "/usb1/1-2/1-2:1.0/tty/ttyS0"}),
-            device("twin", {kCard + "/usb1/1-2.1"}), device("late", {kCard + "/usb1/1-20"})});
-  rig.list(kVfio, {device("host", {kCard})});
+  rig.list(kNic, {device_of("stick", {kCard + "/usb1/1-2"}),
+                  device_of("tty", {kCard + "/usb1/1-2/1-2:1.0/tty/ttyS0"}),
+                  device_of("twin", {kCard + "/usb1/1-2.1"}), device_of("late", {kCard + "/usb1/1-20"})});
+  rig.list(kVfio, {device_of("host", {kCard})});
   const auto blocked = [&] {
     std::string all;
     for (const char* id : {"stick", "tty", "twin", "late"}) all += rig.why(kNic, id).empty() ? "-" : "x";
@@ -106,11 +106,11 @@ TEST_CASE(
     "ledger: what is listed later is blocked from its first list on, and what is not listed any more is held "
     "on") {
   Rig rig;
-  rig.list(kNic, {device("a", {kCard})});
+  rig.list(kNic, {device_of("a", {kCard})});
   rig.give(kNic, {"a"});
   rig.ledger.keep(kNic);
   rig.list(kNic, {});
-  rig.list(kVfio, {device("v", {kCard})});
+  rig.list(kVfio, {device_of("v", {kCard})});
   CHECK(rig.why(kVfio, "v") == "held by a container that has just got it as x.com/nic a");
   rig.update_holds({{{kNic, "a"}, "p"}}, kStart + 1min);
   CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
@@ -120,25 +120,25 @@ TEST_CASE(
 
 TEST_CASE("ledger: what left the machine holds nothing, and what comes back is at its new place alone") {
   Rig rig;
-  rig.list(kNic, {device("a", {kCard})});
-  rig.list(kVfio, {device("v", {kCard}), device("w", {kOther})});
+  rig.list(kNic, {device_of("a", {kCard})});
+  rig.list(kVfio, {device_of("v", {kCard}), device_of("w", {kOther})});
   rig.give(kNic, {"a"});
   rig.list(kNic, {});
   CHECK(rig.why(kVfio, "v").empty());
   rig.ledger.keep(kNic);
-  rig.list(kNic, {device("a", {kOther})});
+  rig.list(kNic, {device_of("a", {kOther})});
   CHECK(rig.why(kVfio, "v").empty());
   CHECK_FALSE(rig.why(kVfio, "w").empty());
   rig.ledger.keep(kNic);
   rig.list(kNic, {});
   CHECK_FALSE(rig.why(kVfio, "w").empty());
-  rig.list(kNic, {device("a", {kCard})});
+  rig.list(kNic, {device_of("a", {kCard})});
   CHECK(rig.why(kVfio, "w").empty());
 }
 
 TEST_CASE("ledger: what a container was given holds, too, though its id means something else now") {
   Rig rig;
-  rig.list(kNic, {device("a", {kCard}), device("b", {kOther})});
+  rig.list(kNic, {device_of("a", {kCard}), device_of("b", {kOther})});
   rig.update_holds({{{kNic, "a"}, "p"}}, kStart);
   rig.ledger.lead(kNic, {{"a", {kOther}}, {"b", {kCard}}}, kStart);
   CHECK(rig.why(kNic, "a").empty());
@@ -151,25 +151,25 @@ TEST_CASE("ledger: what a container was given holds, too, though its id means so
 
 TEST_CASE("ledger: a link that leads elsewhere takes no hardware from the container that was given it") {
   Rig rig;
-  rig.list(kNic, {device("by-id", {kCard})});
-  rig.list(kVfio, {device("v", {kCard}), device("w", {kOther})});
+  rig.list(kNic, {device_of("by-id", {kCard})});
+  rig.list(kVfio, {device_of("v", {kCard}), device_of("w", {kOther})});
   rig.give(kNic, {"by-id"});
-  rig.list(kNic, {device("by-id", {kOther})});
+  rig.list(kNic, {device_of("by-id", {kOther})});
   CHECK_FALSE(rig.why(kVfio, "v").empty());
   CHECK_FALSE(rig.why(kVfio, "w").empty());
-  rig.list(kNic, {device("by-id", {kOther})});
+  rig.list(kNic, {device_of("by-id", {kOther})});
   CHECK(rig.why(kVfio, "v").empty() == false);
   rig.update_holds({}, kStart + 10s);
   CHECK(rig.why(kVfio, "v").empty());
-  rig.list(kNic, {device("by-id", {kCard})});
+  rig.list(kNic, {device_of("by-id", {kCard})});
   CHECK(rig.why(kVfio, "w").empty());
 }
 
 TEST_CASE(
     "ledger: what was given is not over because the kubelet was asked before, or does not know it yet") {
   Rig rig;
-  rig.list(kNic, {device("a", {kCard})});
-  rig.list(kVfio, {device("v", {kCard})});
+  rig.list(kNic, {device_of("a", {kCard})});
+  rig.list(kVfio, {device_of("v", {kCard})});
   rig.give(kNic, {"a"}, kStart + 1s);
   rig.update_holds({}, kStart);
   CHECK_FALSE(rig.why(kVfio, "v").empty());
@@ -185,13 +185,13 @@ TEST_CASE(
 
 TEST_CASE("ledger: what was given as a share is held alone when the sharing ends, however soon that is") {
   Rig rig;
-  rig.list(kNic, {device("a", {})});  // shared: an entry's shares have no hardware of their own
-  rig.list(kVfio, {device("v", {kCard})});
+  rig.list(kNic, {device_of("a", {})});  // shared: an entry's shares have no hardware of their own
+  rig.list(kVfio, {device_of("v", {kCard})});
   CHECK(rig.give(kNic, {"a"}).empty());
   CHECK(rig.give(kNic, {"a"}, kStart + 1s).empty());
   CHECK(rig.why(kVfio, "v").empty());
   rig.ledger.keep(kNic);
-  rig.list(kNic, {device("a", {kCard})});
+  rig.list(kNic, {device_of("a", {kCard})});
   CHECK(rig.why(kVfio, "v") == "held by a container that has just got it as x.com/nic a");
   rig.update_holds({{{kNic, "a"}, "p"}}, kStart + 10s);
   CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
@@ -199,11 +199,11 @@ TEST_CASE("ledger: what was given as a share is held alone when the sharing ends
 
 TEST_CASE("ledger: who held a device alone before it was shared holds it on when a share is given") {
   Rig rig;
-  rig.list(kNic, {device("a", {kCard})});
-  rig.list(kVfio, {device("v", {kCard})});
+  rig.list(kNic, {device_of("a", {kCard})});
+  rig.list(kVfio, {device_of("v", {kCard})});
   CHECK(rig.give(kNic, {"a"}).empty());
   rig.ledger.keep(kNic);
-  rig.list(kNic, {device("a", {})});
+  rig.list(kNic, {device_of("a", {})});
   CHECK(rig.give(kNic, {"a"}, kStart + 1s).empty());
   CHECK_FALSE(rig.why(kVfio, "v").empty());
   rig.update_holds({}, kStart + 1s + Ledger::kUntold - 1ms);  // the share is recent
@@ -215,8 +215,8 @@ TEST_CASE("ledger: who held a device alone before it was shared holds it on when
 TEST_CASE("ledger: an IOMMU group is one container's at a time") {
   const std::string group = std::string(kIommuGroup) + "12";
   Rig rig;
-  rig.list(kVfio, {device("0", {kCard + "/0", group}), device("1", {kCard + "/1", group}),
-                   device("2", {kCard + "/2", std::string(kIommuGroup) + "1"})});
+  rig.list(kVfio, {device_of("0", {kCard + "/0", group}), device_of("1", {kCard + "/1", group}),
+                   device_of("2", {kCard + "/2", std::string(kIommuGroup) + "1"})});
   CHECK(rig.give(kVfio, {"0"}).empty());
   CHECK(rig.why(kVfio, "1") ==
         "its IOMMU group 12 is held by a container that has just got it with x.com/vfio 0: one container can "
@@ -231,7 +231,7 @@ TEST_CASE("ledger: an IOMMU group is one container's at a time") {
     CHECK(rig.why(kVfio, "1").empty());
   }
   SUBCASE("or one by one, through other resources, while it is being admitted") {
-    rig.list(kNic, {device("audio", {kOther, group})}, kStart + 1min);
+    rig.list(kNic, {device_of("audio", {kOther, group})}, kStart + 1min);
     CHECK(rig.give(kVfio, {"0"}, kStart + 1min).empty());
     CHECK_FALSE(rig.why(kVfio, "1").empty());
     CHECK(rig.why(kNic, "audio").empty());
@@ -262,8 +262,8 @@ TEST_CASE("ledger: an IOMMU group is one container's at a time") {
 TEST_CASE(
     "ledger: a holder that has gone, which nobody has told yet, keeps nobody else from having it alone") {
   Rig rig;
-  rig.list(kNic, {device("a", {kCard})});
-  rig.list(kVfio, {device("1", {kCard})});
+  rig.list(kNic, {device_of("a", {kCard})});
+  rig.list(kVfio, {device_of("1", {kCard})});
   CHECK(rig.give(kNic, {"a"}).empty());
   rig.update_holds({{{kNic, "a"}, "default/nic"}, {{kVfio, "1"}, "default/vm"}},
                    kStart + 10s);  // two pods hold it
@@ -281,8 +281,8 @@ TEST_CASE(
 
 TEST_CASE("ledger: a device is not said to be held twice") {
   Rig rig;
-  rig.list(kNic, {device("a", {kCard})});
-  rig.list(kVfio, {device("1", {kCard})});
+  rig.list(kNic, {device_of("a", {kCard})});
+  rig.list(kVfio, {device_of("1", {kCard})});
   CHECK(rig.give(kNic, {"a"}).empty());
   std::vector<Device> devices = rig.lists.at(kVfio);
   devices[0].reasons = {Reason::drain("drained"), Reason::holder("held since before", {0})};
@@ -292,8 +292,8 @@ TEST_CASE("ledger: a device is not said to be held twice") {
 
 TEST_CASE("ledger: who is refused holds nothing") {
   Rig rig;
-  rig.list(kNic, {device("a", {kCard}), device("b", {kOther})});
-  rig.list(kVfio, {device("v", {kCard})});
+  rig.list(kNic, {device_of("a", {kCard}), device_of("b", {kOther})});
+  rig.list(kVfio, {device_of("v", {kCard})});
   rig.give(kNic, {"a"});
   CHECK_FALSE(rig.give(kVfio, {"other", "v"}).empty());
   CHECK_FALSE(rig.ledger.held({kVfio, "other"}));
@@ -303,8 +303,8 @@ TEST_CASE("ledger: who is refused holds nothing") {
 TEST_CASE("ledger: whoever waits for gives is told of those that gave") {
   int gives = 0;
   Ledger ledger([&gives] { ++gives; });
-  const std::vector<Device> one{device("a", {kCard})};
-  const std::vector<Device> other{device("v", {kCard})};
+  const std::vector<Device> one{device_of("a", {kCard})};
+  const std::vector<Device> other{device_of("v", {kCard})};
   ledger.list(kNic, one, kStart);
   ledger.list(kVfio, other, kStart);
   const Ids a{"a"};

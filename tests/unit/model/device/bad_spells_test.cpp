@@ -16,7 +16,7 @@ BadSpells::Patience after(BadSpells::Clock::duration so_long) {
 }
 
 // Returns one device with that error.
-std::vector<Device> device(const std::string& error, bool drained = false) {
+std::vector<Device> device_with(const std::string& error, bool drained = false) {
   std::vector<Device> made{{.id = "a", .error = error}};
   if (drained) made[0].reasons = {Reason::drain("drained")};
   return made;
@@ -26,7 +26,7 @@ std::vector<Device> device(const std::string& error, bool drained = false) {
 
 TEST_CASE("a device is due once, when its bad spell has lasted so long and no moment before") {
   BadSpells spells;
-  spells.record(device("sick"), kStart);
+  spells.record(device_with("sick"), kStart);
   CHECK(spells.since("a") == kStart);
   CHECK(spells.next_due(after(30s)) == kStart + 30s);
   CHECK(spells.take_due(kStart + 30s - 1ns, after(30s)).empty());
@@ -38,29 +38,29 @@ TEST_CASE("a device is due once, when its bad spell has lasted so long and no mo
 
 TEST_CASE("another reason, or that the device has vanished, is the same spell") {
   BadSpells spells;
-  spells.record(device("sick"), kStart);
+  spells.record(device_with("sick"), kStart);
   spells.record(Devices{{.id = "a", .error = "it is gone", .gone = true}}, kStart + 10s);
   CHECK(spells.since("a") == kStart);
   CHECK(spells.take_due(kStart + 30s, after(30s)) == Ids{"a"});
-  spells.record(device("sicker"), kStart + 40s);
+  spells.record(device_with("sicker"), kStart + 40s);
   CHECK(spells.take_due(kStart + 100s, after(30s)).empty());
 }
 
 TEST_CASE("a spell ends when the device is Healthy, forgotten or drained, and the next one counts anew") {
   std::vector<Device> between;
-  SUBCASE("Healthy") { between = device(""); }
+  SUBCASE("Healthy") { between = device_with(""); }
   SUBCASE("forgotten") { between = {}; }
-  SUBCASE("drained") { between = device("sick", true); }
+  SUBCASE("drained") { between = device_with("sick", true); }
   for (const bool told : {false, true}) {
     CAPTURE(told);
     BadSpells spells;
-    spells.record(device("sick"), kStart);
+    spells.record(device_with("sick"), kStart);
     if (told) CHECK(spells.take_due(kStart + 30s, after(30s)).size() == 1);
     spells.record(between, kStart + 30s);
     CHECK_FALSE(spells.since("a"));
     CHECK(spells.next_due(after(30s)) == BadSpells::kNever);
     CHECK(spells.take_due(kStart + 100s, after(30s)).empty());
-    spells.record(device("sick"), kStart + 200s);
+    spells.record(device_with("sick"), kStart + 200s);
     CHECK(spells.take_due(kStart + 229s, after(30s)).empty());
     CHECK(spells.take_due(kStart + 230s, after(30s)) == Ids{"a"});
   }
@@ -68,7 +68,7 @@ TEST_CASE("a spell ends when the device is Healthy, forgotten or drained, and th
 
 TEST_CASE("a drained device is out of service on purpose: it has no bad spell") {
   BadSpells spells;
-  spells.record(device("drained", true), kStart);
+  spells.record(device_with("drained", true), kStart);
   CHECK(spells.next_due(after(0s)) == BadSpells::kNever);
   CHECK(spells.take_due(kStart + 24h, after(0s)).empty());
 }

@@ -13,7 +13,7 @@ std::vector<Device> devices(std::initializer_list<std::pair<const char*, const c
   return made;
 }
 
-const HealthTimes::Clock::time_point kStart{1000s};
+const HealthTimes::Clock::time_point kClockStart{1000s};
 
 }  // namespace
 
@@ -22,28 +22,28 @@ TEST_CASE("a device is as it is since the resource came, until its health change
   const auto first = devices({{"a", ""}, {"b", ""}});
   const auto second = devices({{"a", ""}, {"b", "sick"}});
   const auto third = devices({{"a", ""}, {"b", "sicker"}});
-  times.record({}, first, kStart);
-  CHECK(times.since("b") == kStart);
-  times.record(first, second, kStart + 5s);
-  CHECK(times.since("a") == kStart);
-  CHECK(times.since("b") == kStart + 5s);
-  times.record(second, third, kStart + 6s);
-  CHECK(times.since("b") == kStart + 5s);
-  times.record(third, first, kStart + 9s);
-  CHECK(times.since("b") == kStart + 9s);
+  times.record({}, first, kClockStart);
+  CHECK(times.since("b") == kClockStart);
+  times.record(first, second, kClockStart + 5s);
+  CHECK(times.since("a") == kClockStart);
+  CHECK(times.since("b") == kClockStart + 5s);
+  times.record(second, third, kClockStart + 6s);
+  CHECK(times.since("b") == kClockStart + 5s);
+  times.record(third, first, kClockStart + 9s);
+  CHECK(times.since("b") == kClockStart + 9s);
 }
 
 TEST_CASE("a device that comes later, or comes back, is new") {
   HealthTimes times;
   const auto one = devices({{"b", ""}});
   const auto three = devices({{"a", ""}, {"b", ""}, {"c", ""}});
-  times.record({}, one, kStart);
-  times.record(one, three, kStart + 1s);
-  CHECK(times.since("a") == kStart + 1s);
-  CHECK(times.since("b") == kStart);
-  CHECK(times.since("c") == kStart + 1s);
-  times.record(three, one, kStart + 2s);
-  times.record(one, three, kStart + 3s);
-  CHECK(times.since("a") == kStart + 3s);
-  CHECK(times.since("c") == kStart + 3s);
+  times.record({}, one, kClockStart);
+  times.record(one, three, kClockStart + 1s);
+  CHECK(times.since("a") == kClockStart + 1s);
+  CHECK(times.since("b") == kClockStart);
+  CHECK(times.since("c") == kClockStart + 1s);
+  times.record(three, one, kClockStart + 2s);
+  times.record(one, three, kClockStart + 3s);
+  CHECK(times.since("a") == kClockStart + 3s);
+  CHECK(times.since("c") == kClockStart + 3s);
 }

@@ -5,7 +5,7 @@
 namespace plughost {
 namespace {
 
-Device device(std::string id, unsigned replicas = 1) {
+Device replicated(std::string id, unsigned replicas = 1) {
   Device made;
   made.id = std::move(id);
   made.replicas = replicas;
@@ -19,11 +19,11 @@ std::vector<std::string> listed(const Inventory& inventory) {
 }
 
 TEST_CASE("an inventory is sorted and the first of two equal ids stays") {
-  CHECK(listed(Inventory({device("b"), device("a"), device("10"), device("9")})) ==
+  CHECK(listed(Inventory({replicated("b"), replicated("a"), replicated("10"), replicated("9")})) ==
         std::vector<std::string>{"10", "9", "a", "b"});
   std::vector<Device> devices;
   for (int i = 0; i < 100; ++i) {
-    devices.push_back(device(i % 2 == 0 ? "b" : "a"));
+    devices.push_back(replicated(i % 2 == 0 ? "b" : "a"));
     devices.back().error = i < 2 ? "" : "not the first";
   }
   const Inventory inventory(std::move(devices));
@@ -33,12 +33,12 @@ TEST_CASE("an inventory is sorted and the first of two equal ids stays") {
 }
 
 TEST_CASE("copies of an inventory share its devices, and equal ones are equal") {
-  const Inventory inventory({device("a"), device("b")});
+  const Inventory inventory({replicated("a"), replicated("b")});
   const Inventory copy = inventory;
   CHECK(copy.devices().data() == inventory.devices().data());
   CHECK(copy == inventory);
-  CHECK(Inventory({device("b"), device("a")}) == inventory);
-  CHECK_FALSE(Inventory({device("a")}) == inventory);
+  CHECK(Inventory({replicated("b"), replicated("a")}) == inventory);
+  CHECK_FALSE(Inventory({replicated("a")}) == inventory);
   CHECK_FALSE(Inventory() == inventory);
   CHECK(Inventory() == Inventory(std::vector<Device>()));
   CHECK(Inventory().devices().empty());
@@ -47,7 +47,7 @@ TEST_CASE("copies of an inventory share its devices, and equal ones are equal") 
 }
 
 TEST_CASE("a device with replicas is listed and found by its replicas' ids only") {
-  const Inventory inventory({device("gpu", 3), device("plain")});
+  const Inventory inventory({replicated("gpu", 3), replicated("plain")});
   CHECK(listed(inventory) == std::vector<std::string>{"gpu::0", "gpu::1", "gpu::2", "plain"});
   CHECK(inventory.id_count() == 4);
   CHECK(inventory.find("gpu::2") == &inventory.devices()[0]);
@@ -59,7 +59,7 @@ TEST_CASE("a device with replicas is listed and found by its replicas' ids only"
 }
 
 TEST_CASE("ids that have colons of their own are found") {
-  const Inventory inventory({device("a::0"), device("b::0", 2)});
+  const Inventory inventory({replicated("a::0"), replicated("b::0", 2)});
   CHECK(inventory.find("a::0"));
   CHECK(inventory.find("b::0::1"));
   CHECK_FALSE(inventory.find("b::0"));
@@ -67,9 +67,9 @@ TEST_CASE("ids that have colons of their own are found") {
 }
 
 TEST_CASE("what the kubelet is told is ids, health and NUMA nodes") {
-  const Inventory before({device("a"), device("b")});
+  const Inventory before({replicated("a"), replicated("b")});
   const auto lists_same_if = [&](auto change) {
-    std::vector<Device> devices = {device("a"), device("b")};
+    std::vector<Device> devices = {replicated("a"), replicated("b")};
     change(devices[1]);
     return before.lists_same_as(Inventory(devices));
   };
@@ -78,21 +78,21 @@ TEST_CASE("what the kubelet is told is ids, health and NUMA nodes") {
   CHECK_FALSE(lists_same_if([](Device& d) { d.numa_nodes = {0}; }));
   CHECK_FALSE(lists_same_if([](Device& d) { d.replicas = 2; }));
   CHECK_FALSE(lists_same_if([](Device& d) { d.id = "c"; }));
-  CHECK_FALSE(before.lists_same_as(Inventory({device("a")})));
+  CHECK_FALSE(before.lists_same_as(Inventory({replicated("a")})));
 }
 
 TEST_CASE("the size of a list is bounded by what protobuf makes of it") {
   // Device in the list: tag, length; ID: tag, length, 63; health: tag, length, "Unhealthy".
-  CHECK(wire_size(device(std::string(63, 'x'))) == 2 + 2 + 63 + 2 + 9);
-  CHECK(wire_size(device(std::string(60, 'x'), 10)) == 10 * wire_size(device(std::string(63, 'x'))));
-  Device with_numa = device("x");
+  CHECK(wire_size(replicated(std::string(63, 'x'))) == 2 + 2 + 63 + 2 + 9);
+  CHECK(wire_size(replicated(std::string(60, 'x'), 10)) == 10 * wire_size(replicated(std::string(63, 'x'))));
+  Device with_numa = replicated("x");
   with_numa.numa_nodes = {0, 200};
   // topology: tag, length, two nodes of tag, length, tag and varint.
-  CHECK(wire_size(with_numa) == wire_size(device("x")) + 2 + (2 + 2) + (2 + 3));
+  CHECK(wire_size(with_numa) == wire_size(replicated("x")) + 2 + (2 + 2) + (2 + 3));
 }
 
 TEST_CASE("of a device some shares may be taken, and if all are it is Unhealthy") {
-  Device gpu = device("gpu", 3);
+  Device gpu = replicated("gpu", 3);
   CHECK(gpu.reason().empty());
   gpu.reasons = {Reason::holder("held", {0, 2})};
   CHECK(gpu.healthy());
@@ -100,14 +100,14 @@ TEST_CASE("of a device some shares may be taken, and if all are it is Unhealthy"
   CHECK_FALSE(gpu.healthy_share(0));
   CHECK(gpu.healthy_share(1));
   CHECK_FALSE(gpu.healthy_share(2));
-  const Inventory some({gpu, device("plain")});
+  const Inventory some({gpu, replicated("plain")});
   std::string told;
   some.for_each_share([&](const std::string& id, const Device& each, bool healthy) {
     told += id + '=' + each.id + (healthy ? " " : "! ");
   });
   CHECK(told == "gpu::0=gpu! gpu::1=gpu gpu::2=gpu! plain=plain ");
-  CHECK_FALSE(some.lists_same_as(Inventory({device("gpu", 3), device("plain")})));
-  CHECK_FALSE(some == Inventory({device("gpu", 3), device("plain")}));
+  CHECK_FALSE(some.lists_same_as(Inventory({replicated("gpu", 3), replicated("plain")})));
+  CHECK_FALSE(some == Inventory({replicated("gpu", 3), replicated("plain")}));
   CHECK(gpu.healthy_shares() == 1);
   CHECK(gpu.in_service());
   gpu.reasons = {Reason::holder("held", {0, 1, 2})};
@@ -119,13 +119,13 @@ TEST_CASE("of a device some shares may be taken, and if all are it is Unhealthy"
   gpu.reasons.clear();
   CHECK(gpu.reason() == "sick");
   CHECK_FALSE(gpu.healthy_share(1));
-  Device plain = device("plain");
+  Device plain = replicated("plain");
   plain.reasons = {Reason::holder("held", {0})};
   CHECK_FALSE(plain.healthy());
 }
 
 TEST_CASE("a device is as well as all that is laid over it, and tells it in that order, itself last") {
-  Device gpu = device("gpu", 4);
+  Device gpu = replicated("gpu", 4);
   gpu.reasons = {Reason::holder("held", {0}), Reason::holder("kept", {2})};
   CHECK(gpu.healthy_shares() == 2);
   CHECK_FALSE(gpu.drained());
@@ -138,7 +138,7 @@ TEST_CASE("a device is as well as all that is laid over it, and tells it in that
   CHECK(gpu.drained());
   CHECK(gpu.reason() == "held; and kept; and drained; and by itself: sick");
   // No share of either is available.
-  Device whole = device("gpu", 4);
+  Device whole = replicated("gpu", 4);
   whole.reasons = {Reason::holder("held", {0, 1, 2, 3})};
   CHECK(whole.healthy_shares() == 0);
   CHECK(Inventory({whole}).lists_same_as(Inventory({gpu})));
@@ -151,10 +151,10 @@ TEST_CASE("a device is as well as all that is laid over it, and tells it in that
 }
 
 TEST_CASE("an id says which share of its device it stands for") {
-  CHECK(share_of(device("gpu", 12), "gpu::11") == 11);
-  CHECK(share_of(device("gpu", 12), "gpu::0") == 0);
-  CHECK(share_of(device("plain"), "plain") == 0);
-  CHECK(share_of(device("gpu::3"), "gpu::3") == 0);
+  CHECK(share_of(replicated("gpu", 12), "gpu::11") == 11);
+  CHECK(share_of(replicated("gpu", 12), "gpu::0") == 0);
+  CHECK(share_of(replicated("plain"), "plain") == 0);
+  CHECK(share_of(replicated("gpu::3"), "gpu::3") == 0);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ struct Pairs : Labels::Pairs {
   }
 };
 
-Device card(const std::string& id, const std::string& name, const std::string& memory = "80") {
+Device labelled_card(const std::string& id, const std::string& name, const std::string& memory = "80") {
   Device device;
   device.id = id;
   device.attributes = {{"name", name}, {"memory", memory}};
@@ -114,7 +114,7 @@ TEST_CASE("what a machine says becomes a value as gpu-feature-discovery makes it
 TEST_CASE("a label has what all devices make of it, and {count} is how many there are") {
   const Labels made = labels({label("model", "{name}"), label("example.com/memory", "{memory}GB"),
                               label("count", "{count}"), label("present", "true"), label("mark", "")},
-                             {{card("a", "T 4", "16"), card("b", "T 4", "16")}});
+                             {{labelled_card("a", "T 4", "16"), labelled_card("b", "T 4", "16")}});
   CHECK(made.pairs == Pairs{{"model", "T-4"},
                             {"example.com/memory", "16GB"},
                             {"count", "2"},
@@ -125,34 +125,37 @@ TEST_CASE("a label has what all devices make of it, and {count} is how many ther
 
 TEST_CASE("where devices differ the label is left out, and that is said of the first two") {
   const std::vector<LabelSpec> specs = {label("model", "{name}"), label("memory", "{memory}")};
-  const Labels made = labels(specs, {{card("a", "T4"), card("b", "T4"), card("c", "L4"), card("d", "A2")}});
+  const Labels made = labels(specs, {{labelled_card("a", "T4"), labelled_card("b", "T4"),
+                                      labelled_card("c", "L4"), labelled_card("d", "A2")}});
   CHECK(made.pairs == Pairs{{"memory", "80"}});
   CHECK(made.remarks ==
         Texts{"feature.node.kubernetes.io/model: the devices differ: \"T4\" of a, \"L4\" of c"});
   // Values that become equal count as equal.
-  CHECK(labels(specs, {{card("a", "T 4"), card("b", "T-4")}}).remarks.empty());
+  CHECK(labels(specs, {{labelled_card("a", "T 4"), labelled_card("b", "T-4")}}).remarks.empty());
 }
 
 TEST_CASE("the devices of all resources of an entry count, each of them once") {
-  Device shared = card("a", "T4");
+  Device shared = labelled_card("a", "T4");
   shared.replicas = 4;
   const std::vector<LabelSpec> specs = {label("model", "{name}"), label("count", "{count}")};
-  CHECK(labels(specs, {{shared}, {}, {card("b", "T4")}}).pairs == Pairs{{"model", "T4"}, {"count", "2"}});
-  CHECK(labels(specs, {{shared}, {card("b", "L4")}}).pairs == Pairs{{"count", "2"}});
+  CHECK(labels(specs, {{shared}, {}, {labelled_card("b", "T4")}}).pairs ==
+        Pairs{{"model", "T4"}, {"count", "2"}});
+  CHECK(labels(specs, {{shared}, {labelled_card("b", "L4")}}).pairs == Pairs{{"count", "2"}});
 }
 
 TEST_CASE("a sick device is there, and one that is gone is not") {
   const std::vector<LabelSpec> specs = {label("model", "{name}"), label("count", "{count}")};
-  Device sick = card("a", "T4");
+  Device sick = labelled_card("a", "T4");
   sick.error = "XID 79";
-  CHECK(labels(specs, {{sick, gone(card("b", "L4"))}}).pairs == Pairs{{"model", "T4"}, {"count", "1"}});
+  CHECK(labels(specs, {{sick, gone(labelled_card("b", "L4"))}}).pairs ==
+        Pairs{{"model", "T4"}, {"count", "1"}});
 }
 
 TEST_CASE("without a device there is no label, not even one that is the same whatever the devices") {
   const std::vector<LabelSpec> specs = {label("present", "true"), label("count", "{count}"),
                                         label("model", "{name}")};
   for (const Labels& none :
-       {labels(specs, {}), labels(specs, {{}}), labels(specs, {{gone(card("a", "T4"))}})}) {
+       {labels(specs, {}), labels(specs, {{}}), labels(specs, {{gone(labelled_card("a", "T4"))}})}) {
     CHECK(none.pairs.empty());
     CHECK(none.remarks.empty());
   }
@@ -167,17 +170,18 @@ TEST_CASE("what a device does not say, or no label can have, is left out with th
   };
   Device silent;
   silent.id = "b";
-  CHECK(remark(label("x.com/m", "{name}"), {card("a", "T4"), silent}) == "x.com/m: {name} is not known of b");
+  CHECK(remark(label("x.com/m", "{name}"), {labelled_card("a", "T4"), silent}) ==
+        "x.com/m: {name} is not known of b");
   CHECK(remark(label("x.com/m", "{name}"), {silent}) == "x.com/m: {name} is not known of b");
-  CHECK(remark(label("x.com/m", "{name}"), {card("a", "日本")}) ==
+  CHECK(remark(label("x.com/m", "{name}"), {labelled_card("a", "日本")}) ==
         "x.com/m: nothing of \"日本\" may stand in a label's value");
-  CHECK(remark(label("x.com/m", "{name}"), {card("a", "")}) ==
+  CHECK(remark(label("x.com/m", "{name}"), {labelled_card("a", "")}) ==
         "x.com/m: nothing of \"\" may stand in a label's value");
-  CHECK(labels({label("m", "{name}")}, {{card("a", of(63))}}).pairs == Pairs{{"m", of(63)}});
-  CHECK(remark(label("x.com/m", "{name}"), {card("a", of(64))}) ==
+  CHECK(labels({label("m", "{name}")}, {{labelled_card("a", of(63))}}).pairs == Pairs{{"m", of(63)}});
+  CHECK(remark(label("x.com/m", "{name}"), {labelled_card("a", of(64))}) ==
         "x.com/m: \"" + of(64) + "\": A label's value has at most 63 characters; this one has 64.");
   // The fixed text remains.
-  CHECK(labels({label("m", "v{name}")}, {{card("a", "")}}).pairs == Pairs{{"m", "v"}});
+  CHECK(labels({label("m", "v{name}")}, {{labelled_card("a", "")}}).pairs == Pairs{{"m", "v"}});
 }
 
 }  // namespace

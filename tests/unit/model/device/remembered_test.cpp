@@ -19,7 +19,7 @@ std::vector<Device> devices(std::initializer_list<const char*> ids) {
 }
 
 // A resource's list over time.
-struct Listing {
+struct FlappingDevice {
   std::vector<Device> merge(std::vector<Device> scanned, Clock::time_point now,
                             std::chrono::seconds forget_after) {
     last = remembered.merge(last, std::move(scanned), now, forget_after);
@@ -40,7 +40,7 @@ std::string summary(const std::vector<Device>& list) {
 }
 
 TEST_CASE("a device that vanished stays Unhealthy until it is forgotten") {
-  Listing remembered;
+  FlappingDevice remembered;
   CHECK(summary(remembered.merge(devices({"a", "b", "c"}), kStart, 60s)) == "a b c");
   CHECK(remembered.next_forgetting() == Clock::time_point::max());
   const auto merged = remembered.merge(devices({"a", "c"}), kStart + 10s, 60s);
@@ -53,7 +53,7 @@ TEST_CASE("a device that vanished stays Unhealthy until it is forgotten") {
 }
 
 TEST_CASE("a device that comes back is Healthy and the same") {
-  Listing remembered;
+  FlappingDevice remembered;
   const auto before = remembered.merge(devices({"a", "b"}), kStart, 60s);
   remembered.merge(devices({"a"}), kStart, 60s);
   CHECK(remembered.merge(devices({"a", "b"}), kStart + 5s, 60s) == before);
@@ -63,7 +63,7 @@ TEST_CASE("a device that comes back is Healthy and the same") {
 }
 
 TEST_CASE("devices are forgotten one by one") {
-  Listing remembered;
+  FlappingDevice remembered;
   remembered.merge(devices({"a", "b", "c"}), kStart, 60s);
   remembered.merge(devices({"b", "c"}), kStart + 1s, 60s);
   CHECK(summary(remembered.merge(devices({"b"}), kStart + 2s, 60s)) == "a! b c!");
@@ -73,21 +73,21 @@ TEST_CASE("devices are forgotten one by one") {
 }
 
 TEST_CASE("nothing is remembered when devices are forgotten at once") {
-  Listing remembered;
+  FlappingDevice remembered;
   remembered.merge(devices({"a", "b"}), kStart, 0s);
   CHECK(summary(remembered.merge(devices({"b"}), kStart, 0s)) == "b");
   CHECK(remembered.next_forgetting() == Clock::time_point::max());
 }
 
 TEST_CASE("the longest time to remember is for ever") {
-  Listing remembered;
+  FlappingDevice remembered;
   remembered.merge(devices({"a"}), kStart, std::chrono::seconds::max());
   CHECK(summary(remembered.merge(devices({}), kStart + 10000h, std::chrono::seconds::max())) == "a!");
   CHECK(remembered.next_forgetting() == Clock::time_point::max());
 }
 
 TEST_CASE("a device that is there keeps its own trouble") {
-  Listing remembered;
+  FlappingDevice remembered;
   auto sick = devices({"a", "b"});
   sick[0].error = "too hot";
   CHECK(remembered.merge(sick, kStart, 60s) == sick);
@@ -95,7 +95,7 @@ TEST_CASE("a device that is there keeps its own trouble") {
 }
 
 TEST_CASE("the result is sorted whatever the scan's order") {
-  Listing remembered;
+  FlappingDevice remembered;
   remembered.merge(devices({"d", "a"}), kStart, 60s);
   CHECK(summary(remembered.merge(devices({"z", "b"}), kStart, 60s)) == "a! b d! z");
 }
@@ -133,7 +133,7 @@ TEST_CASE("devices that are gone never make the list too long for those that are
     }
     return made;
   };
-  Listing remembered;
+  FlappingDevice remembered;
   remembered.merge(many('a'), kStart, 60s);
   const auto merged = remembered.merge(many('b'), kStart, 60s);
   std::size_t bytes = 0;

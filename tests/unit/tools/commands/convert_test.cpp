@@ -3,15 +3,10 @@
 #include <doctest/doctest.h>
 
 #include "unit/temp_dir.hpp"
+#include "unit/texts.hpp"
 #include "unit/tools/commands/run_plughost.hpp"
 
 using namespace plughost::test;
-
-namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-}  // namespace
 
 TEST_CASE("what nobody's configuration looks like is refused with what was looked for") {
   const TempDir dir;

@@ -14,10 +14,6 @@ namespace {
 
 using JsonValue = nlohmann::json;
 
-bool has(const CommandResult& finished, const std::string& part) {
-  return finished.output.find(part) != std::string::npos;
-}
-
 // Returns a node with that hostname and number of serial ports.
 std::string node(const std::string& name, int ports) {
   JsonValue tree{{"dev", JsonValue::object()},

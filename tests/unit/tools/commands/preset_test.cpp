@@ -37,10 +37,6 @@ struct Presets {
   }
 };
 
-bool has(const CommandResult& result, const std::string& part) {
-  return result.output.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("`preset list --here` shows those that find a device, and which") {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "command_line.hpp"
+#include "unit/texts.hpp"
 
 namespace plughost::test {
 
@@ -17,6 +18,7 @@ struct CommandResult {
   std::string printed = {};  // standard output alone
   std::string errors = {};   // standard error alone
 };
+inline bool has(const CommandResult& result, std::string_view part) { return has(result.output, part); }
 
 // Appends what is written to the stream to both texts while it lives.
 class CapturedStream final : public std::streambuf {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "places.hpp"
+#include "unit/texts.hpp"
 #include "unit/tools/commands/made_root.hpp"
 #include "unit/tools/commands/run_plughost.hpp"
 
@@ -37,8 +38,6 @@ std::string file_text(const fs::path& file) {
   std::ifstream stream(file);
   return {std::istreambuf_iterator<char>(stream), {}};
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // Returns each file with its text, and each link with its target.
 std::set<std::string> everything(const MadeRoot& root) {

@@ -18,18 +18,18 @@
 #include "places.hpp"
 #include "tools/convert/manifests/read_files.hpp"
 #include "unit/temp_dir.hpp"
+#include "unit/texts.hpp"
 
 namespace plughost {
 namespace {
 
+using test::content;
+
+using test::has;
+
 namespace fs = std::filesystem;
 
 const fs::path kFolder = test::in_source("/tests/convert");
-
-std::string content(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // Returns the paths of the examples, without extension.
 std::set<fs::path> examples() {
@@ -95,8 +95,6 @@ std::optional<Conversion> convert_text(const std::string& text, std::string_view
   REQUIRE(documents);
   return convert(*documents, arguments, diagnostics);
 }
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 TEST_CASE("each example of another plugin becomes the YAML that is written beside it") {
   REQUIRE(examples().size() >= 60);
