@@ -1,5 +1,11 @@
 #pragma once
 // Kinds of resources: a key in the configuration, its value, and how devices are found.
+//
+// A kind is one file and one row of a table: it reads its value of the configuration, and scans. It keeps no
+// state, so that a reload or a hung scan can drop it at any time; history (vanished, flapping, held) is the
+// DeviceTracker's. It runs on a worker and may block, because no kind can promise that a driver responds.
+// Plugins in shared libraries were refused: an ABI would bind every later change, and the kind `exec` serves
+// those who cannot compile. docs/adding-a-kind.md is a kind that a test compiles.
 
 #include <chrono>
 #include <functional>

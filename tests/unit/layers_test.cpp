@@ -218,7 +218,7 @@ TEST_CASE("a tier's page has at most fifteen lines, and names each folder of the
 constexpr std::size_t kMostLines = 400;
 constexpr std::size_t kMostClassLines = 300;
 // Limit for the lines of all files in src. A commit that raises it says what that buys.
-constexpr std::size_t kMostLinesOfAll = 54'836;
+constexpr std::size_t kMostLinesOfAll = 54'941;
 
 // Returns the class that a definition at the beginning of the line defines, or whose function it defines;
 // empty: none.
@@ -290,7 +290,7 @@ TEST_CASE("src does not grow by itself") {
   CHECK(lines <= kMostLinesOfAll);
 }
 
-TEST_CASE("a library is seen by the folder whose affair it is, and by no other") {
+TEST_CASE("a library is included by its own folder only") {
   for (const Include& include : includes()) {
     for (const auto& [library, folders] : kSeenBy) {
       if (!include.header.starts_with(library)) continue;
@@ -334,7 +334,7 @@ TEST_CASE("each kind is one file or one folder, and one row of the registry") {
   CHECK(places == rows);
 }
 
-TEST_CASE("no header of ours includes a library that is slow to read") {
+TEST_CASE("no header of src includes a library that is slow to compile") {
   for (const Include& include : includes()) {
     if (!include.file.ends_with(".hpp")) continue;
     for (const auto& [library, folders] : kInHeadersOf) {

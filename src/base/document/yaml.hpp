@@ -1,5 +1,9 @@
 #pragma once
 // Parses YAML into Nodes, and writes JSON values as YAML. Thread-safe.
+//
+// A configuration may be hostile or a gigabyte, and every error needs its line. libyaml parses, with limits
+// before memory is spent (depth, aliases, size), and reads what kubectl reads. yaml-cpp was refused for
+// reading: it has no such limits, and is much slower. It still writes.
 
 #include <optional>
 #include <string>

@@ -1,5 +1,12 @@
 #pragma once
 // The log: one line per change of state, with fixed words and fields. Thread-safe.
+//
+// A reader of the log that stops, such as a full pipe or a hung journal, must not stop the daemon, and a line
+// that explains a fault must not be lost among thousands. Callers therefore format a line and leave it in a
+// bounded queue; one thread writes, and the number of dropped lines is itself logged. Lines have fixed words,
+// so that they can be searched for and counted, and fields for everything that varies. spdlog's own
+// asynchronous logger was refused: when its queue is full it blocks the caller, or overwrites the oldest
+// lines.
 
 #include <filesystem>
 #include <memory>

@@ -1,6 +1,13 @@
 #pragma once
 // Finds the devices that containers hold by ids that their resource does not list: ids of another plugin that
 // served the resource before, or its own from before a reload. Pure functions of values, thread-safe.
+//
+// The kubelet remembers ids, and a device may be held by an id that is not listed any more: after a
+// migration, or a reload that changes `id`. Listing such a device as free would give it twice; reserving too
+// much costs a device. An id is matched only by certain evidence: the device nodes, mounts and CDI names of
+// the kubelet's checkpoint, the resource's own ids before a reload, and X for X::n. Matching by similar ids
+// was built and removed: it could reserve a device that is free. What is not recognised is a warning that
+// names the pod.
 
 #include <compare>
 #include <map>

@@ -1,6 +1,12 @@
 #pragma once
 // Controls which configuration is in force: reads, applies or refuses a new one, and keeps or rolls back one
 // on trial. Loop thread only.
+//
+// A reload on a thousand nodes must not be able to take a thousand nodes down. A file is read and checked
+// whole on a worker, under a deadline, and applied only without an error; `--confirm` puts it on trial, and
+// it is rolled back unless it is confirmed, or as soon as the kubelet loses a resource. Orders wait in a
+// queue and equal ones merge, so two administrators get one reload and two answers. Rolling back by the file
+// was refused: the file is the user's.
 
 #include <chrono>
 #include <cstdint>

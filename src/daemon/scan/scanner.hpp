@@ -1,6 +1,12 @@
 #pragma once
 // Scans one source on a worker, and again whenever something changes that the scan depends on. Loop thread
 // only.
+//
+// A scan may hang in a driver, and events may come faster than scans end. So events only request a scan, one
+// runs at a time, and requests meanwhile are one. After 5 s a scan is reported, the former list stays,
+// Allocate refuses with that reason, and another thread replaces the worker; a late result is used.
+// Cancelling was refused: a thread in the kernel cannot be. What a scan has read decides what is watched
+// afterwards, so the two cannot differ.
 
 #include <cstdint>
 #include <functional>

@@ -1,5 +1,11 @@
 #pragma once
 // Makes the running entries match a Config, and leaves the unchanged ones alone. Loop thread only.
+//
+// A change must touch only what has changed: registering a resource again leaves the node at 0 for a moment,
+// and pods are refused meanwhile. So entries are compared by their text, and an unchanged one keeps its
+// sockets, streams and state; a changed one is given the new text, and registers again only if the kubelet
+// has to know. Restarting everything, as the plugins do that plughost replaces, was refused for that moment.
+// A name that two entries claim belongs to the first, and the second takes over when that one goes.
 
 #include <chrono>
 #include <cstddef>

@@ -1,6 +1,12 @@
 #pragma once
 // The daemon's HTTP server. On a network address it serves the status page, metrics and probes, all
 // read-only; on the control socket it accepts orders, too.
+//
+// Readers of the status must not slow the loop down, nor take the descriptors that the kubelet needs. So each
+// address has a thread with a loop of its own, at most 64 connections of which the oldest idle one makes
+// room, and responses that concurrent requests share. Orders are POSTs and are accepted on the control socket
+// alone, whose file mode is the access control. HTTP itself is Boost.Beast: parsing requests of strangers is
+// not what plughost exists for.
 
 #include <chrono>
 #include <memory>

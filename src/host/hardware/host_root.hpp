@@ -1,6 +1,12 @@
 #pragma once
 // The machine that is scanned: this one, a tree under a prefix made by a test, or a recorded one.
 // Thread-safe. Calls may block on the file system.
+//
+// Kinds read the machine through this class alone. So a test can make a machine in a directory, and a machine
+// can be recorded on one node and planned for on another (`facts`, `plan`) without code in the kinds. libudev
+// cannot do this: it has no root directory for tests, and enumerates by opening files that may hang. What
+// must not happen on a recorded machine (running programs, loading NVML, naming a path of this one) is
+// refused here, once.
 
 #include <filesystem>
 #include <functional>

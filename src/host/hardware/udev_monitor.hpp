@@ -1,5 +1,11 @@
 #pragma once
 // Device events: one udev monitor for the whole process. Loop thread only.
+//
+// Each plugin of the field polls, or has a netlink socket of its own; a storm of uevents costs every one of
+// them the same work. Here one socket with the kernel's filter by subsystem serves all entries. udevd's own
+// events are preferred, because links and properties exist only after its rules; without udevd the kernel's
+// are used. Events only request scans, so a lost one (ENOBUFS) costs one scan of everything, and is never a
+// device that stays wrong.
 
 #include <cstdint>
 #include <functional>

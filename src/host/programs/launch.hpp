@@ -1,6 +1,11 @@
 #pragma once
 // Starts one program, which may take as long as its file system. run() may be called by any thread;
 // everything else belongs to the loop, which may give the start up meanwhile.
+//
+// execve() waits for the program's file system, and a hung NFS server makes that hours. So a start runs on a
+// thread, which the loop abandons at the deadline; the thread ends its child itself when execve() returns
+// after all. A start on the loop was refused, because vfork() and posix_spawn() wait for execve(). A program
+// of which four starts hang is not started again.
 
 #include <sys/types.h>
 

@@ -1,6 +1,12 @@
 #pragma once
 // Decides when to list a collection, when to watch it, and how long to wait. A value: events and the time are
 // passed in. Not thread-safe.
+//
+// The API server is optional, remote and shared, so a node must neither ask too often nor believe an old
+// answer for long. This is the rule of client-go's reflector: list, watch from that version, list again after
+// a 410; with growing pauses, Retry-After obeyed for a minute at most, and seven silent minutes taken for a
+// dead connection. The official C client was refused: it is generated, and its calls block. As a
+// value, all of that can be tested without a server or a clock.
 
 #include <chrono>
 #include <cstdint>
