@@ -56,7 +56,7 @@ class CommandLine {
 };
 
 void add_config(CLI::App& command, std::string& file) {
-  command.add_option("--config", file, "the configuration")->capture_default_str();
+  command.add_option("--config", file, "configuration file")->capture_default_str();
 }
 
 void add_control(CLI::App& command, std::string& socket) {
@@ -68,7 +68,7 @@ void add_control(CLI::App& command, std::string& socket) {
 void add_output(CLI::App& command, OutputFormat& format) {
   static const std::map<std::string, OutputFormat> kFormats{
       {"table", OutputFormat::kTable}, {"json", OutputFormat::kJson}, {"yaml", OutputFormat::kYaml}};
-  command.add_option("-o,--output", format, "for people, or for programs")
+  command.add_option("-o,--output", format, "output format")
       ->transform(CLI::CheckedTransformer(kFormats))
       ->type_name("FORMAT")
       ->option_text("FORMAT:{table,json,yaml}");
@@ -88,19 +88,22 @@ std::string log_levels_text() {
 
 void CommandLine::add_run() {
   const auto [command, options] =
-      add<RunOptions>("run", "the daemon: serve the resources of a configuration", &plughost::run);
-  command->add_option("--config", options->config, "the configuration")->capture_default_str();
+      add<RunOptions>("run", "run the daemon, which serves the resources of a configuration", &plughost::run);
+  command->add_option("--config", options->config, "configuration file")->capture_default_str();
   command
       ->add_option("--plugin-directory", options->plugin_directory,
-                   "the kubelet's directory, instead of the configuration's")
+                   "the kubelet's device-plugin directory; overrides the configuration")
       ->type_name("DIR");
-  command->add_option("--control", options->control, "the control socket, instead of the configuration's")
+  command->add_option("--control", options->control, "the control socket; overrides the configuration")
       ->type_name("FILE");
   command
-      ->add_option("--state-directory", options->state_directory, "where what has to outlive it is written")
+      ->add_option("--state-directory", options->state_directory,
+                   "directory for state that survives a restart")
       ->capture_default_str()
       ->type_name("DIR");
-  command->add_option("--log-level", options->log_level, "instead of the configuration's")
+  command
+      ->add_option("--log-level", options->log_level,
+                   "minimum level of log lines; overrides the configuration")
       ->transform(CLI::CheckedTransformer(log_levels()))
       ->type_name("LEVEL")
       ->option_text(log_levels_text());
@@ -108,21 +111,23 @@ void CommandLine::add_run() {
 
 void CommandLine::add_check() {
   const auto [command, options] =
-      add<CheckOptions>("check", "say everything that is wrong with a configuration", &check);
-  command->add_option("file", options->file, "the configuration")->capture_default_str();
-  command->add_flag("--strict", options->strict, "a warning is an error");
+      add<CheckOptions>("check", "validate a configuration and print every problem", &check);
+  command->add_option("file", options->file, "configuration file")->capture_default_str();
+  command->add_flag("--strict", options->strict, "treat warnings as errors");
 }
 
 void CommandLine::add_convert() {
   const auto [command, options] =
-      add<ConvertOptions>("convert", "another device plugin's configuration in plughost's words", &convert);
+      add<ConvertOptions>("convert", "convert another device plugin's configuration to plughost's", &convert);
   CLI::Option* const file = command->add_option(
-      "file", options->file, "their configuration, a manifest or a directory that has it; -: standard input");
+      "file", options->file,
+      "the configuration, a manifest, or a directory that contains one; - for standard input");
   CLI::Option* const arguments =
-      command->add_option("--args", options->arguments, "their command line, as one text")->type_name("TEXT");
+      command->add_option("--args", options->arguments, "the other plugin's command line, as one argument")
+          ->type_name("TEXT");
   command
       ->add_option("--near", options->near,
-                   "two resources, of which a container that asks for both gets devices of one place")
+                   "two resources; a container that requests both gets devices that are close to each other")
       ->type_name("ONE=OTHER");
   command->parse_complete_callback([file, arguments] {
     if (file->count() == 0 && arguments->count() == 0) throw CLI::RequiredError("file or --args");
@@ -130,19 +135,19 @@ void CommandLine::add_convert() {
 }
 
 void CommandLine::add_discover() {
-  const auto [command, options] =
-      add<DiscoverOptions>("discover", "what each resource would advertise now", &discover);
+  const auto [command, options] = add<DiscoverOptions>(
+      "discover", "scan this node and print what each resource would advertise", &discover);
   add_config(*command, options->file);
   add_output(*command, options->format);
 }
 
 void CommandLine::add_facts() {
   const auto [command, options] =
-      add<FactsOptions>("facts", "what this node is, as JSON without secrets: for plan", &facts);
-  command->add_option("--config", options->config, "what it looks at is recorded, too")
+      add<FactsOptions>("facts", "print facts about this node as JSON, without secrets, for plan", &facts);
+  command->add_option("--config", options->config, "also record what this configuration scans")
       ->type_name("FILE")
       ->default_str(kConfigFile);
-  command->add_option("--path", options->paths, "more names that are recorded; again and again")
+  command->add_option("--path", options->paths, "also record these files; repeatable")
       ->type_name("PATTERN")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -150,12 +155,14 @@ void CommandLine::add_facts() {
 
 void CommandLine::add_plan() {
   const auto [command, options] = add<PlanOptions>(
-      "plan", "what a configuration would give on recorded nodes, and what it changes", &plan);
-  command->add_option("file", options->file, "the configuration")->required();
-  command->add_option("--facts", options->facts, "the nodes: what plughost facts printed there, a file each")
+      "plan", "print what a configuration would advertise on recorded nodes, and what it changes", &plan);
+  command->add_option("file", options->file, "configuration file")->required();
+  command
+      ->add_option("--facts", options->facts,
+                   "directory with the output of plughost facts, one file per node")
       ->required()
       ->type_name("DIR");
-  command->add_option("--from", options->former, "the configuration before it")->type_name("FILE");
+  command->add_option("--from", options->former, "compare with this configuration")->type_name("FILE");
   add_output(*command, options->format);
 }
 
@@ -165,17 +172,17 @@ void CommandLine::add_preset() {
                                                             {"enable", PresetAction::kEnable},
                                                             {"disable", PresetAction::kDisable}};
   const auto [command, options] = add<PresetOptions>(
-      "preset", "ready-made entries: show them, and link them to the configuration", &preset);
-  CLI::Option* const action = command->add_option("action", options->action, "what to do")
+      "preset", "list and show ready-made entries, and link them into the configuration", &preset);
+  CLI::Option* const action = command->add_option("action", options->action, "action")
                                   ->required()
                                   ->transform(CLI::CheckedTransformer(kActions))
                                   ->option_text("ACTION:{list,show,enable,disable}");
   CLI::Option* const names =
       command->add_option("names", options->names, "the presets")->option_text("NAME ...");
   CLI::Option* const here =
-      command->add_flag("--here", options->here, "list: those that find something on this machine now");
+      command->add_flag("--here", options->here, "with list: only presets that find devices on this node");
   add_config(*command, options->config);
-  command->add_option("--presets", options->presets, "where the presets are")
+  command->add_option("--presets", options->presets, "directory of the presets")
       ->capture_default_str()
       ->type_name("DIR");
   add_output(*command, options->format);
@@ -189,27 +196,27 @@ void CommandLine::add_preset() {
 }
 
 void CommandLine::add_simulate() {
-  const auto [command, options] =
-      add<SimulateOptions>("simulate", "the exact answer that a container would get", &simulate);
+  const auto [command, options] = add<SimulateOptions>(
+      "simulate", "print the response that the kubelet would get for a container", &simulate);
   command->add_option("what", options->what, "NAME, NAME=3 or NAME=id,id")
       ->required()
       ->option_text("NAME[=N]");
-  command->add_option("--pod", options->pod, "with assume: what this pod of the node gets")
+  command->add_option("--pod", options->pod, "with assume: simulate this pod of the node")
       ->type_name("NAMESPACE/NAME");
   add_config(*command, options->file);
   add_output(*command, options->format);
 }
 
 void CommandLine::add_checkpoint() {
-  const auto [command, options] =
-      add<CheckpointOptions>("checkpoint", "the kubelet's checkpoint in words: who holds what", &checkpoint);
-  command->add_option("file", options->file, "the checkpoint")->capture_default_str();
+  const auto [command, options] = add<CheckpointOptions>(
+      "checkpoint", "print the kubelet's checkpoint: which pod holds which device", &checkpoint);
+  command->add_option("file", options->file, "checkpoint file")->capture_default_str();
   add_output(*command, options->format);
 }
 
 void CommandLine::add_doctor() {
   const auto [command, options] =
-      add<DoctorOptions>("doctor", "what is wrong with this node, and what to do about it", &doctor);
+      add<DoctorOptions>("doctor", "diagnose this node and print what to do about each problem", &doctor);
   add_config(*command, options->file);
   add_output(*command, options->format);
 }
@@ -220,15 +227,15 @@ void CommandLine::add_setup() {
     for (const Distribution& each : distributions()) names.emplace_back(each.name);
     return names;
   }();
-  const auto [command, options] =
-      add<SetupOptions>("setup", "write what this node and its configuration need of systemd", &setup);
-  command->add_flag("--dry-run", options->dry_run, "change nothing: the files as a diff");
-  command->add_flag("--undo", options->undo, "take away what it has written");
-  command->add_option("--kubernetes", options->kubernetes, "which one counts; absent: the one that is found")
+  const auto [command, options] = add<SetupOptions>(
+      "setup", "write the systemd drop-ins that this node and its configuration need", &setup);
+  command->add_flag("--dry-run", options->dry_run, "change nothing and print the files as a diff");
+  command->add_flag("--undo", options->undo, "remove the files that setup has written");
+  command->add_option("--kubernetes", options->kubernetes, "the node's distribution; default: detected")
       ->check(CLI::IsMember(kNames))
       ->option_text("NAME:{" + joined(kNames, ",") + '}');
   add_config(*command, options->config);
-  command->add_option("--root", options->root, "the machine's root directory: of an image that is being made")
+  command->add_option("--root", options->root, "root directory of an image that is being built")
       ->check(CLI::ExistingDirectory)
       ->capture_default_str()
       ->type_name("DIR")
@@ -237,12 +244,14 @@ void CommandLine::add_setup() {
 
 void CommandLine::add_status() {
   const auto [command, options] = add<StatusOptions>(
-      "status", "the running daemon: the kubelet, resources, devices, and the pods that hold them", &status);
-  CLI::Option* const name = command->add_option("name", options->name, "a resource: its devices");
-  CLI::Option* const watch = command->add_flag("-w,--watch", options->watch, "go on, and show each change");
+      "status", "print the daemon's resources and devices, and the pods that hold them", &status);
+  CLI::Option* const name = command->add_option("name", options->name, "print the devices of this resource");
+  CLI::Option* const watch =
+      command->add_flag("-w,--watch", options->watch, "keep running and print each change");
   command
-      ->add_flag("--check", options->check,
-                 "is the node ready? One line; exit code 0: yes, 1: no, 2: it is not known")
+      ->add_flag(
+          "--check", options->check,
+          "print one line that says whether the node is ready; exit code 0: ready, 1: not ready, 2: unknown")
       ->excludes(name)
       ->excludes(watch);
   add_control(*command, options->control);
@@ -250,27 +259,28 @@ void CommandLine::add_status() {
 }
 
 void CommandLine::add_events() {
-  const auto [command, options] =
-      add<EventsOptions>("events", "the running daemon's last 500 changes, a line each", &events);
-  command->add_option("-n,--limit", options->limit, "the newest so many")
+  const auto [command, options] = add<EventsOptions>("events", "print the daemon's last 500 events", &events);
+  command->add_option("-n,--limit", options->limit, "print only the last N")
       ->check(CLI::Range(1, 1000))
       ->option_text("N");
-  command->add_flag("-f,--follow", options->follow, "go on with those to come");
+  command->add_flag("-f,--follow", options->follow, "keep running and print new events");
   add_control(*command, options->control);
   add_output(*command, options->format);
 }
 
 void CommandLine::add_reload() {
-  const auto [command, options] = add<ReloadOptions>(
-      "reload", "have the running daemon read its configuration again, and say what changed", &reload);
-  command->add_option("--log-level", options->log_level, "until the next reload; absent: the configuration's")
+  const auto [command, options] =
+      add<ReloadOptions>("reload", "reload the daemon's configuration and print what changed", &reload);
+  command
+      ->add_option("--log-level", options->log_level,
+                   "minimum level of log lines until the next reload; default: the configuration's")
       ->transform(CLI::CheckedTransformer(log_levels()))
       ->option_text(log_levels_text());
   command
       ->add_option("--confirm", options->confirm,
-                   "on trial for so long: then the configuration before it is in force again")
+                   "roll back to the former configuration after this time unless --keep confirms the new one")
       ->type_name("DURATION");
-  command->add_flag("--keep", options->keep, "no reload: what is on trial stays")
+  command->add_flag("--keep", options->keep, "do not reload; keep the configuration that is on trial")
       ->excludes("--confirm")
       ->excludes("--log-level");
   add_control(*command, options->control);
@@ -279,12 +289,14 @@ void CommandLine::add_reload() {
 
 void CommandLine::add_drain() {
   const auto [command, options] =
-      add<DrainOptions>("drain", "take a device out of service: no other pod gets it", &drain);
-  command->add_option("what", options->what, "NAME=ID: the resource and the device's id")
+      add<DrainOptions>("drain", "take a device out of service, so that no new pod gets it", &drain);
+  command->add_option("what", options->what, "the resource and the id of its device")
       ->required()
       ->option_text("NAME=ID");
-  command->add_option("--reason", options->reason, "why, for whoever looks")->type_name("TEXT");
-  command->add_option("--for", options->duration, "then it is back in service; absent: after undrain")
+  command->add_option("--reason", options->reason, "reason, which status shows")->type_name("TEXT");
+  command
+      ->add_option("--for", options->duration,
+                   "return the device to service after this time; default: when it is undrained")
       ->type_name("DURATION");
   add_control(*command, options->control);
   add_output(*command, options->format);
@@ -292,8 +304,8 @@ void CommandLine::add_drain() {
 
 void CommandLine::add_undrain() {
   const auto [command, options] =
-      add<UndrainOptions>("undrain", "take a drained device back into service", &undrain);
-  command->add_option("what", options->what, "NAME=ID: the resource and the device's id")
+      add<UndrainOptions>("undrain", "return a drained device to service", &undrain);
+  command->add_option("what", options->what, "the resource and the id of its device")
       ->required()
       ->option_text("NAME=ID");
   add_control(*command, options->control);

@@ -29,7 +29,7 @@ void check_parts(std::span<const EntryDraft> entries, Diagnostics& diagnostics) 
                       named(*other->second) + " has the same name, so that the two are one resource, and `" +
                           std::string(key) +
                           (key == "assume" ? "` goes with a single entry; "
-                                           : "` is said of the whole of it; say the same in both, or ") +
+                                           : "` is set for the whole entry; set the same in both, or ") +
                           "give this one a name of its own");
   }
 }
@@ -69,7 +69,7 @@ void check_neighbours(std::span<const EntryDraft> entries, Diagnostics& diagnost
     const bool own = near == entry.config.spec->name.text();
     if (near.empty() || (!own && std::ranges::find(names, near) != names.end())) continue;
     diagnostics.error(mark_of(entry, "near"), entry.path + ".near",
-                      own ? "an entry's devices cannot be near themselves; name another entry"
+                      own ? "an entry cannot be near itself; name a different entry"
                           : "there is no entry named " + quote(near) + did_you_mean(near, names));
   }
 }
@@ -84,7 +84,7 @@ void check_joined(std::span<const EntryDraft> entries, Diagnostics& diagnostics)
       if (its.name.text() != spec.near || its.same_card || &other == &entry) continue;
       diagnostics.error(mark_of(entry, "sameCard"), entry.path + ".sameCard",
                         named(other) +
-                            " has to say so, too, because the kubelet may ask for either first; "
+                            " must set it, too, because the kubelet may request either first; "
                             "put `near: " +
                             spec.name.text() + "` and `sameCard: true` into it");
     }
@@ -175,7 +175,7 @@ class FixedIds {
                        "the id " + quote(clash->first) + " of " + resource + " is also an id of " +
                            clash->second.resource + ", from " + named(*clash->second.entry) +
                            ", and the kubelet needs ids that are unique on the node; put " +
-                           (of_this_resource ? "something that tells the entries apart" : "{resource}") +
+                           (of_this_resource ? "something that differs between the entries" : "{resource}") +
                            " into `id`");
   }
 
@@ -217,7 +217,7 @@ void check_node_resources(std::span<const EntryDraft> entries, Diagnostics& diag
       if (served != resources.end())
         diagnostics.error(key.mark, path,
                           "this is the name of " + named(*served->second) +
-                              ", and the kubelet counts its devices; give the count another name");
+                              ", and the kubelet counts its devices; choose a different name for the count");
       const auto [owner, is_new] = owners.try_emplace(name, &entry);
       if (is_new || may_exclude_each_other(entry, *owner->second)) continue;
       diagnostics.error(

@@ -16,7 +16,7 @@ bool any_matches(const std::vector<std::string>& patterns, const std::string& te
 // Requires at least one pattern.
 std::vector<std::string> read_patterns(Fields& fields, std::string_view key) {
   std::vector<std::string> patterns = fields.texts(key);
-  if (patterns.empty()) fields.error(key, "a text or a list of texts is expected here; \"*\" stands for any");
+  if (patterns.empty()) fields.error(key, "must be a text or a list of texts; \"*\" stands for any");
   return patterns;
 }
 

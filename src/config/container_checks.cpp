@@ -119,7 +119,7 @@ class KindVariables {
             ", of which a container with devices of both gets one value; leave out this entry" +
             disabling_command(entry) + " or the other" + disabling_command(*other.entry) + ", or " +
             (setter.value == other.value ? "join both by `near` and `sameCard: true`, or " : "") +
-            "tell the cards apart by `only`, or set the variable in `env`");
+            "separate the cards by `only`, or set the variable in `env`");
   }
 
   Diagnostics& diagnostics_;
@@ -227,8 +227,8 @@ class ContainerSettings {
 
   void report(const ContainerSetting& setting, const std::string& other) {
     diagnostics_.warning(setting.mark, setting.path,
-                         "the " + setting.what + ' ' + quote(setting.key) + " may get another value from " +
-                             other +
+                         "the " + setting.what + ' ' + quote(setting.key) +
+                             " may get a different value from " + other +
                              "; a container with devices of both has either, at random; tell them apart, for "
                              "example by {resource} in the name");
   }

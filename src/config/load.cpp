@@ -86,7 +86,7 @@ class Loader {
         diagnostics_.error(
             {.file = file.string()}, "resources",
             "nothing to do: neither this file nor what it includes has an entry in `resources`; "
-            "a node that offers nothing yet says `resources: []`");
+            "on a node that offers nothing yet write `resources: []`");
       }
     }
     settings_.check(entries_);
@@ -204,7 +204,7 @@ class Loader {
     const std::string domain = top.text("domain", "");
     const std::string error = resource_name_error(domain + "/x");
     if (error.empty()) return domain;
-    top.error("domain", quote(domain) + " is no valid domain. " + error);
+    top.error("domain", quote(domain) + " is not a valid domain. " + error);
     // With a valid domain in its place, dependent names are not reported as well.
     return "vendor.example";
   }
@@ -212,7 +212,7 @@ class Loader {
   void read_resources(Fields& top, std::string_view domain, const When& when) {
     if (top.has("resources") && top.has("devices"))
       top.error("devices",
-                "this is another word for `resources`, which is here already; move its entries there");
+                "this is an alias of `resources`, which is present already; move its entries there");
     for (const std::string_view key : kListWords) {
       const std::vector<Node>& items = top.items(key);
       entries_.reserve(entries_.size() + items.size());
@@ -312,8 +312,7 @@ class Loader {
     if (is_manifest_) {
       return {{.mark = {.file = file.string()},
                .what = "this is a manifest of Kubernetes', not a configuration; `plughost convert " +
-                       file.string() +
-                       "` prints the one of another plugin that is in it as one of plughost's"}};
+                       file.string() + "` converts the other plugin's configuration that is in it"}};
     }
     if (!other_plugin_) return errors;
     if (*other_plugin_ != OtherPlugin::kGenericDevicePlugin) errors.clear();

@@ -96,7 +96,7 @@ std::vector<Preset> Presets::list() const {
   const std::set<std::string> names = names_in(directory_);
   if (names.empty())
     throw PresetError("there are no presets in " + directory_.string() +
-                      "; they come with the package, and --presets names another directory");
+                      "; they come with the package, and --presets names a different directory");
   std::vector<Preset> presets;
   for (const std::string& name : names) presets.push_back(described(name));
   for (const std::string& name : names_in(links_)) {
@@ -128,7 +128,7 @@ std::vector<Preset> Presets::enable(std::span<const std::string> names) const {
                         "; nothing was changed: move it away first, or keep it and leave the preset out");
     if (!preset.there)
       throw PresetError(preset.file.string() +
-                        " is not there any more, and its link leads nowhere; `plughost preset disable " +
+                        " does not exist any more, and its link is dangling; `plughost preset disable " +
                         name + "` takes that away");
     if (preset.link == Preset::Link::kOurs || !after.supposed.emplace(link_of(preset), preset.file).second)
       continue;
@@ -155,7 +155,7 @@ std::vector<Preset> Presets::disable(std::span<const std::string> names) const {
   for (const std::string& name : names) {
     Preset preset = get(name);
     if (preset.link == Preset::Link::kOther)
-      throw PresetError(link_of(preset).string() + " is no link to " + preset.file.string() +
+      throw PresetError(link_of(preset).string() + " is not a link to " + preset.file.string() +
                         "; nothing was changed: if it is to go, remove it by hand");
     if (preset.link == Preset::Link::kNone || !after.supposed.emplace(link_of(preset), std::nullopt).second)
       continue;

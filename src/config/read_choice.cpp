@@ -28,13 +28,12 @@ DevicePattern read_pattern(const Node& node, const std::string& path, AttributeN
     std::vector<std::string> texts = fields.texts(attribute);
     const bool empty = texts.empty() || std::ranges::find(texts, "") != texts.end();
     if (empty && diagnostics.error_count() == errors)
-      fields.error(attribute, "a pattern is expected here; \"*\" is whatever is not empty");
+      fields.error(attribute, "must be a pattern; \"*\" matches anything that is not empty");
     pattern.attributes[std::string(attribute)] = std::move(texts);
   }
   const bool is_map = node.kind == Node::Kind::kMap || node.kind == Node::Kind::kNull;
   if (is_map && node.members.empty())
-    diagnostics.error(node.mark, path,
-                      "an attribute with a pattern is expected here, of " + joined(attributes, ", "));
+    diagnostics.error(node.mark, path, "must be an attribute with a pattern, of " + joined(attributes, ", "));
   return pattern;
 }
 
@@ -91,7 +90,8 @@ void read_replica_rules(Fields& entry, AttributeNames attributes, AllocationSpec
     }
     spec.replicas = count;
     if (i + 1 < items.size())
-      fields.error("only", "what has no `only` is for all the others; it stands at the end of the list");
+      fields.error("only",
+                   "an item without `only` applies to all other devices; move it to the end of the list");
   }
 }
 

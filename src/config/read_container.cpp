@@ -103,7 +103,7 @@ std::vector<Template> read_command(Fields& fields, const Words& known) {
   const std::vector<std::string> words = fields.texts("exec");
   const std::string error = path_error(words.empty() ? "" : words[0]);
   if (words.empty()) {
-    fields.error("exec", "a list of a program and its arguments is expected here");
+    fields.error("exec", "must be a list of a program and its arguments");
   } else if (!error.empty()) {
     fields.error("exec", "the program: " + error);
   }

@@ -60,7 +60,7 @@ std::vector<const Kind*> find_kinds(Fields& entry, const std::string& path) {
   }
   if (found.empty()) {
     entry.diagnostics().error(entry.mark(), path,
-                              "the entry does not say what its devices are; it needs one of " + kind_names());
+                              "the entry does not define its devices; it needs one of " + kind_names());
   }
   for (std::size_t i = 1; i < found.size(); ++i) {
     entry.error(found[i]->key, "the entry has '" + std::string(found[0]->key) +
@@ -84,7 +84,7 @@ Template read_name(Fields& entry, std::string_view domain, const Words& known) {
   Template name = has_domain ? std::move(written) : Template(Template::escape(domain) + '/' + written.text());
   const std::string error = resource_name_error(sample(name));
   if (error.empty()) return name;
-  entry.error("name", quote(name.text()) + " is no valid name. " + error);
+  entry.error("name", quote(name.text()) + " is not a valid name. " + error);
   return {};
 }
 
@@ -112,9 +112,9 @@ SharesOf read_shares(Fields& entry, const AllocationSpec& spec) {
   if (!entry.has("shares")) return spec.shares;
   const SharesOf shares = entry.choice("shares", kShares, SharesOf::kAny);
   if (spec.units)
-    entry.error("shares", "the units of a container are one card's; `spanCards` in `gpu` says otherwise");
+    entry.error("shares", "the units of a container are one card's, unless `gpu` has `spanCards`");
   else if (!has_shares(spec))
-    entry.error("shares", "no device has shares; say in `replicas` how many");
+    entry.error("shares", "no device has shares; set their number in `replicas`");
   else if (spec.one_share_only)
     entry.error("shares", "with `failRequestsGreaterThanOne` a container has one share, and no choice");
   return shares;
@@ -140,10 +140,9 @@ AllocationPolicy read_policy(Fields& entry, const AllocationSpec& spec) {
 // The neighbour and its settings are checked later.
 bool read_same_card(Fields& entry, const std::string& near, std::string_view kind) {
   const bool same_card = entry.flag("sameCard", false);
-  if (same_card && near.empty())
-    entry.error("sameCard", "the same card as whose? Name the other entry in `near`");
+  if (same_card && near.empty()) entry.error("sameCard", "`sameCard` needs the other entry's name in `near`");
   if (same_card && kind != "gpu")
-    entry.error("sameCard", "only entries of the kind `gpu` know which card their devices are");
+    entry.error("sameCard", "only entries of the kind `gpu` know the cards of their devices");
   return same_card;
 }
 
@@ -152,8 +151,8 @@ void refuse_choice_of_alike(Fields& entry, const Kind& kind) {
   if (!kind.attributes.empty() || kind.declared) return;
   for (const std::string_view key : {"only", "except"}) {
     if (entry.has(key))
-      entry.error(key, "the devices of `" + std::string(kind.key) +
-                           "` are all alike; say there how many there are to be");
+      entry.error(key,
+                  "the devices of `" + std::string(kind.key) + "` are all alike; set their number there");
   }
 }
 
@@ -163,7 +162,7 @@ void read_sharing(Fields& entry, const Words& attributes, AllocationSpec& spec) 
   spec.rename_shared = entry.flag("renameByDefault", false);
   if (!spec.rename_shared || spec.name.empty()) return;
   if (const std::string error = resource_name_error(sample(spec.name) + ".shared"); !error.empty())
-    entry.error("renameByDefault", quote(spec.name.text() + ".shared") + " is no valid name. " + error);
+    entry.error("renameByDefault", quote(spec.name.text() + ".shared") + " is not a valid name. " + error);
 }
 
 bool names_position(const std::string& text) {
@@ -183,7 +182,7 @@ void refuse_positions(const Node& node, const std::string& path, Diagnostics& di
       diagnostics.error(
           value.mark, below,
           "with `cdi` a device has the same path in every container, because its specification is "
-          "written before anybody knows who gets it; in the place of {n} put a value of the "
+          "written before a container gets it; replace {n} by a value of the "
           "device, such as {name}");
     refuse_positions(value, below, diagnostics);
   }
@@ -217,24 +216,24 @@ std::optional<AssumeTerms> assume_of(Fields& entry, const DeviceSource* source, 
   if (!terms->identify) terms->identify = by_cdi ? Identify::kLate : Identify::kGuess;
   if (terms->late() && !by_cdi)
     entry.error("assume",
-                "`identify: late` answers with a name whose meaning is decided when the container "
-                "starts: set `cdi: true`, or say `identify: guess`");
+                "`identify: late` responds with a name whose meaning is decided when the container starts: "
+                "set `cdi: true` or `identify: guess`");
   if (terms->late() && entry.has("annotations"))
     entry.error(
         "annotations",
         "with `identify: late` the answer is a name in a CDI specification, and that has no annotations; "
-        "leave them out, or say `identify: guess`");
+        "leave them out, or set `identify: guess`");
   const auto brings_names = [](const std::shared_ptr<const KindSpec>& brought) {
     return !brought->cdi.empty() || !brought->annotations.empty();
   };
   if (terms->late() && std::ranges::any_of(source->specs(), brings_names))
     entry.error("assume",
                 "with `identify: late` a card cannot bring other CDI devices or annotations: leave the cdi "
-                "strategies of deviceListStrategy out, or say `identify: guess`");
+                "strategies of deviceListStrategy out, or set `identify: guess`");
   for (const std::string_view key : {"allocate", "preStart", "near"}) {
     if (entry.has(key))
       entry.error(key,
-                  "with `assume` the card is not the one of the kubelet's ids, which this is told; leave one "
+                  "with `assume` the card is not that of the kubelet's ids, which are passed here; leave one "
                   "of them out");
   }
   return terms;
@@ -251,13 +250,13 @@ std::vector<LabelSpec> read_labels(Fields& entry, const Words& known) {
   for (const auto& [key, value] : members) {
     const std::string path = entry.path_of("labels") + '.' + key.scalar;
     if (std::string error = label_key_error(key.scalar); !error.empty())
-      diagnostics.error(key.mark, path, quote(key.scalar) + " is no valid label. " + error);
+      diagnostics.error(key.mark, path, quote(key.scalar) + " is not a valid label. " + error);
     LabelSpec& label = labels.emplace_back(LabelSpec{.key = key.scalar});
     refuse_what_is_no_text(value, path, diagnostics);
     if (value.kind != Node::Kind::kScalar) continue;
     label.value = read_template(value.scalar, known, value.mark, path, diagnostics);
     if (std::string error = label_value_error(sample(label.value)); !error.empty())
-      diagnostics.error(value.mark, path, quote(value.scalar) + " is no valid value. " + error);
+      diagnostics.error(value.mark, path, quote(value.scalar) + " is not a valid value. " + error);
   }
   return labels;
 }
@@ -280,7 +279,7 @@ std::vector<NodeResourceSpec> read_node_resources(Fields& entry) {
     const auto count = value.kind == Node::Kind::kScalar ? value_of(kCounts, value.scalar) : std::nullopt;
     if (!count)
       diagnostics.error(value.mark, path,
-                        "a count is expected here: \"{cards}\" for the healthy cards, or \"{cores}\" for " +
+                        "must be a count: \"{cards}\" for the healthy cards, or \"{cores}\" for " +
                             std::to_string(kCoresOfACard) + " of each");
     specs.push_back({.key = key.scalar, .count = count.value_or(CardCount::kCards)});
   }

@@ -130,7 +130,7 @@ std::optional<ApiServerConfig> SettingsReader::api_server_of(Fields& top) {
   server.node = fields.text("node", "");
   if (fields.has("node") && (server.node.size() > kLongestNodeName || !is_domain(server.node)))
     fields.error("node", quote(server.node) +
-                             " is no name of a node: at most 253 lower-case letters, digits, '-' and '.', "
+                             " is not a name of a node: at most 253 lower-case letters, digits, '-' and '.', "
                              "as `kubectl get nodes` shows it");
   return server;
 }
@@ -163,9 +163,9 @@ void SettingsReader::read_telemetry(Fields& top, const Overrides& overrides) {
   if (top.has("listen")) {
     const auto address = listen_address(telemetry.listen);
     if (const auto* const error = std::get_if<std::string>(&address))
-      top.error("listen", quote(telemetry.listen) + " is no address to listen on; " + *error);
+      top.error("listen", quote(telemetry.listen) + " is not an address to listen on; " + *error);
     else if (!std::get<SocketAddress>(address).loopback)
-      top.warning("listen", "whoever reaches this machine may read the status page and the metrics there");
+      top.warning("listen", "everyone who can reach this machine can read the status page and the metrics");
   }
   telemetry.control = top.absolute_path("control", telemetry.control.native());
   const auto mark_of = [&](std::string_view key) {
@@ -187,8 +187,8 @@ void SettingsReader::read_included(Fields& top) {
   std::optional<ApiServerConfig> server = api_server_of(top);
   if (!server || main_has_api_server_) return;
   if (config_.api_server && *config_.api_server != *server)
-    return top.error("apiServer", "the API server is reached in another way at " + config_.api_server->where +
-                                      "; say in the main file which of them counts");
+    return top.error("apiServer", "a different access to the API server is configured at " +
+                                      config_.api_server->where + "; choose one in the main file");
   if (!config_.api_server) config_.api_server = std::move(server);
 }
 
@@ -201,8 +201,8 @@ void SettingsReader::check_conditions(std::span<const EntryDraft> entries) {
     for (const auto& condition : entry.config.when) {
       if (!condition->names_labels() || !reported.insert(condition.get()).second) continue;
       diagnostics_.error(condition->mark(), condition->path() + ".label",
-                         "nobody says which labels the node has; set `nodeLabels: FILE` in the main file, or "
-                         "`apiServer: {}` to ask the API server");
+                         "the node's labels are unknown; set `nodeLabels: FILE` in the main file, or "
+                         "`apiServer: {}` to read them from the API server");
     }
   }
 }
@@ -212,17 +212,16 @@ void SettingsReader::check_api_server(std::span<const EntryDraft> entries) {
   if (config_.api_server) return;
   if (config_.events)
     diagnostics_.error(events_mark_, "events",
-                       "events are written to the API server; say how it is reached: `apiServer: {}`");
+                       "events are written to the API server; configure access to it: `apiServer: {}`");
   for (const EntryDraft& entry : entries) {
     if (entry.config.spec->assume)
-      diagnostics_.error(
-          entry.document->find("assume")->mark, entry.path + ".assume",
-          "the pod says in the API server which card it has, and is told there that it has it; "
-          "say how the API server is reached: `apiServer: {}`");
+      diagnostics_.error(entry.document->find("assume")->mark, entry.path + ".assume",
+                         "the pod's annotations in the API server name its card, and plughost marks the pod "
+                         "there; configure access to the API server: `apiServer: {}`");
     const Node* const counts = entry.document->find("nodeResources");
     if (counts && !entry.config.node_resources.empty())
       diagnostics_.error(counts->mark, entry.path + ".nodeResources",
-                         "these are written to the API server; say in the main file how it is reached: "
+                         "these are written to the API server; configure access to it in the main file: "
                          "`apiServer: {}`");
   }
 }

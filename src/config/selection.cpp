@@ -20,7 +20,8 @@ class Evaluator {
             const std::optional<NodeLabels>& of_server)
       : host_(host), selection_(selection), labels_file_(config.node_labels) {
     if (!asks_for_node(config)) return;
-    of_server_ = of_server ? *of_server : NodeLabels{.error = "only the daemon asks the API server for them"};
+    of_server_ =
+        of_server ? *of_server : NodeLabels{.error = "only the daemon reads them from the API server"};
   }
 
   Verdict evaluate(const Condition& condition) {
@@ -101,9 +102,8 @@ Selection select(const Config& config, const HostRoot& host, const std::vector<b
       const std::string_view key = is_new ? "" : disagreement(*first->second->spec, *entry.spec);
       if (!key.empty()) {
         applies = false;
-        verdict.why = first->second->where +
-                      " has the same name and applies, too, and says something else by `" + std::string(key) +
-                      "`, which is of the whole resource";
+        verdict.why = first->second->where + " has the same name and applies, too, and differs in `" +
+                      std::string(key) + "`, which is of the whole resource";
       }
     }
     selection.applies.push_back(applies);
@@ -130,7 +130,7 @@ Selection not_asked_yet(const Config& config, const std::vector<ResourceConfig>&
     selection.applies.push_back(entry.when.empty() || applied);
     if (!selection.applies.back())
       selection.others.push_back(
-          {.name = name, .where = entry.where, .why = "nobody has looked yet", .unknown = true});
+          {.name = name, .where = entry.where, .why = "not evaluated yet", .unknown = true});
   }
   return selection;
 }

@@ -40,13 +40,12 @@ bool waits_for_udev(const SysDevice& device, Scan& scan) {
 }
 
 std::string unfinished_text(const std::string& name) {
-  return name +
-         " is not listed before udev has finished with it: `udevadm settle` says whether it is busy; " +
+  return name + " is not listed before udev has processed it: `udevadm settle` waits until it has; " +
          "for what came before udevd ran, `udevadm trigger` (systemd-udev-trigger.service) begins it";
 }
 
 std::string not_named_text(const std::vector<std::string>& devices) {
-  return "not listed, because a container that had it would have what hangs from it, too: " +
+  return "not listed, because a container with it would also have the devices behind it: " +
          joined(devices, ", ") + "; to list it, name it more exactly, as by its product";
 }
 

@@ -215,9 +215,8 @@ std::unique_ptr<const DeviceSource> read_pci(Fields& entry) {
   const bool any_card =
       wanted.vendors.empty() && wanted.devices.empty() && wanted.classes.empty() && wanted.drivers.empty();
   if (any_card && entry.diagnostics().error_count() == errors)
-    fields.error(
-        "vendors",
-        "say which cards are meant: by vendors, devices, classes or drivers, as lspci -nnk shows them");
+    fields.error("vendors",
+                 "select the cards by vendors, devices, classes or drivers, as lspci -nnk prints them");
   std::vector<std::string> nodes = fields.texts("nodes");
   for (const std::string& subsystem : nodes) {
     if (subsystem.empty() || subsystem.find('/') != std::string::npos)

@@ -106,7 +106,7 @@ TEST_CASE("a file system that stops answering stops its own resources alone, unt
   }
 }
 
-TEST_CASE("a file system that does not answer from the start keeps nobody else from starting") {
+TEST_CASE("a file system that hangs from the start does not keep other resources from starting") {
   for (const Call& call : kCalls) {
     CAPTURE(call.name);
     Machine machine;
@@ -122,7 +122,7 @@ TEST_CASE("a file system that does not answer from the start keeps nobody else f
   }
 }
 
-TEST_CASE("what comes in a file system that may hang is found within some seconds, without an event") {
+TEST_CASE("a file in a file system that may hang is listed within seconds, without an event") {
   Machine machine;
   machine.start();
   machine.files->add("three");
@@ -130,7 +130,7 @@ TEST_CASE("what comes in a file system that may hang is found within some second
   CHECK(machine.node.count(kGlob, 3));
 }
 
-TEST_CASE("a reload whose files hang is refused, and so is each one until they answer") {
+TEST_CASE("a reload whose files hang is refused, and so is every other until they respond") {
   Machine machine;
   Node& node = machine.node;
   machine.files.emplace(node.path("dead"), std::vector<std::string>{});
@@ -151,7 +151,7 @@ TEST_CASE("a reload whose files hang is refused, and so is each one until they a
   CHECK(reload().exit_code == 0);
 }
 
-TEST_CASE("plughost check does not wait for a directory whose server has never answered, and says so") {
+TEST_CASE("plughost check does not wait for a directory that never responds, and reports it") {
   Machine machine;
   const std::string dead = machine.node.path("dead");
   const UniqueFd nobody(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
@@ -160,5 +160,5 @@ TEST_CASE("plughost check does not wait for a directory whose server has never a
   const Finished checked = run_plughost({"check", machine.node.configuration()});
   ::umount2(dead.c_str(), MNT_FORCE | MNT_DETACH);
   CHECK(checked.exit_code == 0);
-  CHECK(checked.output.find("note: mounts were not looked at: 3 s") != std::string::npos);
+  CHECK(checked.output.find("note: mounts were not checked: 3 s") != std::string::npos);
 }

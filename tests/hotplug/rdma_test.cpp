@@ -17,7 +17,7 @@ const std::string kAdapterAddress = "0000:03:00.0";
 const std::string kPci = "/sys/devices/pci0000:00/" + kAdapterAddress;
 
 // Adds a card with the name that udev gives to mlx5_0.
-void plug_in(const MadeMachine& machine, const std::string& name, const std::string& uverbs) {
+void plug_in_card(const MadeMachine& machine, const std::string& name, const std::string& uverbs) {
   const MadeSysfs& sysfs = machine.sysfs();
   sysfs.device(kPci, "pci",
                {{"vendor", "0x15b3"}, {"device", "0x1017"}, {"class", "0x020700"}, {"numa_node", "1"}});
@@ -44,7 +44,7 @@ TEST_CASE("an RDMA card comes, is renamed, goes, and comes back as the same devi
   Node node;
   start_with_adapter(node);
   CHECK(node.of(kAdapter).devices->empty());
-  plug_in(machine, "mlx5_0", "uverbs0");
+  plug_in_card(machine, "mlx5_0", "uverbs0");
   REQUIRE(node.healthy(kAdapter, kAdapterAddress, limit(1s)));
   CHECK(node.of(kAdapter).devices->at(0).numa_nodes == std::vector<std::int64_t>{1});
   CHECK(node.kubelet().allocate_ids(kAdapter, {kAdapterAddress}).containers.at(0).nodes.at(0).host_path ==
@@ -73,7 +73,7 @@ TEST_CASE("an RDMA card comes, is renamed, goes, and comes back as the same devi
 
   machine.unplug(kPci, "infiniband");
   CHECK(node.unhealthy(kAdapter, kAdapterAddress, limit(1s)));
-  plug_in(machine, "mlx5_0", "uverbs1");
+  plug_in_card(machine, "mlx5_0", "uverbs1");
   CHECK(node.healthy(kAdapter, kAdapterAddress, limit(1s)));
   CHECK(node.kubelet().allocate_ids(kAdapter, {kAdapterAddress}).containers.at(0).nodes.at(0).host_path ==
         "/dev/infiniband/uverbs1");
@@ -82,7 +82,7 @@ TEST_CASE("an RDMA card comes, is renamed, goes, and comes back as the same devi
 
 TEST_CASE("a port that goes down takes its card along once it has lasted, and brings it back") {
   const MadeMachine machine;
-  plug_in(machine, "mlx5_0", "uverbs0");
+  plug_in_card(machine, "mlx5_0", "uverbs0");
   Node node;
   start_with_adapter(node);
   REQUIRE(node.healthy(kAdapter, kAdapterAddress));

@@ -88,7 +88,7 @@ TEST_CASE("an overflow of the monitor's socket costs a scan, and nothing is miss
   CHECK(node.healthy(kCamera, "video2", limit(1s)));
 }
 
-TEST_CASE("events that drown in others of another subsystem are found by the overflow alone") {
+TEST_CASE("events that are lost among another subsystem's are made up for by the overflow") {
   const MadeMachine machine;
   Node node;
   start_with_both(node, kCameras + counted(kOther, 3));
@@ -103,8 +103,8 @@ TEST_CASE("events that drown in others of another subsystem are found by the ove
 }
 
 TEST_CASE(
-    "7.41 a read in /sys that hangs: its resource keeps its list and says so, others go on, and it "
-    "recovers") {
+    "7.41 a read in /sys that hangs: its resource keeps its list and reports it, others are unaffected, and "
+    "it recovers") {
   const MadeMachine machine;
   machine.sysfs().device(camera(0), "video4linux", {{"index", "0"}});
   Node node;
@@ -141,7 +141,7 @@ TEST_CASE(
   CHECK(node.of(kCamera).streams_ever == 1);
 }
 
-TEST_CASE("messages to udev's group that are none of udevd's end nothing, and those after them are heard") {
+TEST_CASE("foreign messages to udev's group end nothing, and the messages after them are received") {
   const MadeMachine machine;
   machine.sysfs().tree().file("run/udev/control");  // makes udevd appear to run
   Node node;
@@ -173,7 +173,7 @@ TEST_CASE("messages to udev's group that are none of udevd's end nothing, and th
   CHECK(node.daemon().running());
 }
 
-TEST_CASE("a reload mends an entry whose look hangs: the new source is looked at at once") {
+TEST_CASE("a reload replaces an entry whose scan hangs, and the new source is scanned at once") {
   const MadeMachine machine;
   machine.sysfs().device(camera(0), "video4linux", {{"index", "0"}});
   Node node;
@@ -197,7 +197,7 @@ TEST_CASE("a reload mends an entry whose look hangs: the new source is looked at
   CHECK(node.healthy(kCamera, "video2", limit(1s)));
 }
 
-TEST_CASE("a reload changes what is listened to, and a stranger's events wake nobody") {
+TEST_CASE("a reload changes the udev filter, and events of other subsystems do not wake the loop") {
   const MadeMachine machine;
   Node node;
   start_with_both(node, kCameras + counted(kOther, 3));

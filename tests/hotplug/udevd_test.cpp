@@ -54,7 +54,7 @@ class Udevd {
 
 }  // namespace
 
-TEST_CASE("a udevd that comes later is listened to, with what its rules say") {
+TEST_CASE("a udevd that starts later is used, with the properties of its rules") {
   const MadeMachine machine;
   Node node;
   node.configure("- name: " + kCamera +

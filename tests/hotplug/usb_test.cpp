@@ -68,7 +68,9 @@ TEST_CASE("in a container that is a node a dongle is Healthy while that containe
   }
 }
 
-TEST_CASE("7.11 7.12 a dongle is listed within 1 s, Unhealthy within 1 s, and the same one at another port") {
+TEST_CASE(
+    "7.11 7.12 a dongle is listed within 1 s, Unhealthy within 1 s of removal, and the same device at "
+    "another port") {
   const MadeMachine machine;
   Node node;
   node.configure(kDongles);
@@ -90,8 +92,8 @@ TEST_CASE("7.11 7.12 a dongle is listed within 1 s, Unhealthy within 1 s, and th
 }
 
 TEST_CASE(
-    "a dongle that the entry leaves out is never listed, and its pattern is told of once while none is "
-    "there") {
+    "a dongle that the entry leaves out is never listed, and its pattern is reported once while nothing "
+    "matches") {
   const MadeMachine machine;
   Node node;
   node.configure(kDongles + "  except: [{serial: B2}]\n");
@@ -145,7 +147,7 @@ TEST_CASE("identical dongles without serial numbers are devices of their own, kn
 }
 
 TEST_CASE(
-    "a device that comes back as another one at its port, as a Coral with its firmware does, is the same "
+    "a device that changes its identity at its port, as a Coral does with its firmware, stays the same "
     "device") {
   const MadeMachine machine;
   const auto plug = [&](const char* vendor, const char* product, const char* node) {
@@ -205,8 +207,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a stick that a pod holds keeps its id when its duplicate comes, when plughost starts anew, and when it "
-    "goes") {
+    "a held stick keeps its id when a duplicate is plugged in, when plughost restarts, and when the "
+    "duplicate goes") {
   const MadeMachine machine;
   plug_in(machine, "1-2", "0001", "ttyUSB0");
   Node node({.pod_resources = true});
@@ -233,9 +235,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a stick that comes back with another node is Unhealthy until the pod that was given the old one has "
-    "gone, "
-    "and so is what has the old one") {
+    "a stick that returns with another node stays Unhealthy until the pod that was given the old node ends, "
+    "and so does the device that has that node now") {
   const MadeMachine machine;
   plug_in(machine, "1-2", "A1", "ttyUSB0");
   const std::string port = "example.com/port";
@@ -277,7 +278,8 @@ TEST_CASE(
   CHECK(nodes_of(node, stick) == Paths{"/dev/ttyUSB1"});
 }
 
-TEST_CASE("a stick that is shared no more is not given through another entry while a pod has a share of it") {
+TEST_CASE(
+    "a stick that is no longer shared is not given through another entry while a pod has a share of it") {
   const MadeMachine machine;
   plug_in(machine, "1-2", "A1", "ttyUSB0");
   const std::string other = "example.com/other";
@@ -301,7 +303,7 @@ TEST_CASE("a stick that is shared no more is not given through another entry whi
   CHECK(node.healthy(other, other + "-1a86:7523:A1"));
 }
 
-TEST_CASE("of a stick with shares the one is Unhealthy whose pod was given another node") {
+TEST_CASE("only the share whose pod was given another node is Unhealthy") {
   const MadeMachine machine;
   plug_in(machine, "1-2", "A1", "ttyUSB0");
   Node node({.pod_resources = true});

@@ -41,7 +41,8 @@ TEST_CASE("a file system that is mounted on a watched directory is seen at once,
   }
 }
 
-TEST_CASE("without an inotify instance it starts and serves, and hears of files as soon as there is one") {
+TEST_CASE(
+    "without an inotify instance plughost starts and serves, and watches files as soon as it gets one") {
   if (std::system("unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_inotify_instances' 2>/dev/null") != 0)
     not_shown("no user namespace with limits of its own is to be had here");
   Node node;

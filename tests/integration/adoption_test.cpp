@@ -74,8 +74,7 @@ const std::string kHeld = "held by default/pod-a since before plughost, as their
 
 }  // namespace
 
-TEST_CASE(
-    "a device that a pod has from another plugin is Unhealthy from the first list on, until it has gone") {
+TEST_CASE("a device that a pod has from another plugin is Unhealthy from the first list until the pod ends") {
   TakenOver over;
   over.hold("theirs-amy");
   over.take_over();
@@ -115,7 +114,7 @@ TEST_CASE("plughost's restart changes nothing about a device that is adopted, no
   CHECK(over.says("amy", kHeld));
 }
 
-TEST_CASE("where the kubelet does not tell who holds what, its checkpoint does, and says when that is over") {
+TEST_CASE("without pod resources the checkpoint gives the holders, and the end of their pods") {
   TakenOver over(Node::Options{});
   over.hold("theirs-amy");
   over.take_over();
@@ -138,7 +137,7 @@ TEST_CASE("a device with shares loses as many as pods hold") {
   CHECK(over.node.healthy(kGopher, "amy::2"));
 }
 
-TEST_CASE("a device whose sharing is changed while pods hold it is given to no more pods than share it") {
+TEST_CASE("a device whose replicas change while pods hold it is not given to more pods than replicas allow") {
   Node node{{.pod_resources = true}};
   bool restarts = false;
   std::string policy;
@@ -270,7 +269,7 @@ TEST_CASE("after a reload, too, a device that is pulled out is gone, and no othe
   CHECK(node.healthy(kGopher, "cem", 0ms));
 }
 
-TEST_CASE("a resource that a reload brings finds what pods have of it from another plugin") {
+TEST_CASE("a resource that a reload adds adopts what pods hold of it from another plugin") {
   TakenOver over;
   over.hold("theirs-amy");
   over.node.configure(counted(kToken, 1));
@@ -283,7 +282,7 @@ TEST_CASE("a resource that a reload brings finds what pods have of it from anoth
   CHECK(over.node.unhealthy(kGopher, "amy", 0ms));
 }
 
-TEST_CASE("a device that comes while a pod holds it by another plugin's id is listed as held") {
+TEST_CASE("a device that appears while a pod holds it by another plugin's id is listed as held") {
   TakenOver over;
   over.hold("theirs-amy");
   over.node.files().remove("gophers/amy");
@@ -298,7 +297,8 @@ TEST_CASE("a device that comes while a pod holds it by another plugin's id is li
   CHECK(over.node.unhealthy(kGopher, "amy", 0ms));
 }
 
-TEST_CASE("a resource that comes late finds what pods have got of it from another plugin since the start") {
+TEST_CASE(
+    "a resource that appears late adopts what pods were given of it by another plugin since the start") {
   Node node;
   const std::string amy = "example.com/amy";
   const std::string mounts = "mounts: [{hostPath: \"{path}\", containerPath: \"/gopher\"}]";
@@ -326,7 +326,7 @@ TEST_CASE("a resource that comes late finds what pods have got of it from anothe
   CHECK(node.attached({amy}));
 }
 
-TEST_CASE("a kubelet that has just started ends nothing: it does not know its pods yet") {
+TEST_CASE("a kubelet that has just started releases no device, because it does not report its pods yet") {
   TakenOver over;
   over.hold("theirs-amy");
   over.take_over();

@@ -19,17 +19,17 @@ void start_with_gophers(Node& node) {
   REQUIRE(node.attached({kGopher}));
 }
 
-std::size_t registrations(Node& node) { return node.of(kGopher).registrations.size(); }
+std::size_t registration_count(Node& node) { return node.of(kGopher).registrations.size(); }
 
 }  // namespace
 
-TEST_CASE("a kubelet that takes in no list any more is registered with anew after 5 s, and counts right") {
+TEST_CASE("a kubelet that ignores lists is registered with again after 5 s, and then counts correctly") {
   Node node(Node::Options{.pod_resources = true});
   start_with_gophers(node);
   node.kubelet().set_faults({.deaf = {kGopher}});
   node.files().file("gophers/ben");
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGopher).allocatable == 2; }));
-  CHECK(registrations(node) == 2);
+  CHECK(registration_count(node) == 2);
   CHECK(node.daemon().wait_for_line({"kubelet counts other devices than it was sent: registering again",
                                      "of 2 Healthy devices it does not count 1 (ben)"},
                                     kLong));
@@ -37,10 +37,10 @@ TEST_CASE("a kubelet that takes in no list any more is registered with anew afte
   // A list under way is no disagreement.
   node.files().file("gophers/cat");
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGopher).allocatable == 3; }));
-  CHECK(registrations(node) == 2);
+  CHECK(registration_count(node) == 2);
 }
 
-TEST_CASE("a kubelet without pod resources is not verified, which is said once") {
+TEST_CASE("a kubelet without pod resources is not verified, and that is logged once") {
   Node node;
   start_with_gophers(node);
   constexpr const char* kWords = "kubelet does not report its allocatable devices: counts are not verified";
@@ -49,5 +49,5 @@ TEST_CASE("a kubelet without pod resources is not verified, which is said once")
   CHECK(node.count(kGopher, 2));
   REQUIRE(node.reload());
   CHECK(node.daemon().comes_to_lines(kWords, 1));
-  CHECK(registrations(node) == 1);
+  CHECK(registration_count(node) == 1);
 }

@@ -35,7 +35,7 @@ void start_with_program(Node& node, const std::string& answer, const std::string
 
 }  // namespace
 
-TEST_CASE("a container gets what the configuration and the program say, and simulate shows the same") {
+TEST_CASE("a container gets what the configuration and the program define, and simulate prints the same") {
   Node node;
   start_with_program(node,
                      R"(cat <<'J'
@@ -134,7 +134,7 @@ TEST_CASE("the programs of an entry run as the users that it names") {
   }
 }
 
-TEST_CASE("an answer that takes its time holds up nothing else, and fails when plughost stops") {
+TEST_CASE("a slow allocate program delays no other resource, and fails when plughost stops") {
   Node node;
   start_with_program(node, "echo $$ > pid; exec sleep 1000\n");
   auto text =

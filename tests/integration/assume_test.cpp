@@ -177,7 +177,7 @@ TEST_CASE(
   CHECK(rig.patches() == 1);
 }
 
-TEST_CASE("guess: a pod that is seen late is waited for, and what no watch tells is listed once more") {
+TEST_CASE("guess: a pod that appears late is waited for, and one that no watch reports is found by a list") {
   Rig rig(kGuess);
   auto first = std::async(std::launch::async, [&] { return rig.admit("pod-a"); });
   rig.pod("pod-a", "100", "0");
@@ -192,7 +192,7 @@ TEST_CASE("guess: a pod that is seen late is waited for, and what no watch tells
 }
 
 TEST_CASE(
-    "guess: where nobody fits, the pod's event says who was looked at, and a card that is none is named") {
+    "guess: if no pod fits, the pod's event names the candidates, and a card that does not exist is named") {
   Rig rig(kGuess);
   rig.pod("pod-b", "100", "1", {5});
   CHECK(has(rig.admit("pod-a").error,
@@ -214,7 +214,7 @@ TEST_CASE("guess: an API server that is away costs two seconds, and other resour
   CHECK(std::chrono::steady_clock::now() - asked < 1s);
   const AllocateAnswer answer = waits.get();
   CHECK(answer.code != 0);
-  CHECK(has(answer.text, "what is known may be old"));
+  CHECK(has(answer.text, "the known pods may be outdated"));
   CHECK(std::chrono::steady_clock::now() - asked < 2s + kLong);
 }
 
@@ -248,7 +248,7 @@ TEST_CASE("guess: of two equal pods that were taken for each other the one on a 
   for (const std::string& patch : rig.cluster.pod_patches()) CHECK_FALSE(has(patch, kIndex));
 }
 
-TEST_CASE("guess: an owner who edits the card of his pod gets no other card, and changes no other pod") {
+TEST_CASE("guess: a tenant who edits the card of a pod gets no other card, and changes no other pod") {
   Rig rig(kGuess);
   rig.pod("mine", "100", "0");
   REQUIRE(rig.admit("mine").answer.env.at(kIndex) == "0");
@@ -284,7 +284,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("guess: a node whose label says so has CGPU_DISABLE") {
+TEST_CASE("guess: a node with the label for it sets CGPU_DISABLE") {
   Rig rig(kGuess);
   const std::string watch = "GET /api/v1/nodes?watch=true";
   REQUIRE(eventually([&] { return rig.cluster.asked(watch) == 1; }, kLong));
@@ -373,9 +373,8 @@ TEST_CASE("late: a start before the scheduler's word fails with a sentence, and 
   rig.put({.uid = "pod-a", .name = "pod-a", .annotations = R"("x":"y")"});
   const Admission admission = rig.admit("pod-a");
   REQUIRE(admission.admitted());
-  CHECK(has(
-      rig.node.kubelet().start_container("pod-a"),
-      "pod ns/pod-a has no annotation ALIYUN_COM_GPU_MEM_IDX: its scheduler has not said which card it is"));
+  CHECK(has(rig.node.kubelet().start_container("pod-a"),
+            "pod ns/pod-a has no annotation ALIYUN_COM_GPU_MEM_IDX: its scheduler has not set the card"));
   CHECK(rig.patches() == 0);
   rig.pod("pod-a", "5", "1");
   CHECK(rig.node.kubelet().start_container("pod-a").empty());
@@ -426,7 +425,7 @@ TEST_CASE("late: what names stand for goes with the entry, and with the API serv
   CHECK(eventually([&] { return rig.specification(admission).empty(); }, kLong));
 }
 
-TEST_CASE("late: each container of a pod has what it asks for, of the pod's card") {
+TEST_CASE("late: each container of a pod gets its units, on the pod's card") {
   Rig rig(kLate, "cdi: true");
   rig.put({.uid = "pod-a",
            .name = "pod-a",
@@ -466,9 +465,7 @@ TEST_CASE("guess: two Allocates at once for equal pods are for one each") {
   CHECK(one.containers.at(0).env.at(kIndex) != other.containers.at(0).env.at(kIndex));
 }
 
-TEST_CASE(
-    "a kubelet that tells its pods: equal pods get their own cards, and the API server hears the marks "
-    "alone") {
+TEST_CASE("pods API: equal pods get their own cards, and the API server only receives the marks") {
   Rig rig(kGuess, "", Tells::kKubelet);
   // The kubelet admits them one after the other, in another order than the scheduler's choices.
   rig.pod("pod-b", "200", "1");
@@ -492,8 +489,7 @@ TEST_CASE(
   CHECK(rig.admit("pod-d").answer.env.at(kIndex) == "1");
 }
 
-TEST_CASE(
-    "a kubelet that tells its pods: without the API server they are admitted, and marked when it is back") {
+TEST_CASE("pods API: pods are admitted without the API server, and marked when it is back") {
   Rig rig(kGuess, "", Tells::kKubelet);
   rig.cluster.stop();
   rig.pod("pod-a", "100", "1");
@@ -503,7 +499,7 @@ TEST_CASE(
   CHECK(rig.marked("pod-a"));
 }
 
-TEST_CASE("a kubelet that does not tell its pods yet: the API server is asked for those that wait") {
+TEST_CASE("a kubelet whose pods API does not respond yet: waiting pods are read from the API server") {
   Rig rig(kGuess, "", Tells::kKubelet);
   rig.pods_api->refuse(grpc::StatusCode::FAILED_PRECONDITION, 1000);
   rig.pod("pod-a", "100", "1");
@@ -512,11 +508,10 @@ TEST_CASE("a kubelet that does not tell its pods yet: the API server is asked fo
   CHECK(rig.cluster.asked(kPendingList) == 1);
   rig.cluster.stop();
   const std::string error = rig.admit("pod-b").error;
-  CHECK_MESSAGE(has(error, "nobody tells which pods this node has: the kubelet: as the test wants it; "),
-                error);
+  CHECK_MESSAGE(has(error, "the pods of this node are unknown: the kubelet: as the test wants it; "), error);
 }
 
-TEST_CASE("the status says who holds which card by the answer, and not by the ids, and the pod's name") {
+TEST_CASE("the status reports the holder of each card by the response, not by the ids, with the pod's name") {
   Rig rig(kGuess);
   rig.put({.uid = "pod-a", .name = "trainer", .units = {2}, .annotations = gpushare_annotations("100", "1")});
   REQUIRE(rig.node.kubelet().allocate_named("pod-a", "c0", kMemory, {"GPU-a::0", "GPU-a::1"}).admitted());
@@ -592,7 +587,7 @@ TEST_CASE("simulate --pod: a pod that an Allocate would not be taken for, one th
       has(nobody.output, "no pod ns/nobody of this node asks for " + kMemory + "; there are ns/lost"),
       nobody.output);
   CHECK(has(rig.simulate(kMemory + "=9", "ns/old").output, "no container of pod ns/old asks for 9"));
-  CHECK(has(rig.simulate(kMemory + "=GPU-a::1", "ns/old").output, "a number of units is wanted"));
+  CHECK(has(rig.simulate(kMemory + "=GPU-a::1", "ns/old").output, "give a number of units"));
   CHECK(has(rig.simulate(kOther, "ns/old").output, "--pod is for an entry with `assume`"));
   const Finished by_ids =
       run_plughost({"simulate", "--config", rig.node.configuration(), kMemory + "=2"},

@@ -62,7 +62,7 @@ TEST_CASE("a device that vanished between list and Allocate: an error that names
   CHECK(answer.text.find("tty0") != std::string::npos);
 }
 
-TEST_CASE("an Unhealthy device: Allocate says so") {
+TEST_CASE("Allocate of an Unhealthy device is refused with its reason") {
   Node node;
   node.files().file("gophers/one");
   node.configure(listed(kGopher, node.path("gophers")));
@@ -77,7 +77,7 @@ TEST_CASE("an Unhealthy device: Allocate says so") {
   CHECK(answer.text.find(kGopher) != std::string::npos);
 }
 
-TEST_CASE("a read-only plugin directory: wait, say why, and go on when it can be written") {
+TEST_CASE("a read-only plugin directory: plughost waits, reports why, and recovers when it is writable") {
   need_mounts();
   Node node;
   node.configure(counted(kA, 2));
@@ -92,7 +92,8 @@ TEST_CASE("a read-only plugin directory: wait, say why, and go on when it can be
   CHECK(node.attached({kA}));
 }
 
-TEST_CASE("a full disk below the plugin directory: wait, say why, and go on when there is room") {
+TEST_CASE(
+    "a full disk below the plugin directory: plughost waits, reports why, and recovers when there is room") {
   need_mounts();
   Node node;
   node.configure(counted(kA, 2));
@@ -125,7 +126,7 @@ TEST_CASE("a plugin directory that becomes a file, and a directory again") {
   CHECK(node.attached({kA}));
 }
 
-TEST_CASE("too few descriptors: the daemon lives, says why, and serves what it can") {
+TEST_CASE("too few descriptors: the daemon survives, reports why, and serves what it can") {
   Node node;
   std::string resources;
   for (int i = 0; i < 40; ++i) resources += counted("example.com/r" + std::to_string(i), 2);
@@ -152,7 +153,7 @@ TEST_CASE("too few descriptors: the daemon lives, says why, and serves what it c
   CHECK(node.daemon().wait_for_exit(kLong) == 0);
 }
 
-TEST_CASE("a kubelet that answers garbage: wait, say why, and attach when it talks sense") {
+TEST_CASE("a kubelet that sends garbage: plughost waits, reports why, and attaches when it recovers") {
   Node node;
   node.configure(counted(kA, 2) + counted("example.com/b", 2));
   node.start_kubelet({.answers_garbage = true});

@@ -24,7 +24,8 @@ using namespace std::chrono_literals;
 namespace {
 
 // Each file in the node's dev is a device, and a node of its container.
-std::string ports(const Node& node, const std::string& name = kPort, const std::string& more = "cdi: true") {
+std::string camera_ports(const Node& node, const std::string& name = kPort,
+                         const std::string& more = "cdi: true") {
   return "- {name: \"" + name + "\", directory: {path: " + node.path("dev") +
          "}, nodes: [{hostPath: \"{path}\", containerPath: \"/dev/{id}\"}], forgetAfter: 1s, " + more + "}\n";
 }
@@ -59,10 +60,10 @@ bool goes(const std::filesystem::path& file) {
 
 }  // namespace
 
-TEST_CASE("what containers that are started again will need is there after a stop that takes its time") {
+TEST_CASE("specifications for containers that restart are written before a slow stop ends") {
   Node node;
   node.files().link("dev/ttyA", "/dev/null");
-  configure(node, ports(node, kPort, "cdi: true, onRemove: {exec: [/bin/sleep, \"2\"]}"));
+  configure(node, camera_ports(node, kPort, "cdi: true, onRemove: {exec: [/bin/sleep, \"2\"]}"));
   node.start_kubelet();
   node.start_daemon();
   REQUIRE(node.healthy(kPort, "ttyA"));
@@ -71,12 +72,13 @@ TEST_CASE("what containers that are started again will need is there after a sto
   CHECK(std::filesystem::exists(at(node, "cdi/" + file_of(node, "port"))));
 }
 
-TEST_CASE("a specification is there before the kubelet hears of its device, and Allocate gives the name") {
+TEST_CASE(
+    "a specification is written before the kubelet receives its device, and Allocate returns the name") {
   std::atomic<unsigned> lists = 0;
   std::atomic<unsigned> early = 0;
   Node node;  // declared last: its kubelet calls the observer until it is destroyed
   node.files().link("dev/ttyA", "/dev/null");
-  configure(node, ports(node));
+  configure(node, camera_ports(node));
   node.start_kubelet({}, [&](const KubeletEvent& event) {
     if (event.type != KubeletEvent::Type::kList) return;
     const std::string text = content(at(node, "cdi/" + file_of(node, "port")));
@@ -104,12 +106,13 @@ TEST_CASE("a specification is there before the kubelet hears of its device, and 
 }
 
 TEST_CASE(
-    "a specification has the node behind a link, and is written anew before a list when it leads elsewhere") {
+    "a specification has the target of a link as node, and is replaced before a list when the target "
+    "changes") {
   std::atomic<unsigned> late_lists = 0;
   std::atomic<unsigned> early = 0;
   Node node;  // declared last: its kubelet calls the observer until it is destroyed
   node.files().link("dev/modem", "/dev/null");
-  configure(node, ports(node));
+  configure(node, camera_ports(node));
   const auto specification = at(node, "cdi/" + file_of(node, "port"));
   node.start_kubelet({}, [&early, &late_lists, specification](const KubeletEvent& event) {
     if (event.type != KubeletEvent::Type::kList || event.devices != 2) return;
@@ -134,7 +137,7 @@ TEST_CASE("a specification outlives the daemon, and goes with its entry") {
   node.files().link("dev/ttyA", "/dev/null");
   node.files().file("cdi/" + file_of(node, "former"));
   node.files().file("cdi/vendor.json");
-  configure(node, ports(node) + counted("example.com/token", 1));
+  configure(node, camera_ports(node) + counted("example.com/token", 1));
   node.start_kubelet();
   node.start_daemon();
   REQUIRE(node.healthy(kPort, "ttyA"));
@@ -155,11 +158,11 @@ TEST_CASE("a specification outlives the daemon, and goes with its entry") {
 TEST_CASE("an entry that no longer wants a specification loses it, and has its nodes in the answer again") {
   Node node;
   node.files().link("dev/ttyA", "/dev/null");
-  configure(node, ports(node));
+  configure(node, camera_ports(node));
   node.start_kubelet();
   node.start_daemon();
   REQUIRE(node.healthy(kPort, "ttyA"));
-  configure(node, ports(node, kPort, "cdi: false"));
+  configure(node, camera_ports(node, kPort, "cdi: false"));
   REQUIRE(node.reload());
   CHECK(goes(at(node, "cdi/" + file_of(node, "port"))));
   const auto answer = node.kubelet().allocate_ids(kPort, {"ttyA"});
@@ -170,7 +173,7 @@ TEST_CASE("an entry that no longer wants a specification loses it, and has its n
 TEST_CASE("a resource that is named after its device takes the specification along when it goes") {
   Node node;
   for (const char* device : {"dev/ttyA", "dev/ttyB"}) node.files().file(device);
-  configure(node, ports(node, "example.com/{name}"));
+  configure(node, camera_ports(node, "example.com/{name}"));
   node.start_kubelet();
   node.start_daemon();
   REQUIRE(node.attached({"example.com/ttyA", "example.com/ttyB"}));
@@ -183,24 +186,26 @@ TEST_CASE("a resource that is named after its device takes the specification alo
   CHECK(std::filesystem::exists(other));
 }
 
-TEST_CASE("specifications move when the directory is another") {
+TEST_CASE("specifications move when the directory changes") {
   Node node;
   node.files().link("dev/ttyA", "/dev/null");
-  configure(node, ports(node));
+  configure(node, camera_ports(node));
   node.start_kubelet();
   node.start_daemon();
   REQUIRE(node.healthy(kPort, "ttyA"));
-  configure(node, ports(node), "elsewhere");
+  configure(node, camera_ports(node), "elsewhere");
   REQUIRE(node.reload());
   CHECK(comes(at(node, "elsewhere/" + file_of(node, "port"))));
   CHECK(goes(at(node, "cdi/" + file_of(node, "port"))));
 }
 
-TEST_CASE("what cannot be written is an error with a reason, and Allocate refuses until it can be") {
+TEST_CASE(
+    "a specification that cannot be written is an error with a reason, and Allocate is refused until it "
+    "can") {
   Node node;
   node.files().link("dev/ttyA", "/dev/null");
   node.files().file("cdi", "a file in the directory's place");
-  configure(node, ports(node));
+  configure(node, camera_ports(node));
   node.start_kubelet();
   node.start_daemon();
   REQUIRE(node.healthy(kPort, "ttyA"));
@@ -215,13 +220,13 @@ TEST_CASE("what cannot be written is an error with a reason, and Allocate refuse
   CHECK(node.daemon().comes_to_lines("cannot write the CDI specification: Allocate is refused", 1));
 }
 
-TEST_CASE("a directory of specifications that hangs keeps nobody else from anything") {
+TEST_CASE("a directory of specifications that hangs affects no other entry") {
   Node node;
   node.files().link("dev/ttyA", "/dev/null");
   node.files().directory("cdi");
   node.files().directory("gophers");
   test::LeasedProgram hung(at(node, "cdi/" + file_of(node, "port")));
-  configure(node, ports(node) + listed("example.com/gopher", node.path("gophers")));
+  configure(node, camera_ports(node) + listed("example.com/gopher", node.path("gophers")));
   node.start_kubelet();
   node.start_daemon();
   REQUIRE(node.attached({"example.com/gopher"}));
@@ -241,7 +246,7 @@ TEST_CASE("a directory of specifications that hangs keeps nobody else from anyth
 TEST_CASE("simulate and discover show what comes by CDI") {
   Node node;
   node.files().link("dev/ttyA", "/dev/null");
-  configure(node, ports(node));
+  configure(node, camera_ports(node));
   const Finished simulated =
       run_plughost({"simulate", "--config", node.configuration(), "-o", "json", kPort + "=ttyA"});
   REQUIRE(simulated.exit_code == 0);

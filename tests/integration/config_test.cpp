@@ -158,9 +158,7 @@ TEST_CASE("a bad configuration at start: exit 1 with every error and its line") 
   CHECK(run_plughost({"run", "--no-such-option"}).exit_code == 2);
 }
 
-TEST_CASE(
-    "on a node, credentials that are missing for what asks the API server are an error, and elsewhere a "
-    "warning") {
+TEST_CASE("missing credentials for the API server are an error on a node, and a warning elsewhere") {
   Node node;
   node.set_top("apiServer: {kubeconfig: " + node.path("nowhere") + "}\nevents: true\n");
   node.configure(counted("example.com/a", 2));

@@ -54,7 +54,8 @@ struct ConfirmRig {
 
 }  // namespace
 
-TEST_CASE("a configuration that nobody keeps is given up when its time is over, and everybody is told") {
+TEST_CASE(
+    "a configuration that is not confirmed is rolled back when its time ends, and every channel reports it") {
   ConfirmRig running;
   const json before = running.configuration();
   CHECK(before["trialUntil"].is_null());
@@ -65,23 +66,23 @@ TEST_CASE("a configuration that nobody keeps is given up when its time is over, 
   const json on_trial = running.configuration();
   CHECK(on_trial["trialUntil"].is_string());
   CHECK(on_trial["hash"] != before["hash"]);
-  CHECK(running.status_text().find("on trial: it is given up in ") != std::string::npos);
+  CHECK(running.status_text().find("on trial: rolls back in ") != std::string::npos);
 
   REQUIRE(running.node.count(kA, 2));
-  CHECK(running.node.daemon().wait_for_line({kGivenUp, "nobody has kept it within 4 s"}, kLong));
+  CHECK(running.node.daemon().wait_for_line({kGivenUp, "not confirmed within 4 s"}, kLong));
   const json after = running.configuration();
   CHECK(after["trialUntil"].is_null());
   CHECK(after["givenUpAt"].is_string());
-  CHECK(after["givenUpWhy"] == "nobody has kept it within 4 s");
+  CHECK(after["givenUpWhy"] == "not confirmed within 4 s");
   CHECK(after["hash"] == before["hash"]);
   CHECK(after["loadedAt"] == before["loadedAt"]);
-  CHECK(running.status_text().find("a configuration was given up ") != std::string::npos);
+  CHECK(running.status_text().find("a configuration was rolled back ") != std::string::npos);
   CHECK(running.node.of(kB).registrations.size() == 1);
 
   const Finished late = running.reload({"--keep"});
   CHECK(late.exit_code == 1);
   CHECK(late.output ==
-        "no configuration is on trial: the last one was given up: nobody has kept it within 4 s\n");
+        "no configuration is on trial: the last one was rolled back: not confirmed within 4 s\n");
   REQUIRE(running.node.reload());
   CHECK(running.node.count(kA, 3));
   CHECK(running.configuration()["givenUpAt"].is_null());
@@ -102,7 +103,7 @@ TEST_CASE("a configuration that is kept stays") {
   CHECK(running.node.count(kA, 3));
 }
 
-TEST_CASE("a configuration with which the kubelet loses a resource is given up at once") {
+TEST_CASE("a configuration with which the kubelet loses a resource is rolled back at once") {
   ConfirmRig running;
   running.node.kubelet().set_faults({.refused = {{kA, "not this one"}}});
   running.configure(2, "preStart: {exec: [/bin/true]}");  // it registers again
@@ -114,7 +115,7 @@ TEST_CASE("a configuration with which the kubelet loses a resource is given up a
   CHECK(running.node.of(kB).registrations.size() == 1);
 }
 
-TEST_CASE("what is taken out on purpose is no loss, nor is a kubelet that goes and comes") {
+TEST_CASE("a resource that is removed on purpose is no loss, and neither is a kubelet restart") {
   ConfirmRig running;
   running.node.configure(counted(kA, 3));
   running.try_for("1h");
@@ -126,7 +127,7 @@ TEST_CASE("what is taken out on purpose is no loss, nor is a kubelet that goes a
   CHECK(running.reload({"--keep"}).exit_code == 0);
 }
 
-TEST_CASE("what is tried next goes back to what was in force before the first") {
+TEST_CASE("a second trial rolls back to the configuration from before the first") {
   ConfirmRig running;
   running.configure(3);
   running.try_for("1h");
@@ -150,7 +151,7 @@ TEST_CASE("a reload without a trial ends it, one that is refused does not") {
   CHECK(running.configuration()["trialUntil"].is_null());
 }
 
-TEST_CASE("on the way back conditions are asked as the machine is then") {
+TEST_CASE("a rollback evaluates conditions again") {
   ConfirmRig running;
   const std::string conditional =
       counted(kB, 1, "when: {exists: " + running.node.path("card") + "}") + counted(kA, 2);
@@ -164,7 +165,7 @@ TEST_CASE("on the way back conditions are asked as the machine is then") {
   CHECK(running.node.count(kA, 2));
 }
 
-TEST_CASE("what `watch` has read is given up, too, and not read again until it changes") {
+TEST_CASE("a change that `watch` has read is rolled back too, and not read again until it changes") {
   ConfirmRig running("watch: {confirm: 4s}\n");
   running.configure(3);
   REQUIRE(running.node.count(kA, 3));
@@ -179,7 +180,8 @@ TEST_CASE("what `watch` has read is given up, too, and not read again until it c
 }
 
 TEST_CASE(
-    "a file that was given up is followed, even if it says otherwise, and its former words are no trial") {
+    "a file that was rolled back is watched, even with a new `watch` key, and its former text is not tried "
+    "again") {
   ConfirmRig running("watch: {confirm: 4s}\n");
   const json before = running.configuration();
   running.node.set_top("");
@@ -202,7 +204,7 @@ TEST_CASE("a change that `watch` sees takes the place of what is on trial, as lo
   CHECK(running.node.count(kA, 2));
 }
 
-TEST_CASE("a configuration that names another kubelet, and there is none, is given up at once") {
+TEST_CASE("a configuration for another kubelet that is missing is rolled back at once") {
   ConfirmRig running;
   running.node.files().directory("elsewhere");
   running.node.files().file("config.yaml", "kubelet: {directory: " + running.node.path("elsewhere") +
@@ -213,7 +215,7 @@ TEST_CASE("a configuration that names another kubelet, and there is none, is giv
   CHECK(running.node.attached({kA, kB}));
 }
 
-TEST_CASE("the sockets of a configuration that is given up go with it") {
+TEST_CASE("the sockets of a configuration are removed when it is rolled back") {
   ConfirmRig running("listen: 127.0.0.1:0\n");
   const std::string former = running.node.control();
   running.node.set_control("run/tried.sock");
@@ -231,7 +233,7 @@ TEST_CASE("the sockets of a configuration that is given up go with it") {
   CHECK(metrics().find("\nplughost_config_last_reload_successful 0\n") != std::string::npos);
 }
 
-TEST_CASE("what cannot be had back now is tried again, and no reload counts as refused") {
+TEST_CASE("a rollback that fails is retried, and no reload counts as refused") {
   ConfirmRig running;
   const std::string former = running.node.control();
   running.node.set_control("run/tried.sock");
@@ -248,7 +250,7 @@ TEST_CASE("what cannot be had back now is tried again, and no reload counts as r
   CHECK(running.node.daemon().count_lines("configuration on trial cannot be rolled back") == 1);
 }
 
-TEST_CASE("what cannot be had back now can be kept") {
+TEST_CASE("a configuration whose rollback fails can be confirmed") {
   ConfirmRig running;
   const std::string former = running.node.control();
   running.node.set_control("run/tried.sock");

@@ -62,7 +62,7 @@ json device_of(const json& status, const std::string& resource, const std::strin
 
 }  // namespace
 
-TEST_CASE("status tells of the kubelet, the configuration and each resource") {
+TEST_CASE("status shows the kubelet, the configuration and each resource") {
   const ControlRig running;
   const json status = running.status();
   CHECK(status["kubelet"]["present"] == true);
@@ -78,7 +78,7 @@ TEST_CASE("status tells of the kubelet, the configuration and each resource") {
 
   const Finished table = running.plughost({"status"});
   CHECK(table.exit_code == 0);
-  CHECK(table.output.find("kubelet: there for ") != std::string::npos);
+  CHECK(table.output.find("kubelet: running for ") != std::string::npos);
   CHECK(table.output.find(kGopher + "  attached  ") != std::string::npos);
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("status of one resource names the pods that hold its devices, replica 
   CHECK(table.output.find("default/pod-a/main") != std::string::npos);
 }
 
-TEST_CASE("where the kubelet does not tell who holds what, its checkpoint does, by the pods' UIDs") {
+TEST_CASE("without pod resources status shows holders by the checkpoint, with the pods' UIDs") {
   ControlRig running(Node::Options{});
   const Admission taken = running.node.kubelet().allocate_named("pod-a", "main", kGopher, {"amy"});
   REQUIRE(taken.admitted());
@@ -133,7 +133,7 @@ TEST_CASE("a device's health has a reason and a time, and so has a resource's tr
   CHECK_FALSE(resource["nextTry"].is_null());
 }
 
-TEST_CASE("status --check says in one line and an exit code whether the node is ready") {
+TEST_CASE("status --check prints one line, and its exit code is the readiness") {
   ControlRig running;
   Finished check = running.plughost({"status", "--check"});
   CHECK(check.exit_code == 0);
@@ -165,7 +165,7 @@ TEST_CASE("status --check says in one line and an exit code whether the node is 
   CHECK(check.output == "plughost does not run\n");
 }
 
-TEST_CASE("an unknown resource, and a daemon that is not there, are said plainly") {
+TEST_CASE("an unknown resource and a missing daemon are reported plainly") {
   const ControlRig running;
   const Finished unknown = running.plughost({"status", "example.com/none"});
   CHECK(unknown.exit_code == 1);
@@ -178,7 +178,7 @@ TEST_CASE("an unknown resource, and a daemon that is not there, are said plainly
   }
 }
 
-TEST_CASE("status --watch tells of each change, until the daemon stops") {
+TEST_CASE("status --watch prints each change, until the daemon stops") {
   ControlRig running;
   Process watch({"status", "--watch", "-o", "json", "--control", running.node.control()});
   REQUIRE(watch.wait_for_line({"\"healthy\":2"}, kLong));
@@ -212,7 +212,7 @@ TEST_CASE("events are the changes of state, oldest first, and those to come") {
   CHECK(follow.wait_for_line({"warn", "devices are gone", "devices=amy"}, kLong));
 }
 
-TEST_CASE("reload says what it did, or what is wrong") {
+TEST_CASE("reload prints what it did, or every error") {
   ControlRig running;
   Node& node = running.node;
   node.configure(listed(kGopher, node.path("gophers"), "env: {A: b}") + counted("example.com/new", 1));
@@ -232,7 +232,7 @@ TEST_CASE("reload says what it did, or what is wrong") {
   CHECK(node.attached({kGopher, "example.com/new"}));
 }
 
-TEST_CASE("reload can make the log tell more, until the next one") {
+TEST_CASE("reload --log-level lasts until the next reload") {
   ControlRig running;
   const Finished more = running.plughost({"reload", "--log-level", "debug"});
   CHECK(more.exit_code == 0);
@@ -282,7 +282,7 @@ TEST_CASE("curl on the control socket reads and gives orders") {
   CHECK(node.unhealthy(kGopher, "amy"));
 }
 
-TEST_CASE("who sends without end is refused, and the daemon keeps none of it") {
+TEST_CASE("a request without an end is refused, and the daemon keeps none of it") {
   ControlRig running;
   Node& node = running.node;
   const UniqueFd socket = connect_unix(node.control());
@@ -307,7 +307,7 @@ TEST_CASE("the control socket is its owner's alone where there is no group, and 
   CHECK(running.status()["resources"].size() == 2);
 }
 
-TEST_CASE("a daemon that cannot have its control socket serves its devices, and says so") {
+TEST_CASE("a daemon without a control socket serves its devices, and logs why") {
   ControlRig running;
   Node other;
   other.files().file("gophers/amy");
@@ -324,9 +324,7 @@ TEST_CASE("a daemon that cannot have its control socket serves its devices, and 
   CHECK(second.wait_for_line({"another plughost answers on " + running.node.control()}, kLong));
 }
 
-TEST_CASE(
-    "a reload that moves the control socket is answered where it was asked, and then the other one is "
-    "asked") {
+TEST_CASE("a reload that moves the control socket is answered on the old one, and then the new one serves") {
   ControlRig running;
   Node& node = running.node;
   const std::string former = node.control();
@@ -339,7 +337,7 @@ TEST_CASE(
   CHECK_FALSE(std::filesystem::exists(former));
 }
 
-TEST_CASE("a reload that cannot have its control socket changes nothing, and says which line is wrong") {
+TEST_CASE("a reload whose control socket cannot be opened changes nothing, and names the line") {
   ControlRig running;
   Node& node = running.node;
   const std::string former = node.control();
@@ -368,7 +366,7 @@ TEST_CASE("--control with a file's name, the configuration's even, harms no file
     Process daemon({"run", "--config", node.configuration(), "--plugin-directory", node.plugins().string(),
                     "--control", path});
     CHECK(daemon.wait_for_line(
-        {"cannot listen for status requests", path, "nobody listens on is ever replaced"}, kLong));
+        {"cannot listen for status requests", path, "only an unused socket is replaced"}, kLong));
     CHECK(node.attached({kGopher}));
     daemon.signal(SIGTERM);
     CHECK(daemon.wait_for_exit(limit(1000ms)) == 0);

@@ -41,7 +41,7 @@ void check_served(const std::string& theirs, const std::string& from, const Node
   }
   const Finished converted = convert(node, {file});
   CHECK(converted.exit_code == exit_code);
-  CHECK(has(converted.output, file + ": taken for the configuration of " + from));
+  CHECK(has(converted.output, file + ": recognised as the configuration of " + from));
   CHECK(has(content(node.path("converted.yaml")), "for the configuration of"));
   node.start_kubelet();
   node.files().file("cards", cards);
@@ -136,7 +136,7 @@ TEST_CASE("NVIDIA's GPUs are served under NVIDIA's names, shared as they were") 
                from, {"nvidia.com/gpu"}, card);
 }
 
-TEST_CASE("a manifest comes through a pipe, and what was found in what is said") {
+TEST_CASE("a manifest is read from a pipe, and what was found is printed") {
   Node node;
   node.files().file(
       "manifest",

@@ -31,7 +31,7 @@ nlohmann::json of(const nlohmann::json& findings, const std::string& check) {
 
 }  // namespace
 
-TEST_CASE("doctor sees the kubelet that listens, the daemon, and a socket that nobody listens on") {
+TEST_CASE("doctor finds the kubelet, the daemon, and a socket without a listener") {
   Node node;
   std::filesystem::permissions(node.plugins(), std::filesystem::perms(0750));
   node.configure(counted("example.com/x", 2));

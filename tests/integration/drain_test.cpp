@@ -53,20 +53,20 @@ struct DrainRig {
 
 }  // namespace
 
-TEST_CASE("a drained device is Unhealthy for that reason wherever one looks, and its pods are named") {
+TEST_CASE("a drained device is Unhealthy with that reason everywhere, and its pods are listed") {
   DrainRig running;
   REQUIRE(running.node.kubelet().allocate_named("pod-a", "main", kGopher, {"amy"}).admitted());
   REQUIRE(eventually([&] {
     return running.plughost({"status", kGopher}).output.find("pod-a") != std::string::npos;
   }));
-  running.done({"drain", kGopher + "=amy", "--reason", "the fan", "--for", "2h"},
-               "these hold it, and go on:\n");
+  running.done({"drain", kGopher + "=amy", "--reason", "the fan", "--for", "2h"}, "still in use by:\n");
   CHECK(running.node.unhealthy(kGopher, "amy"));
   CHECK(running.node.healthy(kGopher, "bob", 0ms));
 
   const std::string drained = "drained until ";
   CHECK(running.plughost({"status", kGopher}).output.find("Unhealthy: " + drained) != std::string::npos);
-  CHECK(running.plughost({"status"}).output.find(kGopher + "=amy is drained for ") != std::string::npos);
+  CHECK(running.plughost({"status"}).output.find(kGopher + "=amy has been drained for ") !=
+        std::string::npos);
   REQUIRE(running.drains().size() == 1);
   CHECK(running.drains()[0]["resource"] == kGopher);
   CHECK(running.drains()[0]["device"] == "amy");
@@ -80,7 +80,8 @@ TEST_CASE("a drained device is Unhealthy for that reason wherever one looks, and
   running.done({"drain", kGopher + "=bob"}, kGopher + "=bob is drained\nno pod holds it\n");
 }
 
-TEST_CASE("a container that asks for a drained device is told why not, until it is back in service") {
+TEST_CASE(
+    "a container that requests a drained device is refused with the reason, until the device is undrained") {
   DrainRig running;
   running.done({"drain", kGopher + "=amy", "--reason", "the fan"}, "");
   REQUIRE(running.node.unhealthy(kGopher, "amy"));
@@ -93,7 +94,7 @@ TEST_CASE("a container that asks for a drained device is told why not, until it 
   CHECK(running.drains().empty());
 }
 
-TEST_CASE("a look at the machine that never ends keeps nobody from draining") {
+TEST_CASE("a scan that never ends does not keep a device from being drained") {
   Node node;
   node.files().file(
       "list",
@@ -113,7 +114,7 @@ TEST_CASE("a look at the machine that never ends keeps nobody from draining") {
   CHECK(node.healthy(kGopher, "a"));
 }
 
-TEST_CASE("what is drained outlives a reload, a new entry, a kill, and the device's absence") {
+TEST_CASE("a drain survives a reload, a new entry, a kill, and the device's absence") {
   DrainRig running;
   Node& node = running.node;
   running.done({"drain", kGopher + "=amy", "--reason", "the fan"}, "is drained: the fan");
@@ -155,7 +156,7 @@ TEST_CASE("what is drained outlives a reload, a new entry, a kill, and the devic
   CHECK(running.drains().empty());
 }
 
-TEST_CASE("a drain ends by itself when its time is over, and another one replaces reason and time") {
+TEST_CASE("a drain ends when its time is over, and a second drain replaces reason and time") {
   DrainRig running;
   running.done({"drain", kToken + "=" + kToken + "-0::2", "--reason", "first"}, "is drained: first");
   REQUIRE(running.node.unhealthy(kToken, kToken + "-0::0"));
@@ -180,7 +181,7 @@ TEST_CASE("a drain of what is not there is a sentence with what there is, and ch
           "there is no resource example.com/x; there are " + kGopher + ", " + kToken);
   refused({"undrain", kGopher + "=amy"}, 1,
           "there is no drained device " + kGopher + "=amy; there is none at all");
-  refused({"drain", kGopher + "=amy", "--for", "2"}, 2, "2 is no duration: write it as 90s, 2h30m or 3d");
+  refused({"drain", kGopher + "=amy", "--for", "2"}, 2, "2 is not a duration; write it as 90s, 2h30m or 3d");
   refused({"drain", kGopher + "=amy", "--for", "999ms"}, 2, "a device is drained for a second to 1000 days");
   refused({"drain", kGopher + "=amy", "--reason", "a\nb"}, 2,
           "the reason is one line, without control characters");
@@ -205,10 +206,10 @@ TEST_CASE("a file of drains that is broken is an error with its name, and is kep
   CHECK(std::filesystem::exists(file + ".broken"));
 }
 
-TEST_CASE("a drain that cannot be written down is one nevertheless, and says so") {
+TEST_CASE("a drain that cannot be saved takes effect, and is reported as unsaved") {
   DrainRig running;
   running.node.files().file("state");
-  running.done({"drain", kGopher + "=amy"}, "warning: a restart of plughost would not know of it: " +
+  running.done({"drain", kGopher + "=amy"}, "warning: the drain would not survive a restart of plughost: " +
                                                 running.node.path("state/drains.json"));
   CHECK(running.node.unhealthy(kGopher, "amy"));
   CHECK(running.node.daemon().wait_for_line({"error", "cannot save drained devices: a restart loses them"},
@@ -218,7 +219,7 @@ TEST_CASE("a drain that cannot be written down is one nevertheless, and says so"
   CHECK(std::filesystem::exists(running.node.path("state/drains.json")));
 }
 
-TEST_CASE("who may ask on the control socket, and is neither root nor plughost's user, drains nothing") {
+TEST_CASE("a user other than root and plughost's own may not drain by the control socket") {
   if (::geteuid() != 0) return;
   DrainRig running;
   REQUIRE(::chmod(running.node.control().c_str(), 0666) == 0);

@@ -69,7 +69,7 @@ TEST_CASE(
   REQUIRE(eventually([&] { return asking.kinds() == expected; }));
 }
 
-TEST_CASE("a reload that is refused is an Event, and without `events` nobody is asked for anything") {
+TEST_CASE("a refused reload is an Event, and without `events` the API server is not used") {
   Asking asking("events: true\n");
   asking.start(asking.gophers());
   REQUIRE(asking.node.attached({kGopher}));

@@ -43,7 +43,7 @@ void start_with_list(Node& node, const std::string& more = {}) {
 
 }  // namespace
 
-TEST_CASE("exec: what the program says of its devices is what a container gets") {
+TEST_CASE("exec: a container gets what the program has printed for its devices") {
   Node node;
   node.files().directory("etc");
   start_with_list(node, ", env: {SERIALS: \"{serial}\"}");
@@ -57,7 +57,7 @@ TEST_CASE("exec: what the program says of its devices is what a container gets")
   CHECK(answer.containers[0].mounts[0].host_path == "/srv/b");
 }
 
-TEST_CASE("exec: a trigger runs the program again, and what it says then is the list") {
+TEST_CASE("exec: a trigger runs the program again, and its new output is the list") {
   Node node;
   node.files().directory("etc");
   start_with_list(node);
@@ -85,7 +85,8 @@ TEST_CASE("exec: a program that goes wrong leaves the list as it was, and the lo
   }
   SUBCASE("it prints a device that cannot be") {
     put(node, "list", R"({"devices": [{"id": "sda", "nodes": ["sda"]}]})");
-    CHECK(node.daemon().wait_for_line({"devices[0] ('sda').nodes[0]: an absolute path"}, kLong, from));
+    CHECK(
+        node.daemon().wait_for_line({"devices[0] ('sda').nodes[0]: must be an absolute path"}, kLong, from));
   }
   SUBCASE("it floods") {
     put(node, "script", "exec yes\n");
@@ -133,7 +134,7 @@ TEST_CASE("exec: a program that takes its time is no driver that hangs: until it
   CHECK(node.kubelet().allocate("pod", "main", kDisk, 1).admitted());
 }
 
-TEST_CASE("exec: twelve programs that take their time keep nobody's new file waiting") {
+TEST_CASE("exec: twelve slow programs do not delay another resource's file") {
   const std::string files = "example.com/file";
   Node node;
   node.files().file("disks/one");

@@ -77,7 +77,7 @@ TEST_CASE("exec: what a program that stays prints is the list, within a second")
 }
 
 TEST_CASE(
-    "exec: a resource whose program has said nothing yet is not there, and then with all of its devices") {
+    "exec: a resource whose program has not printed yet is not registered, and then has all of its devices") {
   Node node;
   start_beside_other(node, watched(node, kWait + kTwo + "exec sleep 1000\n"), {kOther});
   pid_of(node);
@@ -99,7 +99,7 @@ TEST_CASE("exec: the end of a program that was to stay makes its devices Unhealt
   CHECK(pid_of(node) != first);
 }
 
-TEST_CASE("exec: a program that floods leaves the daemon to everybody else") {
+TEST_CASE("exec: a program that floods its output does not slow down other resources") {
   Node node;
   start_beside_other(node, watched(node, kTwo + kWait + "exec yes '{\"devices\": [{\"id\": \"sdc\"}]}'\n"));
   node.files().file("go");

@@ -77,7 +77,7 @@ TEST_CASE("a card that is lost while containers are given cards costs no other c
   CHECK(node.healthy(kGpu, "GPU-b"));
 }
 
-TEST_CASE("an error of a card makes all of its replicas Unhealthy, until somebody says that it is well") {
+TEST_CASE("an error of a card makes all of its replicas Unhealthy, until `undrain` clears it") {
   const FakeNvml fake(kTwoCards);
   Node node;
   start(node, cards("replicas: 8"));
@@ -139,7 +139,7 @@ TEST_CASE("a driver can be replaced while its entry does not apply: NVML is clos
 }
 
 TEST_CASE(
-    "an entry takes the cards that it chooses, with the replicas of each, and another choice is a reload") {
+    "an entry lists the cards that `only` selects, with the replicas of each, and a reload can change both") {
   const FakeNvml fake(
       "card GPU-a minor=0 pci=0000:3b:00.0 name=NVIDIA_A100\n"
       "card GPU-b minor=1 pci=0000:86:00.0 name=Tesla_T4\n"
@@ -293,7 +293,7 @@ TEST_CASE("the specification that NVIDIA's tool made is there before the cards a
         std::vector<std::string>{"k8s.device-plugin.nvidia.com/gpu=GPU-a"});
 }
 
-TEST_CASE("two entries with one card are told apart in the log, with what to do") {
+TEST_CASE("two entries with one card are reported in the log, with what to do") {
   const FakeNvml fake(kTwoCards);
   Node node;
   // With CDI, a container that has both cards can see both.

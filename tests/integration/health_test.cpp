@@ -64,7 +64,7 @@ TEST_CASE("a device that a health check finds sick is Unhealthy until the check 
   CHECK(node.daemon().wait_for_line({"Healthy again", kGopher, "one"}, kLong));
 }
 
-TEST_CASE("a device that is plugged in is listed as its first check says") {
+TEST_CASE("a device that is plugged in is listed with the result of its first check") {
   Node node;
   node.files().directory("gophers");
   node.files().file("sick-bad", "broken\n");
@@ -124,7 +124,7 @@ TEST_CASE("a device that is gone stays listed for as long as a pod holds it") {
   }
 }
 
-TEST_CASE("where the kubelet does not tell who holds what, time alone decides, and the log says so once") {
+TEST_CASE("without holders a device is forgotten by time alone, and the log says so once") {
   Node node;
   for (const char* name : {"one", "two"}) node.files().file(std::string("gophers/") + name);
   start_kubelet_and_daemon(node, test::listed(kGopher, node.path("gophers"), "forgetAfter: 1s"));
@@ -160,7 +160,7 @@ TEST_CASE("a device that appears and one that goes are a line each, and the firs
   CHECK(node.daemon().count_lines("Healthy again") == 0);
 }
 
-TEST_CASE("a device that flaps is held Unhealthy, and says so") {
+TEST_CASE("a flapping device is held Unhealthy with that reason") {
   Node node;
   node.files().file("gophers/one");
   start_kubelet_and_daemon(node, test::listed(kGopher, node.path("gophers")));
@@ -187,7 +187,7 @@ TEST_CASE("a burst of a thousand devices is a line with a count and the first na
   CHECK(node.daemon().count_lines("devices are gone", from) < 20);
 }
 
-TEST_CASE("a check whose program cannot even be started, because its file system hangs, harms nobody else") {
+TEST_CASE("a check that cannot start because its file system hangs affects no other device") {
   const std::string other = "example.com/other";
   Node node;
   node.files().file("gophers/one");
@@ -209,7 +209,7 @@ TEST_CASE("a check whose program cannot even be started, because its file system
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
 }
 
-TEST_CASE("plughost knows how its programs end although whoever started it ignores what children do") {
+TEST_CASE("plughost reads exit codes although its parent process ignores SIGCHLD") {
   Node node;
   node.files().file("gophers/one");
   node.configure(checked(node));
@@ -226,7 +226,7 @@ TEST_CASE("plughost knows how its programs end although whoever started it ignor
 }
 
 TEST_CASE(
-    "a device that stays Unhealthy is told to the program of whenUnhealthy once, with the pod that holds "
+    "a device that stays Unhealthy is reported to the whenUnhealthy program once, with the pod that holds "
     "it") {
   Node node({.pod_resources = true});
   node.files().file("tell", "cd \"$1\"; cat >> told-$2\n");

@@ -36,7 +36,7 @@ struct TwoEntries {
 
 }  // namespace
 
-TEST_CASE("a running init container's device is not given to another pod, and is when the pod has ended") {
+TEST_CASE("a running init container's device is not given to another pod until its pod ends") {
   TwoEntries two;
   two.hold("init-setup");
   CHECK(two.stays_unhealthy(
@@ -45,7 +45,7 @@ TEST_CASE("a running init container's device is not given to another pod, and is
   CHECK(two.node.healthy(kOther, "zero", 30s));
 }
 
-TEST_CASE("a plughost that starts while List is empty gives no held device to another pod") {
+TEST_CASE("a plughost that starts while List is empty gives no held device to a second pod") {
   TwoEntries two;
   two.hold("main");
   two.node.kubelet().set_faults({.lists_no_pods = true});

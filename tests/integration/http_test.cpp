@@ -130,7 +130,7 @@ TEST_CASE("metrics count what happens") {
   CHECK(value_of(refused, "plughost_log_messages_total{level=\"error\"}") > 0);
 }
 
-TEST_CASE("the metrics are in a file where nothing listens, which tells the pod, and goes with the daemon") {
+TEST_CASE("without a port the metrics are in a file, with the pods, and removed at the end") {
   Node node{{.pod_resources = true}};
   node.files().directory("textfile");
   const auto file = node.files().at("textfile/plughost.prom");
@@ -192,7 +192,7 @@ TEST_CASE("the status as JSON is what plughost status prints") {
   CHECK(events[0]["message"].get<std::string>().starts_with("plughost "));
 }
 
-TEST_CASE("a page that watches is told of the status, of each change, and of the end") {
+TEST_CASE("a watching page receives the status, each change, and the end") {
   Listening listening;
   EventSource page(listening.port);
   REQUIRE(page.read_until("event: status"));
@@ -245,7 +245,7 @@ TEST_CASE("more pages than there is room for are turned away, and probes are ans
   }));
 }
 
-TEST_CASE("it only reads, for this machine only, and has nothing else") {
+TEST_CASE("the network address is read-only, for this machine only, and serves nothing else") {
   const Listening listening;
   CHECK(http(listening.port, "/", "POST").code == 405);
   for (const char* host : {"attacker.example", "127.attacker.example", "127.0.0.1.nip.io", "[::1].evil"})
@@ -291,7 +291,7 @@ TEST_CASE("a kubelet that takes connections and is silent is no matter of /healt
   CHECK(std::chrono::steady_clock::now() - begin < limit(50ms));
 }
 
-TEST_CASE("a reload that cannot have its address changes nothing, and says which line is wrong") {
+TEST_CASE("a reload whose address is in use changes nothing, and names the line") {
   Listening listening;
   Node& node = listening.node;
   const Listening other;

@@ -92,7 +92,7 @@ TEST_CASE("labels stay when plughost ends, and go with their entry, in whichever
   CHECK(running.becomes({}));
 }
 
-TEST_CASE("another directory has the labels from then on, and the former one none") {
+TEST_CASE("a new directory gets the labels, and they are removed from the former one") {
   LabelsRig running;
   REQUIRE(running.becomes(kOne));
   running.configure("", "other.d");
@@ -101,7 +101,7 @@ TEST_CASE("another directory has the labels from then on, and the former one non
   CHECK(running.becomes({}));
 }
 
-TEST_CASE("labels that cannot be written are an error, and nothing else suffers") {
+TEST_CASE("labels that cannot be written are an error, and affect nothing else") {
   Node node;
   node.files().file("gophers/amy");
   node.files().file("features.d", "no directory");

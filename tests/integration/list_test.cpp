@@ -189,7 +189,7 @@ TEST_CASE("7.15 ids have at most 63 characters, are UTF-8 and distinct, and are 
   CHECK(ids_of(node.of(kGopher)) == ids);
 }
 
-TEST_CASE("7.15 two resources that come to list the same id are told of") {
+TEST_CASE("7.15 two resources that come to list the same id are reported") {
   Node node;
   node.files().file("a/same");
   node.files().file("b/other");
@@ -298,7 +298,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("several shares are of different devices where nothing else is said, and what is said holds") {
+TEST_CASE("several shares are of different devices by default, and as `shares` demands otherwise") {
   const std::string alike = "example.com/alike";
   const std::string one = "example.com/one";
   const std::string unlike = "example.com/unlike";

@@ -47,7 +47,7 @@ std::vector<std::string> with_standard_error(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a standard error that nobody reads stops nothing") {
+TEST_CASE("a standard error that is never read stops nothing") {
   Node node;
   const FullPipe pipe(node.path("log"));
   node.files().file("gophers/one");
@@ -101,7 +101,7 @@ TEST_CASE("an Allocate that is refused is a warning, five times in a minute, and
   CHECK(node.daemon().wait_for_line({"debug", answered, "count=2", "containers=1", "outcome=given"}, kLong));
 }
 
-TEST_CASE("standard files that were closed at the start are /dev/null, and no file of ours") {
+TEST_CASE("standard files that are closed at the start become /dev/null, and none of plughost's files") {
 #ifdef PLUGHOST_SANITIZED
   not_shown("this build links gRPC's shared library, which opens its files before our first function runs");
 #endif
@@ -119,7 +119,7 @@ TEST_CASE("standard files that were closed at the start are /dev/null, and no fi
   }
 }
 
-TEST_CASE("what ends a start is written before the end") {
+TEST_CASE("the error that ends a start is written before the end") {
   Node node;
   node.configure(counted("example.com/a", 1));
   node.start_kubelet();

@@ -75,7 +75,7 @@ TEST_CASE("a program that fails fails the start in its own words, and the next s
   CHECK(node.kubelet().start_container("pod") == "");
 }
 
-TEST_CASE("a start that takes its time holds up nothing else") {
+TEST_CASE("a slow preStart delays nothing else") {
   Node node;
   start_with_preparation(node);
   node.files().file("hold-sda");
@@ -99,7 +99,7 @@ TEST_CASE("a start that is under way when plughost stops fails, and holds the st
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
   const std::string text = why.get();
   CAPTURE(text);
-  CHECK(text.find("plughost is stopping, or serves it anew") != std::string::npos);
+  CHECK(text.find("plughost is stopping, or restarts its endpoint") != std::string::npos);
 }
 
 TEST_CASE("a reload that takes a resource away fails the starts of its containers that are under way") {

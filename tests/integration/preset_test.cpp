@@ -39,7 +39,7 @@ TEST_CASE("a preset that is enabled is served after a reload, and its resource g
   REQUIRE(node.attached({"example.com/a"}));
   const Finished enabled = preset(node, {"enable", "gopher"});
   CHECK(enabled.exit_code == 0);
-  CHECK(has(enabled, "enabled: gopher; `plughost reload` makes the daemon read it"));
+  CHECK(has(enabled, "enabled: gopher; run `plughost reload` to apply it"));
   CHECK(has(preset(node, {"enable", "gopher"}), "nothing to do: gopher is enabled already"));
   REQUIRE(node.reload());
   CHECK(node.healthy(kGopher, "amy"));

@@ -102,7 +102,7 @@ TEST_CASE(
   CHECK(node.kubelet().allocate("pod", "c", kA, 1).admitted());
 }
 
-TEST_CASE("7.43 SIGTERM: own sockets unlinked and nothing else, within 1 s") {
+TEST_CASE("7.43 SIGTERM: own sockets, and no other file, are removed within 1 s") {
   Node node(Node::Options{.registration = each_registration()});
   start_with_both(node);
   const auto directory = node.sockets().lexically_relative(node.files().path());
@@ -138,7 +138,8 @@ TEST_CASE("SIGTERM ends the daemon within 1 s whatever the kubelet does") {
   CHECK(node.socket_files().empty());
 }
 
-TEST_CASE("7.44 a second host on the same directory refuses to start, and says who holds it") {
+TEST_CASE(
+    "7.44 a second plughost on the same directory refuses to start, and names the process that holds it") {
   Node node(Node::Options{.registration = each_registration()});
   start_with_both(node);
   const Finished second = run_plughost({"run", "--config", node.configuration()});
@@ -155,7 +156,7 @@ TEST_CASE("7.44 a second host on the same directory refuses to start, and says w
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kA).streams_ever == 2; }));
 }
 
-TEST_CASE("the service manager hears READY, RELOADING with its time, READY again and STOPPING") {
+TEST_CASE("the service manager receives READY, RELOADING with its time, READY again and STOPPING") {
   Node node;
   ServiceManager manager(node.files().at("notify"));
   node.configure(counted(kA, 1));

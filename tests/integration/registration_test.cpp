@@ -279,7 +279,7 @@ TEST_CASE("7.29 a kubelet that is stopped by SIGSTOP: hotplug, SIGHUP and SIGTER
   kubelet.signal(SIGCONT);
 }
 
-TEST_CASE("a kubelet whose socket has been changed, of which no event tells, is asked as ever") {
+TEST_CASE("a kubelet whose socket changes without an event is registered with all the same") {
   Node node;
   node.configure(counted("example.com/a", 2));
   node.start_kubelet();
@@ -293,7 +293,7 @@ TEST_CASE("a kubelet whose socket has been changed, of which no event tells, is 
   CHECK(node.attached({"example.com/a"}));
 }
 
-TEST_CASE("a kubelet that says yes and opens no stream is asked again") {
+TEST_CASE("a kubelet that accepts Register and opens no stream is registered with again") {
   const std::string silent = "example.com/silent";
   Node node({.registering = StandInKubelet::Registering::kAnswersFirst});
   node.configure(counted(silent, 2));
@@ -304,7 +304,8 @@ TEST_CASE("a kubelet that says yes and opens no stream is asked again") {
   CHECK(node.attached({silent}));
 }
 
-TEST_CASE("7.42 a kubelet that has dialed, says yes and opens no stream is asked again within a second") {
+TEST_CASE(
+    "7.42 a kubelet that has dialed, accepts and opens no stream is registered with again within a second") {
   Node node;
   node.configure(counted("example.com/a", 2));
   const StreamlessKubelet kubelet(node.plugins());
@@ -314,7 +315,8 @@ TEST_CASE("7.42 a kubelet that has dialed, says yes and opens no stream is asked
   CHECK(node.daemon().comes_to_lines("opened no stream", 1));
 }
 
-TEST_CASE("a kubelet that does not read lists costs nobody else anything, and gets the newest when it does") {
+TEST_CASE(
+    "a kubelet that does not read lists delays no other resource, and gets the newest list when it reads") {
   Node node;
   node.configure(counted("example.com/unread", 1) + counted("example.com/read", 1));
   node.start_kubelet({.unread = {"example.com/unread"}});

@@ -165,7 +165,7 @@ TEST_CASE("7.34 SIGHUP with a bad config: the old one stays live, and every erro
   CHECK(node.count(kA, 5));
 }
 
-TEST_CASE("SIGHUP that names another way to register moves every socket") {
+TEST_CASE("SIGHUP with another `registration` moves every socket") {
   Node node;
   start_with_counts(node);
   Node other(Node::Options{.registration = Registration::kPluginsRegistry});
@@ -220,7 +220,7 @@ TEST_CASE("two entries that come to serve one resource: the first does, and the 
   CHECK(node.of(kSame).registrations.size() == 2);
 }
 
-TEST_CASE("of two entries that would serve one resource from the start it is the one that says its name") {
+TEST_CASE("of two entries for one resource at the start the one with a fixed name wins") {
   Node node;
   node.files().file("any/same");
   node.configure(listed("\"example.com/{name}\"", node.path("any")) + counted("example.com/same", 3));

@@ -32,7 +32,7 @@ void start_with_clearing(Node& node) {
   REQUIRE(node.attached({kDisk, kOther}));
 }
 
-bool made(const Node& node, const std::string& file) {
+bool is_made(const Node& node, const std::string& file) {
   return std::filesystem::exists(node.files().at(file));
 }
 
@@ -49,20 +49,20 @@ TEST_CASE("a reload that takes a resource away clears its devices away, and one 
   REQUIRE(node.reload());
   REQUIRE(node.wait_for([&](const KubeletState& state) { return state.of(kDisk).streams_ever > streams; }));
   REQUIRE(node.attached({kDisk, kOther}));
-  CHECK_FALSE(made(node, "cleared-sda"));
+  CHECK_FALSE(is_made(node, "cleared-sda"));
   node.configure(counted(kOther, 1));
   REQUIRE(node.reload());
-  CHECK(eventually([&] { return made(node, "cleared-sda") && made(node, "cleared-sdb"); }));
+  CHECK(eventually([&] { return is_made(node, "cleared-sda") && is_made(node, "cleared-sdb"); }));
 }
 
-TEST_CASE("a reload that also means another kubelet clears away what it removes, and says so") {
+TEST_CASE("a reload that also changes the kubelet runs the onRemove programs, and reports them") {
   Node node;
   start_with_clearing(node);
   node.files().file("config.yaml", "kubelet: {directory: " + node.plugins().string() +
                                        ", podResources: " + node.path("other.sock") + "}\nresources:\n" +
                                        counted(kOther, 1) + "control: " + node.control() + "\n");
   REQUIRE(node.reload());
-  CHECK(eventually([&] { return made(node, "cleared-sda") && made(node, "cleared-sdb"); }));
+  CHECK(eventually([&] { return is_made(node, "cleared-sda") && is_made(node, "cleared-sdb"); }));
   CHECK(node.daemon().wait_for_line({"resource removed", kDisk}, kLong));
   CHECK(node.attached({kOther}));
 }
@@ -72,8 +72,8 @@ TEST_CASE("a stop clears the devices away before plughost ends") {
   start_with_clearing(node);
   node.daemon().signal(SIGTERM);
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
-  CHECK(made(node, "cleared-sda"));
-  CHECK(made(node, "cleared-sdb"));
+  CHECK(is_made(node, "cleared-sda"));
+  CHECK(is_made(node, "cleared-sdb"));
 }
 
 TEST_CASE("a program of onRemove that hangs holds a stop up no longer than systemd waits") {
@@ -82,7 +82,7 @@ TEST_CASE("a program of onRemove that hangs holds a stop up no longer than syste
   node.files().file("hang-sda");
   node.daemon().signal(SIGTERM);
   CHECK(node.daemon().wait_for_exit(limit(4s)) == 0);
-  CHECK(made(node, "cleared-sdb"));
+  CHECK(is_made(node, "cleared-sdb"));
   CHECK(node.daemon().wait_for_line({"the onRemove program failed", kDisk, "sda", "no time for it to end"},
                                     kLong));
 }
@@ -126,8 +126,8 @@ TEST_CASE("a resource that was named after its devices goes with the last of the
   node.start_daemon();
   REQUIRE(node.attached({"example.com/sda", "example.com/sdb"}));
   node.files().remove("disks/sda");
-  CHECK(eventually([&] { return made(node, "cleared-sda"); }));
-  CHECK_FALSE(made(node, "cleared-sdb"));
+  CHECK(eventually([&] { return is_made(node, "cleared-sda"); }));
+  CHECK_FALSE(is_made(node, "cleared-sdb"));
 }
 
 TEST_CASE("an empty list is the last one where that is wanted, and never while a resource goes on") {

@@ -103,7 +103,7 @@ TEST_CASE("7.21 the directory is removed and made again: recovered within 5 s") 
   CHECK(node.kubelet().allocate("pod", "c", "example.com/a", 1).admitted());
 }
 
-TEST_CASE("7.21 the directory is renamed, and another takes its place: recovered within 5 s") {
+TEST_CASE("7.21 the directory is renamed and replaced: recovered within 5 s") {
   Node node;
   start_with_three(node);
   node.kubelet().stop();
@@ -112,7 +112,7 @@ TEST_CASE("7.21 the directory is renamed, and another takes its place: recovered
   CHECK(node.attached(kThree, limit(5s)));
 }
 
-TEST_CASE("7.22 own socket unlinked while the kubelet lives: bound anew and streaming within 2 s") {
+TEST_CASE("7.22 own socket removed while the kubelet lives: bound again and streaming within 2 s") {
   Node node(Node::Options{.registration = each_registration()});
   start_with_three(node);
   const std::string name = "example.com/a";
@@ -196,7 +196,7 @@ TEST_CASE("7.25 a stream cancelled by the kubelet: a new stream within 1 s") {
   CHECK(node.of("example.com/b").streams_ever == 1);
 }
 
-TEST_CASE("7.25 the same while somebody else reads the list, who makes no difference") {
+TEST_CASE("7.25 the same with a second reader of the list, which makes no difference") {
   const std::string name = "example.com/a";
   Node node(Node::Options{.registration = each_registration()});
   start_with_three(node);

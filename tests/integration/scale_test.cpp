@@ -11,7 +11,7 @@ using namespace plughost;
 using namespace plughost::test;
 using namespace std::chrono_literals;
 
-TEST_CASE("a hundred thousand files in one directory do not stall another resource") {
+TEST_CASE("a hundred thousand files in one directory do not delay another resource") {
   Node node;
   node.files().file("small/one");
   node.files().directory("big");

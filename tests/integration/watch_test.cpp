@@ -25,7 +25,9 @@ bool says(Node& node, std::string_view words) { return node.daemon().wait_for_li
 
 }  // namespace
 
-TEST_CASE("a file that is written in place, replaced, or joined by another is in force without a word") {
+TEST_CASE(
+    "with `watch` a file that is written in place, replaced, or joined by another is applied without an "
+    "order") {
   Node node;
   start_watching(node);
   node.configure(counted(kA, 3));
@@ -62,7 +64,7 @@ TEST_CASE("a ConfigMap that is switched as the kubelet does is in force") {
   CHECK(node.count(kA, 3));
 }
 
-TEST_CASE("a mount that vanishes with the file is an error, and harms nobody, and the next one is in force") {
+TEST_CASE("a mount that vanishes with the file is an error without effect, and the next mount is applied") {
   Node node;
   node.set_top("watch: true\n");
   node.configure(counted(kA, 3));
@@ -84,7 +86,7 @@ TEST_CASE("a mount that vanishes with the file is an error, and harms nobody, an
   CHECK(node.of(kA).registrations.size() == 1);
 }
 
-TEST_CASE("half a file is an error with its place, is tried again when it changes, and harms nobody") {
+TEST_CASE("half a file is an error with its place and without effect, and is tried again when it changes") {
   Node node;
   start_watching(node);
   node.files().file("config.yaml", "watch: true\nresources: [{name: ");
@@ -107,7 +109,7 @@ TEST_CASE("a file that is written with the same words is no reload, but SIGHUP i
   CHECK(node.daemon().comes_to_lines("configuration reloaded", 1));
 }
 
-TEST_CASE("without `watch` a file is read when somebody says so") {
+TEST_CASE("without `watch` a file is read only at a reload") {
   Node node;
   node.configure(counted(kA, 2));
   node.start_kubelet();

@@ -36,7 +36,7 @@ TEST_CASE(
   CHECK(node.of(kB).lists == 1);
 }
 
-TEST_CASE("a reload asks conditions before it answers") {
+TEST_CASE("a reload evaluates conditions before it is answered") {
   Node node;
   node.configure(counted(kB, 3));
   node.start_kubelet();
@@ -64,8 +64,7 @@ TEST_CASE("entries of one name follow each other as a reload would have them") {
 }
 
 TEST_CASE(
-    "an entry applies by a label of the Node, which is followed, and by a reload that of another API "
-    "server") {
+    "an entry applies by a label of the Node, which is watched, and a reload can change the API server") {
   Node node;
   FakeCluster cluster;
   cluster.label("rack", "a1");
@@ -90,8 +89,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a node is ready only when the API server has said which labels it has, and others are served "
-    "meanwhile") {
+    "a node is ready only once the API server has sent its labels, and other entries are served meanwhile") {
   Node node;
   FakeCluster cluster;
   cluster.refuse("GET", 503);
@@ -102,7 +100,7 @@ TEST_CASE(
   node.start_daemon();
   REQUIRE(node.attached({kB}));
   const auto check = [&] { return run_plughost({"status", "--check", "--control", node.control()}); };
-  CHECK(check().output.find("nobody can tell whether it is for this node: " + kA) != std::string::npos);
+  CHECK(check().output.find("cannot determine whether it is for this node: " + kA) != std::string::npos);
   CHECK(check().exit_code == 1);
   cluster.refuse("GET", 0);
   CHECK(eventually([&] { return check().exit_code == 0; }));

@@ -96,15 +96,14 @@ int main(int argc, char** argv) {
                "plughost-kubelet");
   plughost::Options options;
   app.set_version_flag("--version", "plughost-kubelet " PLUGHOST_VERSION);
-  app.add_option("--plugin-directory", options.directory, "where plugins register")->capture_default_str();
-  app.add_option("--plugins-registry", options.plugins_registry,
-                 "where it looks for plugins (else: nowhere)");
-  app.add_option("--pod-resources", options.pod_resources,
-                 "the socket where it says which pod holds what (else: nowhere)");
+  app.add_option("--plugin-directory", options.directory, "directory in which plugins register")
+      ->capture_default_str();
+  app.add_option("--plugins-registry", options.plugins_registry, "also search this directory for plugins");
+  app.add_option("--pod-resources", options.pod_resources, "serve the pod resources API on this socket");
   app.add_flag("--json", options.json, "one JSON object per line");
   app.add_flag("--older", options.older,
-               "as old kubelets: answers Register before it dials, clears all files");
-  app.add_flag("--stay", options.stay, "go on after the end of standard input");
+               "act as old kubelets do: answer Register before dialing, and remove all files at the start");
+  app.add_flag("--stay", options.stay, "keep running after the end of standard input");
   try {
     app.parse(argc, argv);
     return plughost::kubelet(options);

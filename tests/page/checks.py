@@ -87,8 +87,8 @@ def trouble_is_said(window, feeder):
     status['holdersUnknown'] = 'the kubelet does not answer'
     show(window, feeder, status)
     page = window.text()
-    for part in ['not there', 'gone for 1 d', 'reload failed', 'A reload was refused 1 min ago',
-                 'Who holds what is not known: the kubelet does not answer', 'Nothing has happened yet.']:
+    for part in ['not running', 'stopped for 1 d', 'reload failed', 'A reload was refused 1 min ago',
+                 'The holders are unknown: the kubelet does not answer', 'No events yet.']:
         assert part in page, f'{part!r} is not in\n{page}'
 
 
@@ -101,12 +101,12 @@ def the_api_server_is_said(window, feeder):
                            'heardAt': states.ago(60), 'trouble': '', 'warnings': [], 'watches': []}
     show(window, feeder, status)
     page = window.text()
-    for part in ['API server', 'answers', 'https://10.0.0.1:6443 as /etc/kubernetes/kubelet.conf, node node-a, heard 1 min ago']:
+    for part in ['API server', 'connected', 'https://10.0.0.1:6443 as /etc/kubernetes/kubelet.conf, node node-a, last contact 1 min ago']:
         assert part in page, f'{part!r} is not in\n{page}'
     status['apiServer']['watches'] = [{'collection': '/api/v1/nodes', 'objects': 0, 'heardAt': None, 'trouble': '403 Forbidden'}]
     show(window, feeder, status)
     page = window.text()
-    for part in ['trouble', '403 Forbidden']:
+    for part in ['error', '403 Forbidden']:
         assert part in page, f'{part!r} is not in\n{page}'
 
 
@@ -116,11 +116,11 @@ def a_trial_is_said(window, feeder):
     status['configuration']['trialUntil'] = states.ago(-270)
     show(window, feeder, status)
     page = window.text()
-    for part in ['on trial', 'On trial: unless it is kept, the one before it is in force again in 4 min.']:
+    for part in ['on trial', 'On trial: rolls back to the former one unless it is kept, in 4 min.']:
         assert part in page, f'{part!r} is not in\n{page}'
-    status['configuration'] |= {'trialUntil': None, 'givenUpAt': states.ago(60), 'givenUpWhy': 'nobody has kept it within 300 s'}
+    status['configuration'] |= {'trialUntil': None, 'givenUpAt': states.ago(60), 'givenUpWhy': 'not confirmed within 300 s'}
     feeder.set(status)
-    window.wait_for_text('A configuration was given up 1 min ago: nobody has kept it within 300 s.', '#configuration')
+    window.wait_for_text('A configuration was rolled back 1 min ago: not confirmed within 300 s.', '#configuration')
     assert 'on trial' not in window.text().lower()
 
 
@@ -214,7 +214,7 @@ def filtering(window, feeder):
         window.js("(document.querySelector('#filter').value = '')")
         window.press(word)
         window.wait(f'{word} filtered', lambda: window.js(ROWS) == found)
-    assert window.text('#none') == 'No resource fits.'
+    assert window.text('#none') == 'No resource matches.'
     window.js("(document.querySelector('#filter').value = '', view.change())")
     window.js("document.querySelector('#only-trouble').click()")
     assert window.js(ROWS) == ['example.com/camera', 'example.com/fpga', 'example.com/serial']

@@ -51,8 +51,8 @@ constexpr std::size_t kIdDigits = 4;  // PCI and USB ids have 16 bits
 
 std::string id_of(Fields& fields, std::string_view key, const std::string& text) {
   if (auto id = hex_digits(text, kIdDigits)) return *std::move(id);
-  fields.error(key,
-               quote(text) + " is no id of hardware; it has four hexadecimal digits, as in 15b3 or 0x15b3");
+  fields.error(
+      key, quote(text) + " is not a hardware id, which has four hexadecimal digits, as in 15b3 or 0x15b3");
   return {};
 }
 
@@ -82,7 +82,7 @@ Fields::Fields(const Node& node, std::string path, Diagnostics& diagnostics)
     : node_(node), path_(std::move(path)), diagnostics_(diagnostics) {
   asked_.reserve(kUsualQuestions);
   if (node.kind == Node::Kind::kScalar || node.kind == Node::Kind::kSequence)
-    diagnostics_.error(node.mark, path_, "a map is expected here, and this is " + shown(node));
+    diagnostics_.error(node.mark, path_, "must be a map, not " + shown(node));
 }
 
 Fields::~Fields() {
@@ -95,7 +95,7 @@ Fields::~Fields() {
     const std::string hint = did_you_mean(key.scalar, known);
     diagnostics_.error(
         key.mark, path_,
-        "unknown key " + quote(key.scalar) + (hint.empty() ? "; known here: " + joined(known, ", ") : hint));
+        "unknown key " + quote(key.scalar) + (hint.empty() ? "; valid: " + joined(known, ", ") : hint));
   }
 }
 
@@ -131,7 +131,7 @@ bool Fields::flag(std::string_view key, bool fallback) {
   if (!value) return fallback;
   if (!value->quoted && value->scalar == "true") return true;
   if (!value->quoted && value->scalar == "false") return false;
-  refuse(key, "true or false is expected here, and this is " + shown(*value) + flag_hint(*value));
+  refuse(key, "must be true or false, not " + shown(*value) + flag_hint(*value));
   return fallback;
 }
 
@@ -145,8 +145,7 @@ unsigned Fields::number(std::string_view key, unsigned fallback, unsigned min, u
   if (number || digits) {
     refuse(key, quote(value->scalar) + " is out of range; it can be " + range);
   } else {
-    refuse(key, "a whole number from " + range +
-                    " is expected here, in decimal digits without a leading 0, " + "and this is " +
+    refuse(key, "must be a whole number from " + range + ", in decimal digits without a leading 0, not " +
                     shown(*value));
   }
   return fallback;
@@ -163,8 +162,7 @@ milliseconds Fields::duration(std::string_view key, milliseconds fallback, milli
   }
   std::string hint;
   if (decimal(value->scalar)) hint = "; add a unit: ms, s, m, h or d";
-  refuse(key,
-         "a duration such as 90s, 5m, 1h30m or 2d is expected here, and this is " + shown(*value) + hint);
+  refuse(key, "must be a duration such as 90s, 5m, 1h30m or 2d, not " + shown(*value) + hint);
   return fallback;
 }
 
@@ -173,7 +171,7 @@ std::chrono::seconds Fields::seconds(std::string_view key, std::chrono::seconds 
   const milliseconds exact = duration(key, fallback, min, max);
   const auto whole = std::chrono::floor<std::chrono::seconds>(exact);
   if (whole == exact) return whole;
-  refuse(key, "whole seconds are expected here, as in 90s");
+  refuse(key, "must be whole seconds, as in 90s");
   return fallback;
 }
 
@@ -235,15 +233,14 @@ std::vector<std::string> Fields::texts(std::string_view key) {
 const std::vector<Node>& Fields::items(std::string_view key) {
   const Node& value = or_nothing(node(key));
   if (value.kind != Node::Kind::kSequence && value.kind != Node::Kind::kNull)
-    refuse(key, "a list is expected here, each item after '- ', and this is " + shown(value));
+    refuse(key, "must be a list, each item after '- ', not " + shown(value));
   return value.items;
 }
 
 const std::vector<Node::Member>& Fields::members(std::string_view key, std::string_view values) {
   const Node& value = or_nothing(node(key));
   if (value.kind != Node::Kind::kMap && value.kind != Node::Kind::kNull)
-    error(key, "a map of names and " + std::string(values) + " is expected here, and this is " +
-                   value.kind_name());
+    error(key, "must be a map of names and " + std::string(values) + ", not " + value.kind_name());
   return value.members;
 }
 
@@ -281,10 +278,10 @@ Template read_template(std::string_view text, std::span<const std::string_view> 
   std::string list;
   for (const std::string_view name : known) list += (list.empty() ? "{" : ", {") + std::string(name) + '}';
   for (const std::string_view name : unknown) {
-    diagnostics.error(
-        mark, path,
-        "unknown placeholder " + quote('{' + std::string(name) + '}') + did_you_mean(name, known) +
-            (known.empty() ? "; none is known here" : "; known here: " + list) + "; '{{' is a brace");
+    diagnostics.error(mark, path,
+                      "unknown placeholder " + quote('{' + std::string(name) + '}') +
+                          did_you_mean(name, known) +
+                          (known.empty() ? "; there is none" : "; valid: " + list) + "; '{{' is a brace");
   }
   return {};
 } catch (const TemplateError& wrong) {
@@ -293,7 +290,7 @@ Template read_template(std::string_view text, std::span<const std::string_view> 
 }
 
 std::string not_a_scalar(const Node& node) {
-  std::string what = std::string("a single value is expected here, and this is ") + node.kind_name();
+  std::string what = std::string("must be a single value, not ") + node.kind_name();
   if (node.kind == Node::Kind::kMap) what += "; a text that begins with '{' needs quotes";
   return what;
 }
@@ -323,7 +320,7 @@ std::vector<std::string> read_hex_ids(Fields& fields, std::string_view key) {
 }
 
 std::string path_error(std::string_view path) {
-  if (!path.starts_with('/')) return "an absolute path is expected here, and this is " + quote(path);
+  if (!path.starts_with('/')) return "must be an absolute path, not " + quote(path);
   for (std::string_view rest = path.substr(1); !rest.empty();) {
     const std::string_view part = rest.substr(0, rest.find('/'));
     if (part.empty() || part == "." || part == "..")

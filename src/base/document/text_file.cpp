@@ -40,7 +40,7 @@ std::variant<std::string, FileError> read_text_file(const std::filesystem::path&
   const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd) return FileError{"cannot be opened: " + reason(errno)};
   struct stat status {};
-  if (::fstat(fd.get(), &status) < 0) return FileError{"cannot be looked at: " + reason(errno)};
+  if (::fstat(fd.get(), &status) < 0) return FileError{"cannot be read: " + reason(errno)};
   if (S_ISDIR(status.st_mode)) return FileError{"is a directory, not a file"};
   if (!S_ISREG(status.st_mode)) return FileError{"is not a regular file"};
   return read_text(fd.get());

@@ -61,7 +61,7 @@ class Builder {
       case YAML_DOCUMENT_START_EVENT:
         if (std::exchange(began_, true) && whose_ == Whose::kOurs)
           throw YamlStop{places_.at(event.start_mark),
-                         "a second YAML document begins here; a configuration has one document"};
+                         "a second YAML document begins here; a configuration is one document"};
         anchored_.clear();
         break;
       case YAML_ALIAS_EVENT:
@@ -132,7 +132,7 @@ class Builder {
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) {
       if (std::ranges::find(open_, anchor, &Open::anchor) != open_.end())
-        throw YamlStop{mark, "the alias is inside of what it stands for"};
+        throw YamlStop{mark, "the alias is inside the value that it refers to"};
       throw YamlStop{mark, "not valid YAML: the alias *" + anchor + " stands for nothing: no &" + anchor +
                                " is before it; quote a text that begins with *"};
     }
@@ -243,7 +243,7 @@ class Builder {
       repeated.insert(&member);
       diagnostics_.error(
           key.mark, "",
-          "the key " + quote(key.scalar) + " is there twice, first at " + other->second->text());
+          "the key " + quote(key.scalar) + " is a duplicate; the first is at " + other->second->text());
     }
     if (repeated.empty()) return;
     std::erase_if(members, [&](const Node::Member& member) { return repeated.contains(&member); });

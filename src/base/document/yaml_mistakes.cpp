@@ -29,9 +29,9 @@ std::string_view meant_by(std::string_view problem, std::string_view context) {
              "a '[' has no ']', or a ',' is missing; a text that begins with '[' needs quotes"},
       Reason{"found unexpected ':'", "",
              "a space is missing after the ':', or a text with ':' in it has no quotes"},
-      Reason{"mapping keys are not allowed", "", "a key cannot stand here; is the line before complete?"},
+      Reason{"mapping keys are not allowed", "", "a key is not allowed here; is the line before complete?"},
       Reason{"block sequence entries are not allowed", "",
-             "a list item cannot stand here; is the line before complete?"},
+             "a list item is not allowed here; is the line before complete?"},
       Reason{"found unexpected end of stream", "quoted scalar", "a quotation mark is not closed"},
       Reason{"found unexpected document indicator", "quoted scalar", "a quotation mark is not closed"},
       Reason{"found character that cannot start any token", "", "quote a text that begins with @, ` or %"},
@@ -80,11 +80,11 @@ YamlStop stop_of(const yaml_parser_t& parser, std::string_view text, YamlPlaces&
   if (tab_indents(text, mark.line))
     return {mark, "not valid YAML: a tab indents this line or the one before it; use spaces"};
   const std::size_t offset = places.offset_of(parser.problem_mark.index);
-  if (text.substr(offset).starts_with('\t')) return {mark, "not valid YAML: a tab stands here; use spaces"};
+  if (text.substr(offset).starts_with('\t')) return {mark, "not valid YAML: there is a tab here; use spaces"};
   const bool is_list = problem.starts_with("did not find expected '-' indicator");
   const bool is_document = problem.find("<document start>") != std::string_view::npos;
   if (is_document && has_ended(text, parser.problem_mark, places))
-    return {mark, "a second YAML document begins here; a configuration has one document"};
+    return {mark, "a second YAML document begins here; a configuration is one document"};
   const std::string_view before = text.substr(0, offset);
   const bool begins_line = before.find_first_not_of(' ', before.rfind('\n') + 1) == std::string_view::npos;
   if (begins_line && (is_document || (is_list && mark.column == 1)))
@@ -123,7 +123,7 @@ std::optional<YamlStop> find_misleading(std::string_view text, YamlPlaces& place
   if (first == std::string_view::npos) return std::nullopt;
   return YamlStop{places.place(first),
                   std::string(name) +
-                      " cannot stand here: editors do not show what it means in YAML; leave "
+                      " is not allowed here: editors do not show its meaning in YAML; leave "
                       "it out, or write its escape in double quotes"};
 }
 

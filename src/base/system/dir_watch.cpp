@@ -203,7 +203,7 @@ void WatchErrors::no_instance(const std::system_error& error) {
   error_(std::string("no directory can be watched: ") +
          (used_up ? "all inotify instances of this user are taken, raise fs.inotify.max_user_instances"
                   : error.what()) +
-         "; until then they are looked at now and then");
+         "; until then they are polled");
 }
 
 void WatchErrors::instance() {
@@ -217,7 +217,7 @@ void WatchErrors::starved(const std::string& path, const std::error_code& why) {
   const std::string text = why == std::errc::no_space_on_device
                                ? "too many inotify watches for fs.inotify.max_user_watches: raise it"
                                : "no inotify watch is to be had (" + why.message() + ')';
-  error_(text + "; until then " + path + " is looked at only now and then");
+  error_(text + "; until then " + path + " is only polled");
 }
 
 void WatchErrors::fed() {

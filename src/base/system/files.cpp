@@ -72,7 +72,7 @@ DirectoryLock::DirectoryLock(const std::filesystem::path& directory)
   struct stat status {};
   check(::fstat(fd_.get(), &status), "fstat");
   throw DirectoryHeld(directory.string() + " is served by " + holder_of(status) +
-                      " already: stop it, or give this one another --plugin-directory");
+                      " already: stop it, or give this one a different --plugin-directory");
 }
 
 bool DirectoryLock::still_at(const std::filesystem::path& directory) const {

@@ -96,8 +96,7 @@ const char* kind_of(mode_t mode) {
 
 [[noreturn]] void throw_in_the_way(const std::filesystem::path& path, const std::string& what) {
   throw std::runtime_error(path.string() + " is " + what +
-                           ", and only a socket that nobody listens on is ever replaced: move it away, or "
-                           "name another path");
+                           ", and only an unused socket is replaced: move it away, or name a different path");
 }
 
 bool somebody_listens(const std::filesystem::path& path) {

@@ -91,7 +91,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool add_other_number(const std::string& text) {
-    if (!terms_.other_numbers_as_text) return fail(text + " is no integer of 64 bits");
+    if (!terms_.other_numbers_as_text) return fail(text + " is not a 64-bit integer");
     return add(text);
   }
   bool add(Json value) {
@@ -105,7 +105,8 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool charge(std::size_t text) {
     bytes_ += sizeof(Json::Member) + text + (open_.empty() ? 0 : open_.back().key.size());
     if (bytes_ <= terms_.most_kept) return true;
-    return fail("what is read of this JSON takes more than " + std::to_string(terms_.most_kept) + " bytes");
+    return fail("the parsed part of this JSON takes more than " + std::to_string(terms_.most_kept) +
+                " bytes");
   }
   void put(Json value) {
     if (open_.empty()) {

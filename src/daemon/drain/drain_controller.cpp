@@ -98,7 +98,7 @@ DrainController::DrainController(EventLoop& loop, Workers& workers, Log& log, st
             else
               log.error("cannot save drained devices: a restart loses them", {{"why", error}});
           },
-          file_->path().string() + " does not answer: its file system hangs"),
+          file_->path().string() + " does not respond: its file system hangs"),
       timer_(loop, [this] { on_time(); }) {
   DrainSet::Parsed parsed = file_->read();
   drains_ = std::move(parsed.drains);

@@ -30,7 +30,7 @@ CdiWriter::CdiWriter(Workers& workers, HostRoot host, std::filesystem::path dire
       owner_(std::move(owner)),
       deadline_(deadline),
       hung_text_("the directory of CDI specifications, " + directory_.string() +
-                 ", does not answer: its file system hangs"),
+                 ", does not respond: its file system hangs"),
       shared_(new Shared{.mutex = {}, .directory = {std::move(host), directory_, owner_}}) {}
 
 CdiWriter::~CdiWriter() {
@@ -139,7 +139,7 @@ std::string advice(const std::error_code& error, const fs::path& directory) {
       error == std::errc::operation_not_permitted)
     return "plughost's unit needs ReadWritePaths=" + directory.string() + ", and the directory to be there";
   if (error == std::errc::no_space_on_device) return "the file system is full";
-  return "`cdi: {directory: …}` names another directory, which the container runtime must read, too";
+  return "`cdi: {directory: …}` names a different directory, which the container runtime must read, too";
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ void Conditions::check() {
                         following_.bound([this, found] { on_checked(std::move(*found)); }), deadline_,
                         following_.bound([this] {
                           schedule_.overdue();
-                          log_errors({"looking takes too long: a file system hangs"});
+                          log_errors({"evaluating it takes too long: a file system hangs"});
                         }));
 }
 

@@ -306,7 +306,7 @@ void ConfigController::on_roll_back_failed(const std::string& error) {
 
 void ConfigController::confirm(const ConfirmDone& done) {
   if (!provisional_ && given_up_at_)
-    return done("no configuration is on trial: the last one was given up: " + given_up_why_);
+    return done("no configuration is on trial: the last one was rolled back: " + given_up_why_);
   if (!provisional_) return done("no configuration is on trial");
   set_provisional(std::nullopt);
   platform_.log.info("configuration on trial confirmed");

@@ -13,7 +13,7 @@ ProvisionalConfig::ProvisionalConfig(Before before, const KubeletConfig& kubelet
       moved_(before_.config->kubelet != kubelet) {}
 
 std::string ProvisionalConfig::check(const Attachments& seen, Time now) {
-  if (now >= until_) return "nobody has kept it within " + std::to_string(duration_.count()) + " s";
+  if (now >= until_) return "not confirmed within " + std::to_string(duration_.count()) + " s";
   for (const auto& [resource, entry] : before_.resources) {
     const bool missing = (seen.kubelet || moved_) && seen.entries.contains(entry);
     if (!missing || seen.resources.contains(resource)) {

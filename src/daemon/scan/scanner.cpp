@@ -44,7 +44,7 @@ void add_away(const HostRoot& host, const std::map<std::string, Inventory>& list
       device.reasons.clear();
       device.gone = false;
       device.away = true;
-      device.error = "another network namespace has it, or its interface";
+      device.error = "it, or its interface, is in another network namespace";
     });
     if (away.empty()) continue;
     std::ranges::move(away, std::back_inserter(devices));

@@ -201,13 +201,13 @@ std::vector<std::string> problems(const DaemonStatus& status) {
     };
     // An entry whose name has a placeholder may have no resource.
     if (entry.scans_completed == 0 && std::ranges::none_of(status.resources, of_entry))
-      others.push_back("not looked at yet: " + entry.name);
+      others.push_back("not scanned yet: " + entry.name);
     else if (entry.required && std::ranges::none_of(status.resources, offers_one))
       missing.push_back("required, and no device is Healthy: " + entry.name);
-    if (entry.stalled) others.push_back("device scan hangs: " + entry.name);
+    if (entry.stalled) others.push_back("device scan does not end: " + entry.name);
   }
   for (const NotHere& entry : status.configuration.others) {
-    if (entry.unknown) others.push_back("nobody can tell whether it is for this node: " + entry.name);
+    if (entry.unknown) others.push_back("cannot determine whether it is for this node: " + entry.name);
   }
   missing.insert(missing.end(), others.begin(), others.end());
   // Several entries of one name can have the same problem; it is reported once.

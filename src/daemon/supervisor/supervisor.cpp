@@ -67,7 +67,7 @@ void ResourceAffinity::log_shared_ids() {
   if (shared.count > shared_ids_)
     log_.warn(
         "two entries list the same id: if it is one device, keep one of them; "
-        "if not, give one an `id` such as \"{resource}-{id}\", because the kubelet looks health up by id "
+        "if not, give one an `id` such as \"{resource}-{id}\", because the kubelet looks up health by id "
         "alone",
         {{"id", shared.first},
          {"resource", shared.one->snapshot->resource},

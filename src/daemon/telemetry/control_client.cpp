@@ -31,8 +31,8 @@ UniqueFd connected(const std::filesystem::path& socket) {
   } catch (const std::system_error& error) {
     const std::string why = "plughost does not answer: " + std::string(error.what());
     if (error.code() == std::errc::permission_denied)
-      throw NoAnswer(why + " (root and members of the group plughost may ask)");
-    throw NotThere(why + " (is it running? `systemctl status plughost`; --control names another socket)");
+      throw NoAnswer(why + " (only root and members of the group plughost have access)");
+    throw NotThere(why + " (is it running? `systemctl status plughost`; --control names a different socket)");
   }
 }
 
@@ -89,7 +89,7 @@ class Call {
     try {
       return Json::parse(text);
     } catch (const std::runtime_error& error) {
-      fail(std::string("what it says is not understood: ") + error.what());
+      fail(std::string("its response cannot be parsed: ") + error.what());
     }
   }
 

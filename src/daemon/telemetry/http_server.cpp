@@ -126,7 +126,7 @@ using Number = std::uint64_t;  // number of a connection, in the order of arriva
 constexpr std::chrono::seconds kDeadline{5};
 constexpr std::chrono::seconds kPeoplesDeadline{15};
 
-HttpReply silent() { return text_reply(503, "plughost does not answer in time: look into its log\n"); }
+HttpReply silent() { return text_reply(503, "plughost does not respond in time: see its log\n"); }
 
 bool is_administrator(uid_t user) { return user == 0 || user == ::geteuid(); }
 
@@ -303,7 +303,7 @@ void HttpServer::Core::ask_pulse(Number number) {
     probes.erase(number);
     reply(number, pulse.alive(Pulse::Clock::now())
                       ? text_reply(200, "alive, and busy\n")
-                      : text_reply(503, "plughost's loop does not answer: look into its log\n"));
+                      : text_reply(503, "plughost's loop does not respond: see its log\n"));
   });
   if (pulse.ask(Pulse::Clock::now())) daemon([this, post = loop.poster()] { post([this] { on_pulse(); }); });
 }

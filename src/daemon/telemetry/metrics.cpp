@@ -83,14 +83,14 @@ double seconds(WallTime time) { return std::chrono::duration<double>(time.time_s
 void write_node(const DaemonStatus& status, Families& families) {
   families.gauge("plughost_ready", "1: nothing is wrong with the node.")
       .add(problems(status).empty() ? 1.0 : 0.0);
-  families.gauge("plughost_kubelet_up", "1: a kubelet is there.").add(status.kubelet.present ? 1.0 : 0.0);
+  families.gauge("plughost_kubelet_up", "1: a kubelet is running.").add(status.kubelet.present ? 1.0 : 0.0);
   families.gauge("plughost_resource_attached", "1: the kubelet listens to the resource's list.");
   for (const ResourceStatus& resource : status.resources)
     families.add(resource.stage == Stage::kAttached ? 1.0 : 0.0, {{"resource", resource.name}});
   families.gauge("plughost_kubelet_disagrees", "1: the kubelet counts other devices than it was sent.");
   for (const ResourceStatus& resource : status.resources)
     families.add(resource.disagreement.empty() ? 0.0 : 1.0, {{"resource", resource.name}});
-  families.gauge("plughost_devices", "Devices that the kubelet is told of, each replica counted.");
+  families.gauge("plughost_devices", "Devices that are advertised to the kubelet, counting each replica.");
   for (const ResourceStatus& resource : status.resources) {
     const ResourceStatus::Counts counts = resource.counts(nullptr);
     families.add(counts.healthy, {{"resource", resource.name}, {"health", "healthy"}});
@@ -112,7 +112,7 @@ void write_node(const DaemonStatus& status, Families& families) {
 // Writes one metric for each device and container that holds it; none if the holders are unknown.
 void write_devices(const DaemonStatus& status, Families& families) {
   if (!status.device_metrics || !status.holdings) return;
-  families.gauge("plughost_device_info", "1. Without a pod: nobody holds the device.");
+  families.gauge("plughost_device_info", "1. Without a pod: the device is not held.");
   for (const ResourceStatus& resource : status.resources) {
     for (const Device& device : resource.snapshot->inventory.devices()) {
       std::set<Holder> holders = holders_of(device, resource.name, status.holdings.get());
@@ -129,7 +129,7 @@ void write_devices(const DaemonStatus& status, Families& families) {
 }
 
 void write_calls(const DaemonStatus& status, Families& families) {
-  families.counter("plughost_allocations_total", "Containers that the kubelet asked devices for.");
+  families.counter("plughost_allocations_total", "Containers for which the kubelet requested devices.");
   for (const ResourceStatus& resource : status.resources) {
     families.add(resource.calls->allocated.count(), {{"resource", resource.name}, {"result", "answered"}});
     families.add(resource.calls->allocation_refused.count(),
@@ -161,27 +161,28 @@ void write_scans(const DaemonStatus& status, Families& families) {
     all.scans_failed += entry.scans_failed;
     all.stalled = all.stalled || entry.stalled;
   }
-  families.counter("plughost_scans_total", "Looks at the machine.");
+  families.counter("plughost_scans_total", "Device scans.");
   for (const auto& [name, entry] : entries) {
     families.add(entry.scans_completed, {{"entry", std::string(name)}, {"result", "completed"}});
     families.add(entry.scans_failed, {{"entry", std::string(name)}, {"result", "failed"}});
   }
-  families.gauge("plughost_scan_stalled", "1: a look has not come back, and what it looks for is refused.");
+  families.gauge("plughost_scan_stalled",
+                 "1: a scan has not ended in time, and requests for its devices are refused.");
   for (const auto& [name, entry] : entries)
     families.add(entry.stalled ? 1.0 : 0.0, {{"entry", std::string(name)}});
 }
 
 void write_configuration(const DaemonStatus& status, Families& families) {
   // a double holds 53 bits
-  families.gauge("plughost_config_hash", "Another number when the configuration is another.")
+  families.gauge("plughost_config_hash", "Changes whenever the configuration changes.")
       .add(status.configuration.hash & 0xffff'ffff'ffffu);
-  families.gauge("plughost_config_last_reload_successful", "0: the last reload was refused, or given up.")
+  families.gauge("plughost_config_last_reload_successful", "0: the last reload was refused or rolled back.")
       .add(status.configuration.refused_at || status.configuration.given_up_at ? 0.0 : 1.0);
-  families.gauge("plughost_config_on_trial", "1: the configuration is given up unless somebody keeps it.")
+  families.gauge("plughost_config_on_trial", "1: the configuration is rolled back unless it is confirmed.")
       .add(status.configuration.trial_until ? 1.0 : 0.0);
   families
       .gauge("plughost_config_last_reload_success_timestamp_seconds",
-             "When the configuration that is in force was read.")
+             "Time at which the current configuration was loaded.")
       .add(seconds(status.configuration.loaded_at));
   families.counter("plughost_config_reloads_total", "Reloads of the configuration.")
       .add(status.configuration.reloads_applied, {{"result", "applied"}})
@@ -193,8 +194,7 @@ void write_api_server(const DaemonStatus& status, Families& families) {
   families.counter("plughost_api_requests_total", "Requests to the API server.");
   for (const ApiTally::Requests& requests : status.api_server->requests)
     families.add(requests.count, {{"verb", requests.verb}, {"code", std::to_string(requests.code)}});
-  families.gauge("plughost_api_watch_age_seconds",
-                 "Since the API server has last said something of what is watched.");
+  families.gauge("plughost_api_watch_age_seconds", "Seconds since the API server's last event of a watch.");
   for (const ApiServerStatus::Watch& watch : status.api_server->watches) {
     if (watch.heard_at)
       families.add(std::chrono::duration<double>(std::chrono::system_clock::now() - *watch.heard_at).count(),
@@ -250,8 +250,7 @@ void write_own(const DaemonStatus& status, Families& families) {
                      "From a kubelet's coming, or a stream's end, to the open stream.",
                      status.tallies.recoveries);
   write_scans(status, families);
-  families.durations("plughost_scan_duration_seconds", "How long looks at the machine took.",
-                     status.tallies.scans);
+  families.durations("plughost_scan_duration_seconds", "Duration of device scans.", status.tallies.scans);
   families.counter("plughost_udev_events_total", "Uevents that concerned an entry.")
       .add(status.tallies.udev_events);
   families.counter("plughost_udev_overflows_total", "Times that the kernel dropped uevents.")

@@ -31,11 +31,10 @@ std::string end_of_links(const HostRoot& host, const std::string& path) {
 }
 
 std::string no_node(const std::string& path) {
-  return "there is no " + path +
-         " here: where the node is itself a container, that container has to be given it";
+  return "there is no " + path + " here: if the node is itself a container, that container must have it";
 }
 
-std::string no_device_node(const std::string& path) { return path + " is no device node"; }
+std::string no_device_node(const std::string& path) { return path + " is not a device node"; }
 
 enum class Found { kNode, kOther, kNothing, kElsewhere };
 

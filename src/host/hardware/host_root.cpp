@@ -80,9 +80,9 @@ class Walk {
     std::ranges::sort(match_.watch);
     match_.watch.erase(std::unique(match_.watch.begin(), match_.watch.end()), match_.watch.end());
     if (directories_ > HostRoot::kMostDirectories)
-      match_.remarks.push_back(
-          pattern_ + " leads through more than " + std::to_string(HostRoot::kMostDirectories) +
-          " directories: what lies in the others is left out; replace wildcards by names");
+      match_.remarks.push_back(pattern_ + " leads through more than " +
+                               std::to_string(HostRoot::kMostDirectories) +
+                               " directories: the rest is left out; replace wildcards by names");
     if (unwatched_)
       match_.remarks.push_back(pattern_ + " leads through more than " +
                                std::to_string(HostRoot::kMostWatched) +
@@ -148,7 +148,7 @@ HostRoot HostRoot::noted(Note note, std::shared_ptr<const NvmlView> nvml) const 
 }
 
 fs::path HostRoot::at(const fs::path& path) const {
-  if (recorded()) throw std::logic_error(path.string() + " of another machine is not at hand");
+  if (recorded()) throw std::logic_error(path.string() + " is on another machine and was not recorded");
   return prefix_ / path.relative_path();
 }
 

@@ -17,7 +17,7 @@ std::map<std::string, std::string> labels_of(const Json& map) {
   std::map<std::string, std::string> labels;
   for (const auto& [key, value] : map.object()) {
     if (value != Json(value.text()))
-      throw std::runtime_error("the value of " + one_word(key) + " is no text");
+      throw std::runtime_error("the value of " + one_word(key) + " is not text");
     labels[key] = value.text();
   }
   return labels;
@@ -39,7 +39,7 @@ NodeLabels of_lines(std::string_view text) {
     if (line.empty() || line.starts_with('#')) continue;
     const std::size_t equals = line.find('=');
     if (equals == 0 || equals == std::string_view::npos)
-      throw std::runtime_error("line " + std::to_string(number) + " is no key=value: " + one_word(line));
+      throw std::runtime_error("line " + std::to_string(number) + " is not key=value: " + one_word(line));
     const std::string_view value = without_blanks(line.substr(equals + 1));
     found.labels[std::string(without_blanks(line.substr(0, equals)))] =
         value.starts_with('"') ? Json::parse(value).text() : std::string(value);

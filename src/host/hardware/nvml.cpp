@@ -205,7 +205,7 @@ std::variant<std::unique_ptr<Nvml>, Nvml::Unusable> Nvml::open(const std::string
   if (code == kSuccess) return std::unique_ptr<Nvml>(new Nvml(std::move(functions)));
   Unusable refusal{.why = library + " does not begin: " + functions->words(code), .refuses = true};
   if (code == kVersionsDiffer)
-    refusal.why += "; boot the machine anew, or load the driver that came with the library";
+    refusal.why += "; reboot the machine, or load the driver that matches the library";
   ::dlclose(handle);
   return refusal;
 }

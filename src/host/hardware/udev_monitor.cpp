@@ -67,7 +67,7 @@ void UdevMonitor::adjust() {
 
 bool UdevMonitor::open(Group group) {
   const auto failed = [&](const char* what) {
-    error_(std::string("device events cannot be heard (") + what + ": " +
+    error_(std::string("device events cannot be received (") + what + ": " +
            std::generic_category().message(errno) + "): changes are seen by the slow rescan only");
     close();
     return false;

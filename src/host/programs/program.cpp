@@ -76,7 +76,7 @@ std::vector<std::string> words_as(const std::string& user) {
 std::string read_user(Fields& fields) {
   std::string user = fields.text("user", "");
   if (fields.has("user") && (user.empty() || user.find_first_of(": /") != std::string::npos))
-    fields.error("user", "the name of a user is expected here, as in nobody");
+    fields.error("user", "must be the name of a user, as in nobody");
   return user;
 }
 
@@ -100,8 +100,7 @@ std::string why_failed(const Spoken& spoken, const Ending& ending) {
   const std::string what(spoken.what);
   if (ending.how == kNotStarted || ending.how == kNoMeans)
     return what + " cannot be started: " + std::generic_category().message(ending.number);
-  if (ending.how == kHangs)
-    return what + " was not started: it hangs, and those that were killed have not ended";
+  if (ending.how == kHangs) return what + " was not started: earlier runs that were killed have not ended";
   const std::string words = last_words(ending.errors);
   if (ending.how == kOverdue)
     return what + " was killed" + std::string(spoken.late) + duration_text(ending.timeout) + words;
@@ -110,7 +109,7 @@ std::string why_failed(const Spoken& spoken, const Ending& ending) {
     return what + " was killed: it printed more than " + size_text(ending.output.size()) + words;
   if (ending.how == kExited && ending.number == 0) return {};
   if (std::string line = apart ? "" : first_line(ending.output); !line.empty()) return line;
-  if (ending.how == kUntold) return what + " has ended, and nobody knows how" + words;
+  if (ending.how == kUntold) return what + " has ended, and its exit status is unknown" + words;
   return what + (ending.how == kExited ? " exited with " : " was ended by signal ") +
          std::to_string(ending.number) + words;
 }

@@ -21,7 +21,7 @@ using JsonValue = nlohmann::json;
 
 constexpr std::size_t kDeepest = 16;       // far deeper than any valid document
 constexpr unsigned kMostNumaNodes = 1024;  // at least the kernel's MAX_NUMNODES everywhere
-constexpr std::string_view kNoReason = "its program says that it is Unhealthy";
+constexpr std::string_view kNoReason = "its program reports it as Unhealthy";
 
 [[noreturn]] void refuse(const std::string& place, const std::string& what) {
   throw DocumentError((place.empty() ? "the document" : place) + ": " + what);
@@ -35,7 +35,7 @@ std::string name_of(const JsonValue& value) {
 }
 
 [[noreturn]] void refuse_type(const std::string& place, const std::string& wanted, const JsonValue& value) {
-  refuse(place, wanted + " is expected here, and this is " + name_of(value));
+  refuse(place, "must be " + wanted + ", not " + name_of(value));
 }
 
 // Returns the parser's message without its own prefix.
@@ -53,7 +53,7 @@ JsonValue parse(std::string_view text) {
     if (event == JsonValue::parse_event_t::object_start) objects.emplace_back();
     if (event == JsonValue::parse_event_t::object_end) objects.pop_back();
     if (event == JsonValue::parse_event_t::key && !objects.back().insert(parsed.get<std::string>()).second)
-      refuse("", "the key " + quote(parsed.get<std::string>()) + " is there twice in one object");
+      refuse("", "the key " + quote(parsed.get<std::string>()) + " is twice in one object");
     return true;
   };
   try {
@@ -109,7 +109,7 @@ class Object {
       if (std::ranges::find(asked_, item.key()) != asked_.end()) continue;
       const std::string meant = did_you_mean(item.key(), asked_);
       refuse(place_, "unknown key " + quote(item.key()) +
-                         (meant.empty() ? "; known here: " + joined(asked_, ", ") : meant));
+                         (meant.empty() ? "; valid: " + joined(asked_, ", ") : meant));
     }
   }
 
@@ -153,7 +153,8 @@ std::string pattern_of(std::string text, const std::string& place) {
   try {
     const Template pattern(text);
     for (const std::string_view name : pattern.placeholders()) {
-      if (name != "n") refuse(place, "the placeholder {" + std::string(name) + "} is not known here; {n} is");
+      if (name != "n")
+        refuse(place, "the placeholder {" + std::string(name) + "} is not allowed here; {n} is");
     }
   } catch (const TemplateError& exception) {
     refuse(place, exception.what());
@@ -219,7 +220,7 @@ std::string cdi_name(std::string name, const std::string& place) {
 
 // /sys has -1 if there is no node.
 void add_numa_node(const JsonValue& value, const std::string& place, Device& device) {
-  if (!value.is_number_integer()) refuse_type(place, "a NUMA node's number", value);
+  if (!value.is_number_integer()) refuse_type(place, "the number of a NUMA node", value);
   // nlohmann's comparison treats 2^64 - 1 as -1.
   const bool too_large = value.is_number_unsigned() && value.get<std::uint64_t>() >= kMostNumaNodes;
   const std::int64_t number = too_large ? 0 : value.get<std::int64_t>();

@@ -125,7 +125,7 @@ class StayingProgram final : public SourceWatch {
   }
 
   void on_end(const Ending& ending) {
-    std::string why = why_failed({.late = ": it said nothing for "}, ending);
+    std::string why = why_failed({.late = ": it printed nothing for "}, ending);
     if (why.empty()) why = "the program, which was to stay, has ended" + last_words(ending.errors);
     const bool lives = ending.how == Ending::How::kOverdue;
     if (!lives && !ending.output.empty() && !ending.excess) why += " (in the middle of a line)";
@@ -269,7 +269,7 @@ class ExecSource final : public DeviceSource {
 std::vector<std::string> read_command(Fields& fields, std::string_view key) {
   std::vector<std::string> command = fields.texts(key);
   if (command.empty()) {
-    fields.error(key, "a program and its arguments are expected here, as in " + std::string(key) +
+    fields.error(key, "must be a program and its arguments, as in " + std::string(key) +
                           ": [/usr/lib/superdisk/list]");
   } else if (const std::string error = path_error(command[0]); !error.empty()) {
     fields.error(key, "the program: " + error);
@@ -311,7 +311,7 @@ void read_discovery(Fields& fields, ExecSettings& settings) {
 void read_watch(Fields& fields, ExecSettings& settings) {
   for (const std::string_view key : {"interval", "triggers"}) {
     if (fields.has(key))
-      fields.error(key, "this belongs to discover: what watches says by itself when to look");
+      fields.error(key, "this belongs to discover: a watch program decides itself when to print");
   }
   if (fields.has("timeout"))
     settings.timeout = fields.duration("timeout", kLongestSilence, kShortestTimeout, kLongestSilence);

@@ -173,7 +173,7 @@ void NvidiaCdi::describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus,
   if (!failure.empty() && !text_.empty())
     scan.remarks.push_back(failure +
                            "; the cards that its former specification names stay available: run the command "
-                           "on the node to see what is wrong");
+                           "on the node to see the error");
   for (NvidiaGpu& gpu : gpus) {
     if (is_named(gpu)) continue;
     scan.rescan_after = NvidiaGpus::kInterval;
@@ -227,7 +227,7 @@ void NvidiaCdi::on_end(Ending ending, const HostRoot& host) {
       text_ = std::move(ending.output);
       return;
     }
-    error_ = "what it printed is no CDI specification in JSON";
+    error_ = "its output is not a CDI specification in JSON";
   }
   // A former specification by index is not used: an index may be another card's by now.
   std::string former = by_index_ ? "" : std::move(text_);

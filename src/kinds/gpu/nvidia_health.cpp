@@ -60,7 +60,7 @@ constexpr Xid kXids[] = {
     {150, Ends::kByReset, "an NVLink error"},
     {152, Ends::kByItself, "an error of the memory management of an accelerator"},
     {154, Ends::kByItself,
-     "another recovery action is needed"},  // the driver is asked for the action in each scan
+     "a different recovery action is needed"},  // the driver is asked for the action in each scan
     {155, Ends::kByReset, "an NVLink was taken down"},
     {156, Ends::kByReset, "a part of the GPU was retired"},
     {157, Ends::kByItself, "a part of the GPU could not be retired"},

@@ -123,7 +123,7 @@ std::optional<NvmlCard> NvmlCards::query_card(unsigned index, const HostRoot& ho
   if (lost) health_.record(card.facts.uuid, untold->what, now);
   if (!untold && action != 0)
     health_.record(card.facts.uuid,
-                   "the driver asks for a recovery action (" + std::to_string(action) + "), such as a reset",
+                   "the driver requests a recovery action (" + std::to_string(action) + "), such as a reset",
                    now);
   // A card that is no longer lost, or no longer needs a reset, has been reset.
   if (lost || action != 0)
@@ -238,7 +238,7 @@ void NvmlCards::record_event(const NvmlEvent& event, const std::vector<NvmlCard>
     why = "an uncorrectable (double-bit) memory error";
     lasts = true;
   }
-  if (event.type == NvmlEvent::kUnavailable) why = "the driver says that the GPU is not available";
+  if (event.type == NvmlEvent::kUnavailable) why = "the driver reports the GPU as unavailable";
   const auto card =
       std::ranges::find_if(cards, [&](const NvmlCard& each) { return each.handle.handle == event.handle; });
   if (why.empty() || card == cards.end()) return;

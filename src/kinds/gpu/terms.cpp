@@ -64,7 +64,7 @@ std::uint64_t read_memory(Fields& fields) {
   const std::string_view digits = std::string_view(text).substr(0, scale > 0 ? text.size() - 3 : 0);
   const auto number = number_in<std::uint64_t>(digits, 1024 * 1024);
   if (number && *number > 0) return *number * scale;
-  fields.error("memory", quote(text) + " is no unit of memory; it is written as in 1GiB or 512MiB");
+  fields.error("memory", quote(text) + " is not an amount of memory such as 1GiB or 512MiB");
   return 0;
 }
 
@@ -96,7 +96,7 @@ void read_strategies(Fields& fields, NvidiaInjection& injection) {
     else
       fields.error("deviceListStrategy",
                    quote(word) +
-                       " is no strategy; there are envvar, volume-mounts, cdi-annotations and cdi-cri" +
+                       " is not a strategy; valid: envvar, volume-mounts, cdi-annotations, cdi-cri" +
                        did_you_mean(word, kStrategyWords));
   }
   if (words.empty()) fields.error("deviceListStrategy", "name at least one strategy, such as envvar");
@@ -136,7 +136,7 @@ void read_names(Fields& fields, AssumeTerms& terms) {
     if (!fields.has(key)) return;
     const std::string text = fields.require_text(key);
     if (const std::string error = label_key_error(text); !text.empty() && !error.empty())
-      fields.error(key, quote(text) + " is no annotation's name. " + error);
+      fields.error(key, quote(text) + " is not a name of an annotation. " + error);
     for (AssumeNames& names : terms.names) names.*name = text;
   };
   read("time", &AssumeNames::time);
@@ -214,11 +214,11 @@ std::optional<AssumeTerms> read_assume(Fields& entry, const GpuTerms& terms) {
   if (terms.unit.memory == 0)
     entry.error(
         "assume",
-        "a scheduler that chooses cards counts units of their memory: say how large one is, as in gpu: "
+        "a scheduler that chooses cards counts units of their memory: set the size of one, as in gpu: "
         "{unit: {memory: 1GiB}}");
   Fields fields(*node, entry.path_of("assume"), entry.diagnostics());
   if (!fields.has("dialect"))
-    fields.error("dialect", "say which scheduler's extender chooses: doslab, gpushare or volcano");
+    fields.error("dialect", "set the scheduler's dialect: doslab, gpushare or volcano");
   AssumeTerms assume = terms_of(fields.choice("dialect", kDialects, Dialect::kDoslab));
   read_names(fields, assume);
   assume.card_is = fields.choice("cardIs", kCardIs, assume.card_is);

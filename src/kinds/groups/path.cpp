@@ -43,7 +43,7 @@ std::string_view other_word(FileType type) {
     case FileType::kFifo:
       return "a pipe, not a device node";
     default:
-      return "something that cannot be looked at, not a device node";
+      return "something that cannot be read, not a device node";
   }
 }
 

@@ -80,7 +80,7 @@ UsbPart::UsbPart(Fields& fields) {
   read_alternatives(fields);
   if (!is_said(fields) && !fields.has("anyOf")) {
     fields.error("vendor",
-                 "say which USB device is meant: vendor and product as lsusb shows them, serial or port, as "
+                 "select the USB device by vendor and product as lsusb prints them, serial or port, as "
                  "in {vendor: \"1a86\", product: \"7523\"}");
   }
   nodes_ = fields.texts("nodes");
@@ -101,8 +101,7 @@ void UsbPart::read_alternatives(Fields& fields) {
     Fields item(items[i], fields.path_of("anyOf") + '[' + std::to_string(i) + ']', fields.diagnostics());
     any_of_.push_back(read_wanted(item));
     if (!is_said(item))
-      item.error("vendor",
-                 "say what the device may be: vendor and product as lsusb shows them, serial or port");
+      item.error("vendor", "select the device by vendor and product as lsusb prints them, serial or port");
   }
   if (fields.has("anyOf") && items.empty())
     fields.error(

@@ -68,7 +68,7 @@ std::string inactive_ports(const std::vector<RdmaPort>& ports) {
   for (const RdmaPort& port : ports) {
     if (port.state == kActive) continue;
     text += (text.empty() ? "port " : ", port ") + port.number +
-            (port.state.empty() ? " does not tell its state" : " is " + port.state);
+            (port.state.empty() ? " does not report its state" : " is " + port.state);
   }
   return ports.empty() ? "it has no port" : text;
 }
@@ -233,7 +233,7 @@ std::vector<std::string> read_link_types(Fields& fields) {
     if (const auto type = value_of(kWords, to_lower(text)))
       types.emplace_back(*type);
     else
-      fields.error("linkTypes", quote(text) + " is no type of link; they are infiniband and ether");
+      fields.error("linkTypes", quote(text) + " is not a link type; valid: infiniband, ether");
   }
   return types;
 }

@@ -85,7 +85,7 @@ class Reader {
       refuse(document, std::string("this is no kubeconfig, but ") + document.kind_name());
     access_.source = file_;
     const Node* const current = text_node(document, "current-context");
-    if (!current) refuse(document, "`current-context` is missing: it says which of the `contexts` counts");
+    if (!current) refuse(document, "`current-context` is missing: it names one of the `contexts`");
     const Node& context = named(document, "contexts", "context", *current);
     const Node* const cluster = text_node(context, "cluster");
     if (!cluster) refuse(context, "the context " + quote(current->scalar) + " has no `cluster`");
@@ -119,7 +119,8 @@ class Reader {
     access_.insecure = flag_of(cluster, "insecure-skip-tls-verify");
     if (access_.insecure) {
       access_.warnings.push_back(cluster.find("insecure-skip-tls-verify")->mark.text() +
-                                 ": insecure-skip-tls-verify: anybody on the way can be the API server");
+                                 ": insecure-skip-tls-verify: TLS is not verified, so that a man in the "
+                                 "middle can impersonate the API server");
     }
     access_.ca = pem_of(cluster, "certificate-authority");
   }
@@ -159,7 +160,7 @@ class Reader {
     const Node* const command = text_node(exec, "command");
     if (!command) refuse(exec, "`exec` has no `command`");
     if (text_of(exec, "interactiveMode") == "Always")
-      refuse(exec, "`exec` wants somebody at a terminal (interactiveMode: Always), and nobody is there");
+      refuse(exec, "`exec` needs a terminal (interactiveMode: Always), and there is none");
     const bool has_directory = command->scalar.find('/') != std::string::npos;
     plugin.command.push_back(has_directory ? beside(command->scalar).string() : command->scalar);
     for (const Node& argument : items_of(exec, "args")) plugin.command.push_back(argument.scalar);
@@ -256,7 +257,7 @@ Found in_kubeconfig(const HostRoot& host, const std::string& file) {
     });
     if (directory == std::end(kProgramDirectories)) {
       return access->exec->where + ": the program '" + program +
-             "' is in none of the directories that programs are looked for in; write its whole path" +
+             "' is in none of the directories of PATH; write its whole path" +
              (access->exec->install_hint.empty() ? "" : ". " + access->exec->install_hint);
     }
     program = fs::path(*directory) / program;

@@ -96,7 +96,7 @@ void ApiClient::open_curl(Ready ready) {
   opening_.run([name = options_.library] { return CurlLibrary::open(name); },
                [this](auto library) { library_ = std::move(library); },
                "opening libcurl takes longer than " + duration_text(options_.file_deadline) +
-                   ": the file system that it lies on does not answer",
+                   ": its file system does not respond",
                std::move(ready));
 }
 

@@ -157,7 +157,7 @@ ApiWatch::ApiWatch(ApiClient& client, ApiCollection collection, Hooks hooks)
                publish_state();
              }),
       silence_(client.loop(), [this] {
-        fail({.error = "the watch of " + collection_.path + " has said nothing for too long"});
+        fail({.error = "the watch of " + collection_.path + " has sent nothing for too long"});
       }) {
   number_ = client_.tally().watch(0, {.collection = collection_.path});
   next_.arm(std::chrono::milliseconds(0));

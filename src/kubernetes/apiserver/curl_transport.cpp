@@ -58,7 +58,7 @@ std::variant<std::shared_ptr<const CurlLibrary>, std::string> CurlLibrary::open(
                    find(handle, library->multi_cleanup, "curl_multi_cleanup") &&
                    find(handle, library->slist_append, "curl_slist_append") &&
                    find(handle, library->slist_free_all, "curl_slist_free_all");
-  if (!all) return name + " is no libcurl: it lacks one of its functions";
+  if (!all) return name + " is not libcurl: it lacks one of its functions";
   // Before 7.84 this is not thread-safe.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);

@@ -54,7 +54,7 @@ void HostLookup::want(const ApiAccess& access, Ready ready) {
     host_ = host;
     entry_.clear();
     resolved_at_.reset();
-    job_.abandon("the kubeconfig names another host now");
+    job_.abandon("the kubeconfig names a different host now");
   }
   if (!is_name || (resolved_at_ && EventLoop::Clock::now() - *resolved_at_ < options_.age)) return ready({});
   job_.run([name = parts.host, resolve = options_.resolve] { return resolve(name); },

@@ -68,7 +68,7 @@ void Endpoint::listen_again() {
 void Endpoint::on_connection(UniqueFd connection, const ucred& peer) {
   if (peer.uid != 0 && peer.uid != ::geteuid()) {
     owner_.on_connection_error("a connection of user " + std::to_string(peer.uid) +
-                               " was turned away: only root and our own user may ask");
+                               " was refused: only root and plughost's own user have access");
     return;
   }
   const int fd = connection.release();

@@ -49,7 +49,7 @@ grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context, const grp
 }
 
 grpc::Status dropped(const std::string& resource) {
-  return {grpc::StatusCode::UNAVAILABLE, resource + ": plughost is stopping, or serves it anew"};
+  return {grpc::StatusCode::UNAVAILABLE, resource + ": plughost is stopping, or restarts its endpoint"};
 }
 
 std::vector<std::string> ids_of(const v1beta1::ContainerAllocateRequest& request) {

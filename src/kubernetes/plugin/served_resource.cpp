@@ -37,7 +37,7 @@ std::string other_card(const ResourceSnapshot& snapshot, std::span<const std::st
   if (others.empty()) return {};
   return "the container would get " + names_of(cards) + ", and what it has of " + snapshot.spec->near +
          " or of another entry that is joined by `sameCard` is of " + names_of(others) +
-         ": that card has not enough left of both; ask for less, or try again when a pod has ended";
+         ": that card has not enough left of both; request less, or retry when a pod has ended";
 }
 
 // Returns why another container holds the hardware of an id, through any resource; empty: this container

@@ -149,9 +149,9 @@ void GuessedCards::answer_without_pod(Ask& ask, const std::string& error) {
   std::string why = ask.why;
   if (ask.refused) return ask.done(why);
   if (why.empty())
-    why = "nobody tells which pods this node has: " + error;
+    why = "the pods of this node are unknown: " + error;
   else if (!error.empty())
-    why += "; and what is known may be old: " + error;
+    why += "; and the known pods may be outdated: " + error;
   ask.done(plughost::answer_without_pod(*ask.snapshot, ask.ids.count, why, without_isolation()));
 }
 
@@ -161,7 +161,7 @@ void GuessedCards::prepare_start(SharedSnapshot snapshot, const IdSet& ids, Star
       lifetime_.bound([this, snapshot = std::move(snapshot), ids,
                        done = std::move(done)](const std::shared_ptr<const Checkpoint>& checkpoint) {
         if (!checkpoint)
-          return done("the kubelet's checkpoint, which says whose devices these are, cannot be read");
+          return done("the kubelet's checkpoint, which records the pod of these devices, cannot be read");
         const std::vector<HeldUnits> held = held_units(*checkpoint, resource_);
         settle(held, EventLoop::Clock::now() - kUnsettled);
         const auto holder = holder_of(held, ids);

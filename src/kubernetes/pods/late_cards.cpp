@@ -57,7 +57,7 @@ void LateCards::prepare_start(SharedSnapshot snapshot, const IdSet& ids, StartDo
       lifetime_.bound([this, snapshot = std::move(snapshot), ids,
                        done = std::move(done)](const std::shared_ptr<const Checkpoint>& checkpoint) {
         if (!checkpoint)
-          return done("the kubelet's checkpoint, which says whose devices these are, cannot be read");
+          return done("the kubelet's checkpoint, which records the pod of these devices, cannot be read");
         const auto start = std::make_shared<const Start>(Start{
             .snapshot = snapshot, .ids = ids, .held = held_units(*checkpoint, resource_), .done = done});
         const auto holder = holder_of(start->held, ids);
@@ -79,7 +79,7 @@ void LateCards::find_pod(const std::shared_ptr<const Start>& start, const std::s
         const AskingPod* const pod = pods_.book().find(uid);
         const std::string why = pod ? std::get<std::string>(card_of(terms_, *pod, start->snapshot->inventory))
                                     : "no pod on this node has the UID " + uid + ", as far as is known";
-        start->done(error.empty() ? why : why + ", and what is known may be old: " + error);
+        start->done(error.empty() ? why : why + ", and the known pods may be outdated: " + error);
       });
 }
 

@@ -213,7 +213,7 @@ void PodSource::watch() {
 }
 
 Outcome pods_now(const std::filesystem::path& pods_api, const std::optional<ApiServerConfig>& server) {
-  Outcome outcome = "`apiServer` is not there: nobody is asked for pods";
+  Outcome outcome = "there is no `apiServer` to read pods from";
   EventLoop loop;
   Log log(LogLevel::kError, LogFormat::kAuto);
   Workers workers(loop, 1);

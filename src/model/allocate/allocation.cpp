@@ -262,7 +262,7 @@ class AllocationDraft {
 
   // Returns what to do when two things claim one place.
   std::string advice(const std::string& where) const {
-    return !whose_.empty() ? std::string(whose_) + " contradicts what is there without it"
+    return !whose_.empty() ? std::string(whose_) + " contradicts the rest of the response"
                            : "put {n} into " + where + ", so that each has its own";
   }
 
@@ -324,13 +324,13 @@ std::variant<Allocation, Refusal> expand(std::string_view resource, const Alloca
 std::pair<std::string_view, std::string_view> promise(const AllocationSpec& spec) {
   if (spec.units)
     return {"the units of a container are one card's",
-            "ask for no more than one card has free, or set `spanCards: true` in the entry's `gpu` if a "
+            "request no more than one card has free, or set `spanCards: true` in the entry's `gpu` if a "
             "container may have several cards"};
   if (spec.shares == SharesOf::kOneDevice)
     return {"the shares of a container are one device's (`shares: oneDevice`)",
-            "ask for no more than one device has free"};
+            "request no more than one device has free"};
   return {"the shares of a container are of different devices (`shares: differentDevices`)",
-          "ask for no more than there are devices that have one free"};
+          "request no more than there are devices with a free share"};
 }
 
 // shares: the number of ids of each device, in the kubelet's order.

@@ -81,7 +81,7 @@ std::string cdi_kind_error(std::string_view resource) {
   return "\"" + std::string(resource) +
          "\" cannot be named by CDI, where the vendor before the '/' and the class after it begin with a "
          "letter; "
-         "choose another name, or leave `cdi` out";
+         "choose a different name, or leave `cdi` out";
 }
 
 void add_cdi_names(KindSpec& spec, CdiNames way, std::string_view plugin, std::string_view name,

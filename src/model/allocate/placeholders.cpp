@@ -88,7 +88,7 @@ Placeholders::Text Placeholders::value(std::string_view placeholder, std::size_t
   if (placeholder == "n") return std::to_string(positions_[n]);
   if (placeholder == "cardUnits" && units_) return std::to_string(devices_[n]->replicas);
   if (tells_pod(placeholder)) {
-    refuse("nobody knows which pod asks, and this resource's configuration needs its {" +
+    refuse("the requesting pod is unknown, and this resource's configuration needs its {" +
            std::string(placeholder) + '}');
     return std::nullopt;
   }

@@ -73,8 +73,7 @@ const Device* card_named(const AssumeTerms& terms, const AskingPod& pod, const I
 std::variant<const Device*, std::string> card_of(const AssumeTerms& terms, const AskingPod& pod,
                                                  const Inventory& inventory) {
   const std::string who = "pod " + printable(pod.name);
-  if (!pod.card)
-    return who + " has no annotation " + pod.names.card + ": its scheduler has not said which card it is";
+  if (!pod.card) return who + " has no annotation " + pod.names.card + ": its scheduler has not set the card";
   const std::string what =
       who + ": its annotation " + pod.names.card + " is \"" + printable(*pod.card) + "\"";
   if (terms.card_is == CardIs::kIndexes && pod.card->find(',') != std::string::npos)

@@ -63,7 +63,8 @@ std::optional<std::string> resource_of(const Template& name, const Device& devic
     remarks.add(unsettled(device) + " is left out: it has no {" + missing +
                 "} that could be in a resource's name");
   } else if (const std::string error = resource_name_error(*resource); !error.empty()) {
-    remarks.add(unsettled(device) + " is left out: " + in_quotes(*resource) + " is no valid name. " + error);
+    remarks.add(unsettled(device) + " is left out: " + in_quotes(*resource) + " is not a valid name. " +
+                error);
     resource.reset();
   }
   return resource;
@@ -171,7 +172,7 @@ void drop_bad_paths(Device& device) {
 void drop_repeated_ids(std::vector<Device>& devices, const std::string& resource, Remarks& remarks) {
   const auto remark = [&](const Device& device) {
     remarks.add("resource " + resource + ": a second device with the id " + in_quotes(device.id) +
-                " is left out; set `id` to something that tells the devices apart");
+                " is left out; set `id` to something that differs between the devices");
   };
   for (std::size_t i = 1; i < devices.size(); ++i) {
     if (devices[i].id == devices[i - 1].id) remark(devices[i]);
@@ -326,8 +327,7 @@ Assembly assemble(const AllocationSpec& spec, std::vector<Device> scanned,
     resolve_duplicate_serials(resource, devices, former, was_given);
     for (const Device& device : devices) {
       if (const Hardware::Ids& ids = device.hardware->ids; !ids.by_place.empty() && device.id == ids.by_place)
-        remarks.add(in_quotes(ids.by_place) +
-                    " is listed by where it is plugged in: another device has the same " +
+        remarks.add(in_quotes(ids.by_place) + " is listed by its port: another device has the same " +
                     "serial number, that of " + in_quotes(ids.by_name));
     }
     sort_by_id(devices);

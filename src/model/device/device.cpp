@@ -75,10 +75,10 @@ std::string Device::path_error(std::string_view placeholder) const {
   if (!is_path && value->find('/') != std::string::npos) why = "has a '/' in it";
   const std::string components = '/' + *value + '/';
   if (components.find("/./") != std::string::npos || components.find("/../") != std::string::npos)
-    why = "leads to another directory";
+    why = "leads to a different directory";
   if (why.empty()) return {};
   return "its {" + std::string(placeholder) + "} is " + in_quotes(*value) + ", which " + why +
-         " and cannot be in a path; use another attribute there";
+         " and cannot be in a path; use a different attribute there";
 }
 
 }  // namespace plughost

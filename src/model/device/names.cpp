@@ -136,7 +136,7 @@ std::string resource_name_error(std::string_view name) {
     return "Names in kubernetes.io belong to Kubernetes; use a domain of your own.";
   }
   if (name.starts_with("requests.")) {
-    return "A resource's name must not begin with 'requests.', which is the quotas' prefix; use another "
+    return "A resource's name must not begin with 'requests.', which is the quotas' prefix; use a different "
            "domain.";
   }
   const std::string_view domain = name.substr(0, slash);

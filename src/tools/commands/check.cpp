@@ -49,8 +49,8 @@ Remarks remarks_on(Config config, const HostRoot& host) {
   const auto overdue = [&] {
     result.hangs = true;
     result.said = {
-        "mounts were not looked at: " + std::to_string(kPatience.count()) +
-        " s were not enough to list the devices; is there a directory whose server does not answer?"};
+        "mounts were not checked: " + std::to_string(kPatience.count()) +
+        " s were not enough to list the devices; is there a directory whose server does not respond?"};
     loop.stop();
   };
   workers.run(look, done, kPatience, overdue);

@@ -22,7 +22,7 @@ void print_text(const Checkpoint& checkpoint) {
       std::cout << '\n';
     }
     std::cout << (entry.allocation ? text_of(*entry.allocation, "  ")
-                                   : "  the stored answer cannot be read\n");
+                                   : "  the stored response cannot be read\n");
   }
   if (checkpoint.pod_devices.empty()) std::cout << "no pod holds a device\n";
   for (const auto& [resource, ids] : checkpoint.registered)

@@ -42,7 +42,7 @@ void print_files(const Conversion& conversion, const ReadFiles& files, const std
   constexpr std::size_t kMostNamed = 20;
   const std::size_t named = std::min(others.size(), kMostNamed);
   std::string line = source + ": " + counted(files.files.size(), "file") +
-                     " read; without a configuration: " + std::to_string(others.size());
+                     " read; files without a configuration: " + std::to_string(others.size());
   for (std::size_t i = 0; i < named; ++i) line += (i == 0 ? " (" : ", ") + others[i];
   tell(line + (others.size() > named ? ", …)" : named > 0 ? ")" : ""));
 }
@@ -53,13 +53,14 @@ int print(const Conversion& conversion, const ReadFiles& files, const std::strin
   if (!errors.empty()) {
     for (const Diagnostic& error : errors) std::cerr << error.text() << '\n';
     if (!files.language.empty()) tell(source + ": " + files.language);
-    tell(source + ": plughost would refuse what it becomes, at the places above; mend it here first");
+    tell(source +
+         ": plughost would refuse the converted configuration, at the places above; correct this one first");
     std::cerr << conversion.text;
     return 1;
   }
   std::cout << conversion.text;
-  tell(source + ": taken for the configuration of " + conversion.from +
-       "; comments on what differs: " + std::to_string(conversion.notes) +
+  tell(source + ": recognised as the configuration of " + conversion.from +
+       "; comments on differences: " + std::to_string(conversion.notes) +
        (conversion.left_out == 0
             ? ""
             : "; entries that are comments only: " + std::to_string(conversion.left_out)));
@@ -67,10 +68,10 @@ int print(const Conversion& conversion, const ReadFiles& files, const std::strin
   for (const std::string& loss : conversion.losses) tell(source + ": not kept: " + loss);
   if (conversion.entries == 0) {
     const bool empty = conversion.left_out == 0 && conversion.losses.empty();
-    tell(source + (empty ? ": it has no resource" : ": nothing of it can be kept as it is"));
+    tell(source + (empty ? ": it has no resource" : ": nothing of it can be converted"));
     return 1;
   }
-  std::cerr << "next: plughost check FILE, with what stands on standard output in FILE\n";
+  std::cerr << "next: save the output as FILE, and run plughost check FILE\n";
   const bool whole = conversion.losses.empty() && std::ranges::none_of(files.unread, &UnreadFile::may_matter);
   return whole ? 0 : kNotWhole;
 }
@@ -81,7 +82,7 @@ std::vector<NearPair> pairs_of(const std::vector<std::string>& texts, Diagnostic
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos)
       diagnostics.error({.file = "--near"}, "",
-                        quote(text) + " is no pair of resources, as in a.example/gpu=a.example/audio");
+                        quote(text) + " is not a pair of resources such as a.example/gpu=a.example/audio");
     else
       pairs.push_back({.one = text.substr(0, equals), .other = text.substr(equals + 1)});
   }

@@ -13,7 +13,7 @@ namespace {
 
 void print_holders(const Json& answer) {
   if (const std::string& why = answer["holdersUnknown"].text(); !why.empty()) {
-    std::cout << "which pods hold it is not known: " << why << '\n';
+    std::cout << "cannot determine which pods hold it: " << why << '\n';
     return;
   }
   std::vector<TableRow> rows;
@@ -24,7 +24,7 @@ void print_holders(const Json& answer) {
     std::cout << "no pod holds it\n";
     return;
   }
-  std::cout << "these hold it, and go on:\n";
+  std::cout << "still in use by:\n";
   print_table(std::cout, {"NAMESPACE", "POD", "CONTAINER", "ID"}, rows);
 }
 
@@ -32,7 +32,7 @@ void print_drained(const Json& answer) {
   std::cout << printable(answer["resource"].text() + '=' + answer["device"].text()) << " is "
             << printable(answer["drained"].truth() ? answer["what"].text() : "back in service") << '\n';
   if (const std::string& why = answer["unsaved"].text(); !why.empty())
-    std::cerr << "warning: a restart of plughost would not know of it: " << why << '\n';
+    std::cerr << "warning: the drain would not survive a restart of plughost: " << why << '\n';
   if (!answer["drained"].truth() && !answer["trouble"].text().empty())
     std::cout << "and " << health_text(answer["trouble"].text()) << '\n';
   if (answer["drained"].truth()) print_holders(answer);
@@ -70,7 +70,7 @@ int drain(const DrainOptions& options) {
   if (!options.duration.empty()) {
     const auto duration = duration_of(options.duration);
     if (!duration) {
-      std::cerr << options.duration << " is no duration: write it as 90s, 2h30m or 3d\n";
+      std::cerr << options.duration << " is not a duration; write it as 90s, 2h30m or 3d\n";
       return kUsedWrongly;
     }
     order.terms->duration = std::chrono::duration_cast<std::chrono::seconds>(*duration);

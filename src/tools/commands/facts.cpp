@@ -30,7 +30,7 @@ std::optional<Config> configuration(const std::string& file) {
   try {
     return load_config(kConfigFile);
   } catch (const ConfigError& exception) {
-    std::cerr << exception.what() << "\nnote: what the configuration looks at is not recorded\n";
+    std::cerr << exception.what() << "\nnote: what the configuration scans is not recorded\n";
     return std::nullopt;
   }
 }

@@ -124,7 +124,7 @@ void tell(const std::vector<Preset>& changed, const std::vector<std::string>& na
     std::cout << "nothing to do: " << joined(names, ", ") << (names.size() == 1 ? " is " : " are ") << done
               << " already\n";
   } else {
-    std::cout << done << ": " << joined(told, ", ") << "; `plughost reload` makes the daemon read it\n";
+    std::cout << done << ": " << joined(told, ", ") << "; run `plughost reload` to apply it\n";
   }
 }
 

@@ -17,11 +17,11 @@ void print_answer(const Json& answer) {
   each("warnings", std::cerr, "warning: ");
   each("errors", std::cerr, "");
   if (!answer["errors"].array().empty()) {
-    std::cerr << "nothing has changed: the old configuration stays in force\n";
+    std::cerr << "nothing has changed: the current configuration stays\n";
     return;
   }
   if (answer["kubeletChanged"].truth())
-    std::cout << "another kubelet is meant: every resource is served anew\n";
+    std::cout << "kubelet settings have changed: every resource registers again\n";
   each("added", std::cout, "added      ");
   each("changed", std::cout, "changed    ");
   each("removed", std::cout, "removed    ");
@@ -49,7 +49,8 @@ int reload(const ReloadOptions& options) {
   if (!options.confirm.empty()) {
     const auto duration = duration_of(options.confirm);
     if (!duration || *duration < kShortestTrial || *duration > kLongestTrial) {
-      std::cerr << options.confirm << " is no duration from a second to a day: write it as 90s, 5m or 2h\n";
+      std::cerr << options.confirm
+                << " is not a duration from a second to a day; write it as 90s, 5m or 2h\n";
       return kUsedWrongly;
     }
     order.confirm = std::chrono::floor<std::chrono::seconds>(*duration);

@@ -89,7 +89,7 @@ void undo(const SetupOptions& options, const HostRoot& host) {
   const std::vector<PlannedFile> files = plan_undo(config_of(options));
   const std::vector<FileChange> changes = changes_of(host, files);
   finish(options, host, changes,
-         {.nothing = "nothing of plughost setup's is here",
+         {.nothing = "there is nothing that plughost setup has written",
           .next = is_among(changes, kOwnUnit) ? "systemctl stop plughost && systemctl daemon-reload"
                                               : next_step(changes, true)});
 }
@@ -108,7 +108,7 @@ void do_setup(const SetupOptions& options, const HostRoot& host) {
 
 int setup(const SetupOptions& options) {
   if (options.root == "/" && !options.dry_run && ::geteuid() != 0) {
-    std::cerr << "this writes files that belong to root: run it as root; --dry-run shows them to anybody\n";
+    std::cerr << "this writes files that belong to root: run it as root, or see them with --dry-run\n";
     return 1;
   }
   try {

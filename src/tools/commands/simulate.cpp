@@ -185,7 +185,7 @@ std::vector<std::string> chosen_ids(const ResourceSnapshot& snapshot, const std:
   const auto count = number_in<std::size_t>(which);
   if (count && snapshot.inventory.find(which) == nullptr) {
     const std::vector<std::string> free = healthy_ids(snapshot.inventory);
-    if (*count == 0) throw std::runtime_error("a container asks for at least one device");
+    if (*count == 0) throw std::runtime_error("a container requests at least one device");
     if (*count > free.size())
       throw std::runtime_error(snapshot.resource + " has " + std::to_string(free.size()) +
                                " healthy devices, not " + which);
@@ -216,7 +216,7 @@ std::optional<std::uint64_t> units_asked(const ResourceSnapshot& snapshot, const
   if (equals == std::string::npos) return std::nullopt;
   const auto units = number_in<std::uint64_t>(what.substr(equals + 1));
   if (units && *units > 0) return units;
-  throw std::runtime_error("with --pod a number of units is wanted, as in " + snapshot.resource + "=2");
+  throw std::runtime_error("with --pod give a number of units, as in " + snapshot.resource + "=2");
 }
 
 }  // namespace
@@ -247,7 +247,7 @@ int simulate(const SimulateOptions& options) {
           options.format);
     return 0;
   }
-  std::cout << snapshot.resource << " gives a container\n";
+  std::cout << snapshot.resource << " gives a container:\n";
   for (const std::string& id : ids) std::cout << "  device      " << id << '\n';
   std::cout << text_of(allocation, "  ");
   return 0;

@@ -75,10 +75,10 @@ std::string health_of(const Json& device) {
 void print_api_server(const Json& server) {
   if (server.is_null()) return;
   std::cout << "API server: "
-            << (server["server"].text().empty() ? "not asked yet" : printable(server["server"].text()));
+            << (server["server"].text().empty() ? "not queried yet" : printable(server["server"].text()));
   if (!server["identity"].text().empty()) std::cout << " as " << printable(server["identity"].text());
   if (!server["node"].text().empty()) std::cout << ", node " << printable(server["node"].text());
-  if (!server["heardAt"].is_null()) std::cout << ", heard " << age(server["heardAt"]) << " ago";
+  if (!server["heardAt"].is_null()) std::cout << ", last contact " << age(server["heardAt"]) << " ago";
   if (!server["trouble"].text().empty()) std::cout << ": " << printable(server["trouble"].text());
   std::cout << '\n';
   for (const Json& watch : server["watches"].array()) {
@@ -94,7 +94,7 @@ void print_head(const Json& status) {
   const Json& kubelet = status["kubelet"];
   const Json& configuration = status["configuration"];
   std::cout << "plughost " << status["version"].text() << ", up " << age(status["startedAt"]) << '\n'
-            << "kubelet: " << (kubelet["present"].truth() ? "there" : "not there");
+            << "kubelet: " << (kubelet["present"].truth() ? "running" : "not running");
   if (!kubelet["since"].is_null()) std::cout << " for " << age(kubelet["since"]);
   if (!kubelet["process"].is_null()) std::cout << ", process " << kubelet["process"].number();
   std::cout << ", " << kubelet["directory"].text() << '\n';
@@ -103,12 +103,12 @@ void print_head(const Json& status) {
             << age(configuration["loadedAt"]) << " ago, hash " << configuration["hash"].text() << '\n';
   if (!configuration["refusedAt"].is_null())
     std::cout << "the last reload, " << age(configuration["refusedAt"])
-              << " ago, was refused, and the configuration before it is in force\n";
+              << " ago, was refused; the former configuration is in use\n";
   if (!configuration["trialUntil"].is_null())
-    std::cout << "on trial: it is given up in " << age(configuration["trialUntil"])
-              << " for the one before it, unless `plughost reload --keep` comes\n";
+    std::cout << "on trial: rolls back in " << age(configuration["trialUntil"])
+              << " unless confirmed by `plughost reload --keep`\n";
   if (!configuration["givenUpAt"].is_null())
-    std::cout << "a configuration was given up " << age(configuration["givenUpAt"])
+    std::cout << "a configuration was rolled back " << age(configuration["givenUpAt"])
               << " ago: " << configuration["givenUpWhy"].text() << '\n';
   for (const Json& error : configuration["errors"].array()) std::cout << "error: " << error.text() << '\n';
   for (const Json& other : configuration["notHere"].array())
@@ -118,17 +118,17 @@ void print_head(const Json& status) {
     std::cout << "no device matches: " << pattern["pattern"].text() << " of " << pattern["entry"].text()
               << " (" << pattern["where"].text() << ")\n";
   if (!status["holdersUnknown"].text().empty())
-    std::cout << "which pods hold devices is not known: " << status["holdersUnknown"].text() << '\n';
+    std::cout << "cannot determine which pods hold devices: " << status["holdersUnknown"].text() << '\n';
   if (!status["problems"].array().empty()) std::cout << "not ready: " << readiness_of(status).line << '\n';
   for (const Json& drain : status["drains"].array()) {
-    std::cout << printable(drain["resource"].text() + '=' + drain["device"].text()) << " is drained for "
-              << age(drain["since"]);
-    if (!drain["until"].is_null()) std::cout << ", and for " << age(drain["until"]) << " more";
+    std::cout << printable(drain["resource"].text() + '=' + drain["device"].text())
+              << " has been drained for " << age(drain["since"]);
+    if (!drain["until"].is_null()) std::cout << ", ends in " << age(drain["until"]);
     if (!drain["reason"].text().empty()) std::cout << ": " << printable(drain["reason"].text());
     std::cout << '\n';
   }
   if (!kubelet["unverified"].text().empty())
-    std::cout << "which devices the kubelet counts is not verified: " << kubelet["unverified"].text() << '\n';
+    std::cout << "cannot verify the kubelet's device count: " << kubelet["unverified"].text() << '\n';
 }
 
 void print_resources(const Json& status) {
@@ -142,16 +142,15 @@ void print_resources(const Json& status) {
                     status["holdersUnknown"].text().empty() ? std::to_string(counts["held"].number()) : "?",
                     error_of(resource)});
   }
-  print_table(std::cout, {"RESOURCE", "STAGE", "SINCE", "HEALTHY", "UNHEALTHY", "HELD", "LAST TROUBLE"},
-              rows);
+  print_table(std::cout, {"RESOURCE", "STAGE", "SINCE", "HEALTHY", "UNHEALTHY", "HELD", "LAST ERROR"}, rows);
 }
 
 void print_devices(const Json& status, const Json& resource) {
   std::cout << resource["name"].text() << ": " << resource["stage"].text() << " for "
             << age(resource["since"]);
-  if (const std::string error = error_of(resource); !error.empty()) std::cout << "\nlast trouble: " << error;
+  if (const std::string error = error_of(resource); !error.empty()) std::cout << "\nlast error: " << error;
   if (!status["holdersUnknown"].text().empty())
-    std::cout << "\nwhich pods hold devices is not known: " << status["holdersUnknown"].text();
+    std::cout << "\ncannot determine which pods hold devices: " << status["holdersUnknown"].text();
   std::cout << "\n\n";
   std::vector<TableRow> rows;
   for (const Json& device : resource["list"].array()) {

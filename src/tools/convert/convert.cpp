@@ -58,10 +58,10 @@ void refuse(const std::vector<Node>& documents, const Manifests& manifests, Diag
   for (const std::string& way : ways) diagnostics.error({.file = mark.file}, "", way);
   if (!ways.empty()) return;
   if (documents.empty()) {
-    diagnostics.error(
-        mark, "",
-        "this is no command line of a plugin that plughost knows without a file; give the file, too, or the "
-        "whole of it with the program: `plughost convert FILE --args \"...\"`");
+    diagnostics.error(mark, "",
+                      "this is not the command line of a plugin that plughost can convert without a file; "
+                      "give the file, too, or the "
+                      "whole of it with the program: `plughost convert FILE --args \"...\"`");
     return;
   }
   const bool ours = documents.front().find("resources") != nullptr;

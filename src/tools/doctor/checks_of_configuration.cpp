@@ -14,7 +14,7 @@ Finding of_diagnostic(const Diagnostic& diagnostic, const fs::path& file) {
           .where = diagnostic.mark.text(),
           .what = (diagnostic.path.empty() ? "" : diagnostic.path + ": ") + diagnostic.what,
           .why = error ? "plughost does not start with this file, and refuses a reload of it"
-                       : "the file is used, but a part of it may not do what it says",
+                       : "the file is used, but a part of it may have no effect",
           .advice = "correct it; `plughost check --strict " + file.string() + "` says when it is right"};
 }
 
@@ -55,12 +55,12 @@ Findings check_drop_ins(const HostRoot&, const Observed& observed) {
     found.push_back({.level = Level::kWarning,
                      .where = file,
                      .what = "this file is not read",
-                     .why = "its resources are not offered, though it lies where drop-ins are looked for",
+                     .why = "its resources are not offered, although it is in the directory of drop-ins",
                      .advice = "name it *.yaml, not hidden, or add its pattern to `include` in " +
                                observed.file.string() + "; move it elsewhere if it is not meant to be used"});
   });
   std::ranges::sort(found, {}, &Finding::where);
-  return or_ok(std::move(found), directory, "nothing lies there that is not read");
+  return or_ok(std::move(found), directory, "all files are included");
 }
 
 Findings check_devices(const HostRoot&, const Observed& observed) {
@@ -73,14 +73,14 @@ Findings check_devices(const HostRoot&, const Observed& observed) {
                      .where = error.substr(0, place),
                      .what = error.substr(std::min(place + 2, error.size())),
                      .why = "the entry's resources have no devices until this is over",
-                     .advice = "see to what it names; `plughost discover` tries again"});
+                     .advice = "fix the cause named above; `plughost discover` tries again"});
   }
   for (const std::string& remark : observed.devices.remarks)
     found.push_back({.level = Level::kNote,
                      .where = observed.file,
                      .what = remark,
                      .why = "a device may not be offered as it was meant to be",
-                     .advice = "look at the entry; `plughost discover` says it again"});
+                     .advice = "correct the entry; `plughost discover` prints this again"});
   std::string without;
   for (const ResourceSnapshot& snapshot : observed.devices.snapshots) {
     const auto devices = snapshot.inventory.devices();
@@ -118,20 +118,20 @@ Findings check_api_server(const HostRoot&, const Observed& observed) {
   const std::string as = access.identity.empty() ? "" : " with the credentials of " + access.identity;
   Findings found;
   for (const std::string& warning : access.warnings)
-    found.push_back(
-        {.level = Level::kWarning,
-         .where = access.identity,
-         .what = warning,
-         .why = "whoever is between this node and the API server may read and answer what is asked",
-         .advice = "give the kubeconfig the cluster's certificate authority"});
+    found.push_back({.level = Level::kWarning,
+                     .where = access.identity,
+                     .what = warning,
+                     .why = "anybody between this node and the API server may read and forge its answers",
+                     .advice = "give the kubeconfig the cluster's certificate authority"});
   if (!access.error.empty()) {
-    found.push_back({.level = Level::kProblem,
-                     .where = where,
-                     .what = "it cannot be asked" + as + ": " + access.error,
-                     .why = "what the configuration wants of it is not done, or stays as it was",
-                     .advice =
-                         "see to what it names; `apiServer.kubeconfig` says whose credentials are used, and "
-                         "the unit needs the drop-in apiserver.conf"});
+    found.push_back(
+        {.level = Level::kProblem,
+         .where = where,
+         .what = "it cannot be reached" + as + ": " + access.error,
+         .why = "what the configuration wants of it is not done, or stays as it was",
+         .advice =
+             "fix the cause named above; `apiServer.kubeconfig` names the credentials that are used, and "
+             "the unit needs the drop-in apiserver.conf"});
     return found;
   }
   for (const ApiPermissions::Answer& answer : access.answers) {
@@ -151,7 +151,7 @@ Findings check_api_server(const HostRoot&, const Observed& observed) {
                        .where = where,
                        .what = "whether we may " + answer.right.text() + " is not known: " + answer.error,
                        .why = needs_it,
-                       .advice = "ask it by `kubectl auth can-i` with the same credentials"});
+                       .advice = "try `kubectl auth can-i` with the same credentials"});
   }
   return or_ok(std::move(found), where, "all that is needed is allowed" + as);
 }

@@ -38,7 +38,7 @@ Finding no_kubelet(const HostRoot& host, const Observed& observed, std::string w
       .level = Level::kProblem,
       .where = std::move(where),
       .what = std::move(what),
-      .why = "there is nobody to offer devices to; plughost waits, and registers when one comes",
+      .why = "there is no kubelet to offer devices to; plughost waits, and registers when one starts",
       .advice = "start the kubelet: `systemctl status " + unit + "`, `journalctl -u " + unit + "`"};
   for (const SeenProcess& process : processes(host)) {
     if (process.name() != "kubelet") continue;
@@ -58,7 +58,7 @@ Findings check_kubelet_directory(const HostRoot& host, const Observed& observed)
   if (::stat(host.at(directory).c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
     return {{.level = Level::kProblem,
              .where = directory,
-             .what = "there is no such directory, or it may not be looked at",
+             .what = "there is no such directory, or it cannot be read",
              .why = "the kubelet makes it when it first starts; until then nothing can be registered",
              .advice = "start the kubelet, run this as root, and see that `kubelet.directory` in " +
                        observed.file.string() + " names the kubelet's own directory"}};
@@ -80,7 +80,7 @@ Findings check_kubelet_directory(const HostRoot& host, const Observed& observed)
     found.push_back({.level = Level::kNote,
                      .where = directory,
                      .what = "we are not root, and it belongs to another user",
-                     .why = "what is in it cannot be judged well, and `plughost run` could not serve from it",
+                     .why = "its content cannot be checked, and `plughost run` could not serve from it",
                      .advice = "run this as root"});
   return or_ok(std::move(found), directory, "its owner and its mode are right");
 }
@@ -88,9 +88,9 @@ Findings check_kubelet_directory(const HostRoot& host, const Observed& observed)
 Findings check_kubelet(const HostRoot& host, const Observed& observed) {
   const fs::path path = observed.kubelet().directory / "kubelet.sock";
   const SocketOwner* const owner = socket_of(observed, path);
-  if (!owner) return {no_kubelet(host, observed, path, "no kubelet has its socket here")};
+  if (!owner) return {no_kubelet(host, observed, path, "there is no kubelet's socket")};
   if (owner->state == SocketOwner::State::kNobody)
-    return {no_kubelet(host, observed, path, "the socket is there, and nobody listens on it")};
+    return {no_kubelet(host, observed, path, "the socket exists, but no process listens on it")};
   if (owner->state == SocketOwner::State::kUnknown)
     return {{.level = Level::kNote,
              .where = path,
@@ -131,7 +131,7 @@ Findings check_pod_resources(const HostRoot& host, const Observed& observed) {
   Finding finding{
       .level = Level::kWarning,
       .where = path,
-      .what = owner ? "the socket is there, and nobody answers us on it" : "there is no such socket",
+      .what = owner ? "the socket exists, but no process responds on it" : "there is no such socket",
       .why = "it is not known which pod holds which device: one that vanished stays listed",
       .advice =
           "see that the kubelet runs and that this is root; before Kubernetes 1.28 the feature gate "

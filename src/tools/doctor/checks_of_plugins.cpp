@@ -154,8 +154,8 @@ Finding answering(const SeenProcess& process, const Observed& observed) {
   return {.level = Level::kWarning,
           .where = process.text(),
           .what = "plughost runs, but does not answer on " + socket,
-          .why = "`plughost status`, `events` and `reload` cannot ask it",
-          .advice = "its log says why it has no control socket: `journalctl -u plughost`"};
+          .why = "`plughost status`, `events` and `reload` cannot reach it",
+          .advice = "its log has the reason: `journalctl -u plughost`"};
 }
 
 }  // namespace
@@ -172,7 +172,7 @@ Findings check_daemon(const HostRoot& host, const Observed& observed) {
       found.push_back({.level = Level::kNote,
                        .where = process.text(),
                        .what = "plughost runs with " + file.string() + ", not with " + observed.file.string(),
-                       .why = "what is said here of resources and devices is about another configuration",
+                       .why = "the findings about resources and devices are for a different configuration",
                        .advice = "`plughost doctor --config " + file.string() + "`"});
   }
   if (found.empty())
@@ -196,14 +196,14 @@ Findings check_stale_sockets(const HostRoot&, const Observed& observed) {
     if (ours(path))
       found.push_back({.level = Level::kNote,
                        .where = path,
-                       .what = "a socket of plughost's that nobody listens on",
+                       .what = "a socket of plughost that no process listens on",
                        .why = "plughost was killed, and could not remove it",
                        .advice = "nothing: plughost removes it when it starts"});
     else
       found.push_back(
           {.level = Level::kWarning,
            .where = path,
-           .what = "a socket of another plugin that nobody listens on",
+           .what = "a socket of another plugin that no process listens on",
            .why = watched ? "the kubelet tries it again and again, and fills its log"
                           : "that plugin does not run, and the node lacks its devices",
            .advice = "start the plugin that made it, or `rm " + path + "` if it is not used any more"});
@@ -243,7 +243,7 @@ Findings check_owners(const HostRoot& host, const Observed& observed) {
     }
   }
   return or_ok(std::move(found), observed.kubelet().directory,
-               others.empty() ? "no other plugin is here"
+               others.empty() ? "no other plugin runs"
                               : "no sign that these serve a resource of ours: " + texts_of(others));
 }
 
@@ -265,7 +265,7 @@ Findings check_counts(const HostRoot& host, const Observed& observed) {
                      .what = "the kubelet counts other devices: " + disagreement.text(),
                      .why = "pods are given what it counts",
                      .advice = "`plughost status` has the list that the kubelet was sent, in which a health "
-                               "check, or a pause after much flapping, may have its say; where that is what "
+                               "check, or a pause after much flapping, may be the reason; where that is what "
                                "the kubelet disagrees with, plughost's log says so"});
   }
   if (found.empty() && agreed > 0)

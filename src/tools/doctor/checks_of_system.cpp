@@ -103,7 +103,7 @@ Findings check_systemd(const HostRoot& host, const Observed& observed) {
     return {{.level = Level::kNote,
              .where = kUnit,
              .what = "there is no such unit",
-             .why = "if plughost is no container here, nobody starts it after a boot",
+             .why = "unless plughost runs as a container, nothing starts it after a boot",
              .advice = "install the unit that comes with plughost, and `systemctl enable --now plughost`"}};
   if (unit->masked)
     return {{.level = Level::kProblem,
@@ -125,7 +125,7 @@ Findings check_systemd(const HostRoot& host, const Observed& observed) {
       found.push_back(
           {.level = Level::kWarning,
            .where = unit->path,
-           .what = "nothing says that it starts before " + each + ", which the kubelet runs in",
+           .what = "nothing orders it before " + each + ", which the kubelet runs in",
            .why = "pods that the kubelet admits after a boot, before plughost is registered, are rejected",
            .advice = "`plughost setup` writes it; or `systemctl edit plughost`, with the lines `[Unit]` and "
                      "`Before=" +
@@ -146,21 +146,22 @@ Findings check_sandbox(const HostRoot& host, const Observed& observed) {
                      .where = unit->path,
                      .what = "it lacks " + need.settings.back().text() + " for " + need.what,
                      .why = "systemd keeps it from the daemon, and what asks for it fails",
-                     .advice = "`plughost setup` writes it, and says how it comes into force"});
+                     .advice = "`plughost setup` writes it, and prints how to apply it"});
   }
   return or_ok(std::move(found), unit->path, "it gives plughost what the configuration needs");
 }
 
 Findings check_udevd(const HostRoot& host, const Observed&) {
   constexpr const char* kControl = "/run/udev/control";
-  if (host.exists(kControl)) return {{.where = kControl, .what = "udevd is there"}};
-  return {{.level = Level::kWarning,
-           .where = kControl,
-           .what = "udevd does not run, or its /run/udev cannot be seen from here",
-           .why =
-               "links such as /dev/serial/by-id, udev's properties and its rules are missing; plughost hears "
-               "the kernel's own events instead",
-           .advice = "`systemctl start systemd-udevd`; in a container, mount /run/udev of the host"}};
+  if (host.exists(kControl)) return {{.where = kControl, .what = "udevd runs"}};
+  return {
+      {.level = Level::kWarning,
+       .where = kControl,
+       .what = "udevd does not run, or its /run/udev cannot be seen from here",
+       .why =
+           "links such as /dev/serial/by-id, udev's properties and its rules are missing; plughost receives "
+           "the kernel's own events instead",
+       .advice = "`systemctl start systemd-udevd`; in a container, mount /run/udev of the host"}};
 }
 
 Findings check_selinux(const HostRoot& host, const Observed& observed) {
@@ -199,10 +200,10 @@ Findings check_selinux(const HostRoot& host, const Observed& observed) {
            .advice =
                "in its pod: `securityContext: {seLinuxOptions: {type: container_device_plugin_t, level: "
                "s0}}`, and on the node `semodule -i /usr/share/plughost/selinux/plughost.cil`; "
-               "docs/security.md says what for"});
+               "docs/security.md has the reasons"});
   }
   return or_ok(std::move(found), "/sys/fs/selinux",
-               *enforcing == 1 ? "SELinux enforces, and nothing stands in the way"
+               *enforcing == 1 ? "SELinux enforces, and has denied nothing"
                                : "SELinux is permissive, and would not stand in the way");
 }
 
@@ -220,7 +221,7 @@ Findings check_apparmor(const HostRoot& host, const Observed& observed) {
                      .where = process.text(),
                      .what = "the AppArmor profile " + profile + " confines it",
                      .why = "it may deny sockets in " + observed.kubelet().directory.string() +
-                            ", or a look at /dev and /sys",
+                            ", or a scan of /dev and /sys",
                      .advice =
                          "look for 'apparmor=\"DENIED\"' in `journalctl -k`; allow what is denied in the "
                          "profile, or run it unconfined"});
@@ -258,7 +259,7 @@ Findings check_inotify(const HostRoot& host, const Observed& observed) {
                      .where = directory / setting,
                      .what = std::to_string(used) + " of " + std::to_string(most) + " are in use",
                      .why =
-                         "what cannot be watched is looked at once a minute only: devices and a kubelet that "
+                         "what cannot be watched is scanned once a minute only: devices and a kubelet that "
                          "come and go are seen late, or plughost does not start",
                      .advice = "`sysctl fs.inotify." + std::string(setting) + "=" +
                                std::to_string(std::max<std::uint64_t>(2 * most, 8192)) +
@@ -285,7 +286,7 @@ Findings check_clock(const HostRoot&, const Observed& observed) {
   if (!observed.clock_is_set)
     return {{.level = Level::kNote,
              .where = "clock",
-             .what = "no time service has told the kernel that it is right",
+             .what = "no time service has synchronised it",
              .why = "times in logs and in the status cannot be compared with other nodes'",
              .advice = "`timedatectl set-ntp true`, or start chrony"}};
   return {{.where = "clock", .what = "a time service keeps it"}};

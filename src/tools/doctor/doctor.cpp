@@ -161,10 +161,10 @@ constexpr std::array<Check, 22> kChecks{{
     {"kubelet-directory", "Is the kubelet's directory there, with the right owner and mode?",
      check_kubelet_directory},
     {"kubelet", "Which kubelet listens, in which version, and with which root directory?", check_kubelet},
-    {"pod-resources", "Does the kubelet say which pod holds which device, and where we ask?",
+    {"pod-resources", "Does the kubelet report which pod holds which device, on the configured socket?",
      check_pod_resources},
     {"daemon", "Does plughost run?", check_daemon},
-    {"stale-sockets", "Are there sockets that nobody listens on?", check_stale_sockets},
+    {"stale-sockets", "Are there sockets that no process listens on?", check_stale_sockets},
     {"owners", "Does another plugin serve a resource of this configuration?", check_owners},
     {"counts", "Does the kubelet count the devices that plughost finds?", check_counts},
     {"api-server", "Does the API server allow what the configuration needs?", check_api_server},
@@ -205,8 +205,8 @@ Findings examine(const HostRoot& host, const Observed& observed) {
     } catch (const std::exception& error) {
       found.push_back({.level = Level::kWarning,
                        .where = "doctor",
-                       .what = std::string("this could not be looked at: ") + error.what(),
-                       .why = "what it would have found is not known",
+                       .what = std::string("this could not be checked: ") + error.what(),
+                       .why = "its result is unknown",
                        .advice = "run it as root, on the node itself"});
     }
     for (Finding& finding : found) {

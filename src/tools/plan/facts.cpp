@@ -94,7 +94,7 @@ NvmlView nvml_of(const Json& rest) {
   if (rest["nvml"].is_null()) {
     view.error = rest["nvmlTrouble"].text();
     view.refuses = rest["nvmlRefuses"].truth();
-    if (view.error.empty()) view.error = "it was not there when the facts were recorded";
+    if (view.error.empty()) view.error = "it was missing when the facts were recorded";
     return view;
   }
   for (const Json& json : rest["nvml"]["cards"].array()) {
@@ -162,7 +162,7 @@ Facts read_facts(std::string_view text) {
     throw FactsError("these are no facts of a node: `plughostFacts` is missing; plughost facts prints some");
   if (version != Json(kFactsVersion))
     throw FactsError("these are facts of version " + version.dump() + ", and this plughost reads version " +
-                     std::to_string(kFactsVersion) + "; record them anew, or use the plughost that did");
+                     std::to_string(kFactsVersion) + "; record them again, or use the plughost that did");
   if (tree.is_object()) machine->tree.root() = file_of(tree, "tree");
   if (machine->tree.root().entries.empty()) throw FactsError("`tree` is missing, or empty");
   machine->nvml = nvml_of(rest);

@@ -78,11 +78,11 @@ Need order(const Kubernetes& kubernetes) {
 
 void add_directories(const Config& config, std::vector<Need>& needs) {
   needs.push_back(writable(config.kubelet.socket_directory(), "the kubelet: our sockets go there", "0750"));
-  needs.push_back(writable(config.cdi.directory, "`cdi`: the container runtime looks there"));
+  needs.push_back(writable(config.cdi.directory, "`cdi`: the container runtime reads it"));
   if (has_labels(config))
-    needs.push_back(writable(config.labels.directory, "`labels`: Node Feature Discovery looks there"));
+    needs.push_back(writable(config.labels.directory, "`labels`: Node Feature Discovery reads it"));
   if (const std::string& textfile = config.telemetry.metrics.textfile; !textfile.empty())
-    needs.push_back(writable(textfile, "`metrics.textfile`: node_exporter looks there"));
+    needs.push_back(writable(textfile, "`metrics.textfile`: node_exporter reads it"));
 }
 
 void add(const std::vector<Template>& command, SandboxNeeds& needs) {
@@ -101,7 +101,7 @@ void add_devices(const Config& config, std::vector<Need>& needs) {
                      .settings = {of_service("DeviceAllow", kCharacterDevices),
                                   of_service("DeviceAllow", kBlockDevices)}});
   if (sandbox.users)
-    needs.push_back({.what = "`user`: a program becomes another user by way of chroot(8)",
+    needs.push_back({.what = "`user`: a program changes its user by chroot(8)",
                      .settings = {of_service("CapabilityBoundingSet", "CAP_SETUID CAP_SETGID CAP_SYS_CHROOT"),
                                   of_service("SystemCallFilter", "@setuid chroot")}});
 }
@@ -130,7 +130,7 @@ void add_labels(const NodeTerms& node, std::vector<Need>& needs) {
     }
   }
   for (const std::string& path : paths) command += ' ' + path;
-  needs.push_back({.what = "SELinux: what is made here gets the label that the policy has for it",
+  needs.push_back({.what = "SELinux: new files get the label of the policy",
                    .settings = {of_service("ExecStartPre", command)}});
 }
 
@@ -220,7 +220,7 @@ std::vector<Need> needs_of(const Config& config, const NodeTerms& node) {
   add_directories(config, needs);
   add_devices(config, needs);
   if (const std::string& listen = config.telemetry.listen; !listen.empty() && !names_this_machine(listen))
-    needs.push_back({.what = "`listen: " + listen + "`: whoever reaches it reads what it shows",
+    needs.push_back({.what = "`listen: " + listen + "`: everyone who can reach it can read it",
                      .settings = {of_service("IPAddressAllow", "any")}});
   if (config.api_server)
     needs.push_back(

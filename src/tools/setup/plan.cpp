@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kHead =
-    "# Written by plughost setup, which writes it anew; `plughost setup --undo` takes it away.\n";
+    "# Written by plughost setup, which replaces it; `plughost setup --undo` removes it.\n";
 
 bool is_volatile(const std::string& directory) {
   return directory.starts_with("/run/") || directory.starts_with("/var/run/");
@@ -122,7 +122,7 @@ std::string node_file_text(const Kubernetes& kubernetes, const RuntimeSettings* 
     document["cdi"]["directory"] = cdi;
   if (document.is_null()) return {};
   return std::string(kHead) +
-         "# What is elsewhere on this node than usual. What the configuration says wins.\n" +
+         "# Directories in unusual places on this node. The configuration overrides them.\n" +
          yaml_of(document) + '\n';
 }
 
@@ -218,7 +218,7 @@ void refuse_where_nothing_can_be_installed(const HostRoot& host) {
   if (!os.takes_containers_only()) return;
   throw SetupError("this node is " + os.name +
                    ", on which nothing is installed and no unit of ours starts: run plughost as a DaemonSet; "
-                   "docs/install.md says what differs then");
+                   "docs/install.md has the differences");
 }
 
 std::string looked_for() {
@@ -244,7 +244,7 @@ std::optional<Sign> chosen(const HostRoot& host, const std::string& name) {
   std::string all;
   for (const Sign& sign : signs)
     all += (all.empty() ? "" : ", and ") + std::string(sign.distribution->name) + " (" + sign.why + ')';
-  throw SetupError("more than one Kubernetes is here: " + all + "; say which one counts: --kubernetes " +
+  throw SetupError("more than one Kubernetes is installed: " + all + "; choose one: --kubernetes " +
                    std::string(signs.front().distribution->name));
 }
 
@@ -272,7 +272,7 @@ void remark_on_selinux(const HostRoot& host, const Config& config, SetupPlan& pl
   if (host.text("/sys/fs/selinux/enforce").value_or("").starts_with('0') || !has_selinux(host)) return;
   if (first_there(host, kRestorecon).empty())
     plan.remarks.push_back(
-        "SELinux is on, and restorecon is not there: install policycoreutils, and run this again");
+        "SELinux is on, and restorecon is missing: install policycoreutils, and run this again");
   if (!config.resources.empty() &&
       host.text("/sys/fs/selinux/booleans/container_use_devices").value_or("").starts_with('0'))
     plan.remarks.push_back(
@@ -298,7 +298,7 @@ Config read_config(const HostRoot& host, const SetupTerms& terms, const std::str
                    SetupPlan& plan) {
   if (!host.exists(terms.config)) {
     plan.remarks.push_back(terms.config.string() +
-                           " is not there yet: run this again once it is, for what it needs");
+                           " does not exist yet: run this again once it does, for what it needs");
     return {};
   }
   return load_config(host.at(terms.config), {.node_file = node_file});

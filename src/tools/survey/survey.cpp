@@ -36,7 +36,7 @@ std::optional<DevicesOf> scan_entry(const ResourceConfig& entry, const HostRoot&
     for (const auto* places : {&scan.unmatched, &assembly.unmatched}) {
       for (const std::string& place : *places)
         all.unmatched.push_back(entry.where + ": " + entry.spec->name.text() + ": `" + place +
-                                "` matches no device that is here now");
+                                "` matches no device at present");
     }
     return std::move(assembly.resources);
   } catch (const std::exception& exception) {

@@ -49,7 +49,7 @@ admits a pod.
 
 A misled kubelet counts wrong, of several resources at once: it forgets one, keeps an old list, swallows a list or a
 stream's first one. plughost asks it what it counts (`GetAllocatableResources`) when a list has changed, and registers
-anew what differs for 5 s: that resource, once. In no other scenario does it.
+again what differs for 5 s: that resource, once. In no other scenario does it.
 """
 
 # What the contract's list does not have.
@@ -58,10 +58,10 @@ BEYOND = {
     "killed and started again within 50 ms: every resource admits a pod": "kills",
     "misled: put right within 10 s, and no registration without need": "misled",
     "1,000 reloads that each change something: memory does not grow": "reloads",
-    "taken over from a plugin with other ids: nobody is given what its pod holds until that has gone": "adopt",
+    "taken over from a plugin with other ids: a device that its pod holds is not given until the pod has gone": "adopt",
     "the same from generic-device-plugin": "adopt peer",
     "two sticks with one serial number: the first keeps its id and its nodes, with the kubelet down meanwhile": "twins",
-    "a pod's node is another stick's now: nobody is given either until the pod has gone": "moved",
+    "a pod's node is another stick's now: neither is given until the pod has gone": "moved",
     "what two entries list, and cards of one IOMMU group: given once": "ledger",
     "one resource from several entries: each device as its own says, while the directory of one hangs": "parts",
     "units of cards of 16 and 80 GiB are one card's; one card in two entries is refused; `emptyAtStop` counts at once; "

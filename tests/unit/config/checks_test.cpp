@@ -35,7 +35,7 @@ bool loads(const std::string& entries) {
 }
 
 std::string may_differ(const std::string& what, const std::string& from) {
-  return "the " + what + " may get another value from " + from;
+  return "the " + what + " may get a different value from " + from;
 }
 
 TEST_CASE("a socket's longest path has 107 bytes") {
@@ -50,7 +50,7 @@ TEST_CASE("a socket's longest path has 107 bytes") {
   CHECK(errors(95, std::string("kubelet.sock").size()) == 1);
 }
 
-TEST_CASE("what fits into one message to the kubelet is loaded, and no more") {
+TEST_CASE("a list that fits into one message to the kubelet is accepted, and no larger one") {
   // The longest ids, of 63 characters, take 78 bytes each, so 53,747 of them fit.
   const std::string id = ", id: \"{n}-" + std::string(63, 'x') + "\"}\n";
   CHECK(loads("- {name: unit, count: 53000" + id));
@@ -69,7 +69,7 @@ TEST_CASE("ids of one entry's resources are unique, too") {
   CHECK_FALSE(loads("- {name: \"a{id}\", count: 2, id: x}\n"));
 }
 
-TEST_CASE("replicas of a device are told apart from devices of their name") {
+TEST_CASE("replicas of a device are distinct from devices with such a name") {
   CHECK(loads("- {name: a, count: 1, id: x}\n- {name: b, count: 1, id: x, replicas: 2}\n"));
   CHECK(loads("- {name: a, count: 1, id: \"x::2\"}\n- {name: b, count: 1, id: x, replicas: 2}\n"));
   CHECK_FALSE(loads("- {name: a, count: 1, id: \"x::1\"}\n- {name: b, count: 1, id: x, replicas: 2}\n"));
@@ -110,7 +110,7 @@ TEST_CASE("the same value from two resources is no trouble, nor are different na
   CHECK(warnings("- {name: a, count: 1, env: {A: 1}}\n- {name: b, count: 1, annotations: {A: 2}}\n").empty());
 }
 
-TEST_CASE("each later entry is warned of once, and told the first that differs") {
+TEST_CASE("each later entry is warned of once, with the first that differs") {
   CHECK(warnings("- {name: a, count: 1, env: {A: 1}}\n- {name: b, count: 1, env: {A: 1}}\n"
                  "- {name: c, count: 1, env: {A: 2}}\n- {name: d, count: 1, env: {A: 1}}\n") ==
         Texts{"5: resources[2].env.A: " + may_differ("environment variable 'A'", "resources[0]"),
@@ -135,7 +135,8 @@ TEST_CASE("annotations and paths in the container are watched like variables") {
 TEST_CASE("an entry with several resources may disagree with itself") {
   CHECK(
       warnings("- {name: \"{name}\", directory: {path: /a}, env: {A: \"{path}\"}}\n") ==
-      Texts{"3: resources[0].env.A: the environment variable 'A' may get another value from another resource "
+      Texts{"3: resources[0].env.A: the environment variable 'A' may get a different value from another "
+            "resource "
             "of this "
             "entry; a container with devices of both has either, at random; tell them apart, for example by "
             "{resource} in the name"});
@@ -143,7 +144,7 @@ TEST_CASE("an entry with several resources may disagree with itself") {
             .empty());
 }
 
-TEST_CASE("entries over the same cards that set one variable are joined, or told apart") {
+TEST_CASE("entries over the same cards that set one variable must be joined or separated") {
   const auto gpu = [](const std::string& name, const std::string& keys, const std::string& more = "") {
     return "- {name: " + name + ", gpu: {vendor: nvidia" + keys + "}" + more + "}\n";
   };
@@ -172,7 +173,7 @@ TEST_CASE("entries over the same cards that set one variable are joined, or told
   CHECK_FALSE(loads(gpu("a", ", deviceListStrategy: volume-mounts") + gpu("b", "")));
 }
 
-TEST_CASE("what the entry sets itself counts, and not what its kind would") {
+TEST_CASE("a variable that the entry sets counts, and not the kind's") {
   const std::string own = "- {name: a, gpu: {vendor: nvidia}, env: {NVIDIA_VISIBLE_DEVICES: none}}\n";
   CHECK(warnings(own + "- {name: b, count: 1, env: {NVIDIA_VISIBLE_DEVICES: none}}\n") == Texts{});
   CHECK(warnings(own + "- {name: b, gpu: {vendor: nvidia}}\n") ==

@@ -43,7 +43,7 @@ std::string why_not(const std::string& text) {
   return verdict.why;
 }
 
-TEST_CASE("each word of a condition looks at what it says") {
+TEST_CASE("each key of a condition is evaluated by its own source") {
   CHECK(applies("hostname: gpu-*"));
   CHECK(why_not("hostname: web-*") == "hostname is 'gpu-7', not web-*");
   CHECK(applies("kernel: 6.1.*"));
@@ -86,7 +86,7 @@ TEST_CASE("a list of conditions means any of them") {
         "hostname is 'gpu-7', not web-*; arch is 'x86_64', not arm64");
 }
 
-TEST_CASE("what `not` says must not hold as a whole") {
+TEST_CASE("`not` is true unless all of its keys hold") {
   CHECK(applies("not: {hostname: web-*}"));
   CHECK(why_not("not: {hostname: gpu-*}") == "what `not` excludes is so: hostname gpu-*");
   CHECK(applies("not: {hostname: gpu-*, arch: arm64}"));
@@ -96,7 +96,7 @@ TEST_CASE("what `not` says must not hold as a whole") {
   CHECK_FALSE(applies("{arch: amd64, not: {hostname: gpu-*}}"));
 }
 
-TEST_CASE("labels that nobody can tell decide nothing, unless something else does") {
+TEST_CASE("unknown labels decide nothing, unless another key does") {
   NodeView unknown = view();
   unknown.labels = {.node = {}, .labels = {}, .error = "/labels: it cannot be read"};
   const Verdict verdict = condition("label: {rack: a*}").evaluate(unknown);
@@ -113,12 +113,12 @@ TEST_CASE("labels that nobody can tell decide nothing, unless something else doe
   CHECK(condition("node: n1").evaluate(unknown).kind == Kind::kApplies);
 }
 
-TEST_CASE("what a condition says it says in a few words") {
+TEST_CASE("a condition has a short text") {
   CHECK(condition("[{hostname: [a, b], not: {arch: arm64}}, {label: {rack: a*}}]").text() ==
         "(hostname a or b, not arch arm64) or (label rack a*)");
 }
 
-TEST_CASE("a condition tells what has to be looked at for it") {
+TEST_CASE("a condition lists what its evaluation depends on") {
   const Condition all = condition("[{exists: [/a, /b]}, {not: {exists: /c}}]");
   CHECK(all.paths() == std::vector<std::string>{"/a", "/b", "/c"});
   CHECK_FALSE(all.names_labels());

@@ -86,7 +86,7 @@ resources:
   } catch (const ConfigError& error) {
     CHECK(error.diagnostics.size() == 31);
     for (const Diagnostic& diagnostic : error.diagnostics) {
-      const std::string list = diagnostic.what.substr(diagnostic.what.find("known here: ") + 11) + ',';
+      const std::string list = diagnostic.what.substr(diagnostic.what.find("valid: ") + 6) + ',';
       for (std::string& key : between(list, " ", ",")) keys.insert(std::move(key));
     }
   }
@@ -174,7 +174,7 @@ std::string contradiction(const CardPreset& preset, const fs::path& file, const 
          " are the same cards, and each sets the variable '" + preset.variable +
          "', of which a container with devices of both gets one value; leave out this entry" + disable +
          " or the other" + disable_other +
-         ", or join both by `near` and `sameCard: true`, or tell the cards apart by `only`, or set the "
+         ", or join both by `near` and `sameCard: true`, or separate the cards by `only`, or set the "
          "variable in `env`";
 }
 
@@ -252,7 +252,8 @@ void check_contradiction(const CardPreset& first, const CardPreset& second) {
   CHECK(remarks(node.main()) == "");
 }
 
-TEST_CASE("one error says which two presets offer the same cards, why not, and how to disable either") {
+TEST_CASE(
+    "one error names the two presets that offer the same cards, the reason, and how to disable either") {
   unsigned pairs = 0;
   for (auto first = kOfCards.begin(); first != kOfCards.end(); ++first) {
     for (auto second = std::next(first); second != kOfCards.end(); ++second) {

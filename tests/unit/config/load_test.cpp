@@ -136,7 +136,7 @@ devices:
   CHECK(spec.nodes[0] == NodeSpec{Template("/dev/null"), Template("/dev/null"), "r"});
 }
 
-TEST_CASE("labels are what they say, in their order, and their directory is Node Feature Discovery's") {
+TEST_CASE("labels are read in their order, and their default directory is Node Feature Discovery's") {
   const TempDir dir;
   dir.file("main.yaml",
            "resources: [{name: example.com/a, directory: {path: /a}, labels: {model: \"{name}\", "
@@ -166,7 +166,7 @@ TEST_CASE("an entry has 100 labels at most") {
         "main.yaml:1:53: resources[0].labels: these are 101 labels; at most 100 fit into a feature file");
 }
 
-TEST_CASE("metrics are no more than usual unless the configuration says so") {
+TEST_CASE("metrics have no device series unless configured") {
   const TempDir dir;
   dir.file("main.yaml", "resources: []");
   CHECK_FALSE(load_config(dir.at("main.yaml")).telemetry.metrics.devices);
@@ -176,11 +176,11 @@ TEST_CASE("metrics are no more than usual unless the configuration says so") {
   CHECK(load_config(dir.at("main.yaml")).telemetry.metrics.textfile == "/var/lib/node_exporter");
   dir.file("main.yaml", "metrics: {textfile: here, pods: true}\nresources: []");
   CHECK(wrong(dir) ==
-        "main.yaml:1:21: metrics.textfile: an absolute path is expected here, and this is 'here'\n"
-        "main.yaml:1:27: metrics: unknown key 'pods'; known here: devices, textfile");
+        "main.yaml:1:21: metrics.textfile: must be an absolute path, not 'here'\n"
+        "main.yaml:1:27: metrics: unknown key 'pods'; valid: devices, textfile");
 }
 
-TEST_CASE("the API server is asked only where the configuration says so, with defaults of its own") {
+TEST_CASE("the API server is used only if configured, with its own defaults") {
   const TempDir dir;
   dir.file("main.yaml", "resources: []\n");
   CHECK_FALSE(load_config(dir.at("main.yaml")).api_server);
@@ -193,7 +193,7 @@ TEST_CASE("the API server is asked only where the configuration says so, with de
   }
 }
 
-TEST_CASE("whose credentials are used, and our node's name") {
+TEST_CASE("the credentials and the node's name can be configured") {
   const TempDir dir;
   const std::string longest(253, 'n');
   dir.file("main.yaml", "resources: []\napiServer: {kubeconfig: /etc/k.conf, node: " + longest + "}\n");
@@ -202,12 +202,12 @@ TEST_CASE("whose credentials are used, and our node's name") {
   CHECK(config.api_server->kubeconfig == "/etc/k.conf");
   CHECK(config.api_server->node == longest);
   dir.file("main.yaml", "resources: []\napiServer: {node: " + longest + "n}\n");
-  CHECK(wrong(dir).find("is no name of a node") != std::string::npos);
+  CHECK(wrong(dir).find("is not a name of a node") != std::string::npos);
   dir.file("main.yaml", "resources: []\napiServer: {node: \"\"}\n");
-  CHECK(wrong(dir).find("is no name of a node") != std::string::npos);
+  CHECK(wrong(dir).find("is not a name of a node") != std::string::npos);
 }
 
-TEST_CASE("a device is Unhealthy for half a minute before anybody is told, who has as long") {
+TEST_CASE("whenUnhealthy runs after half a minute by default, for at most that long") {
   const TempDir dir;
   dir.file("main.yaml", "resources: [{name: example.com/a, count: 1, whenUnhealthy: {exec: [/bin/tell]}}]");
   const auto told = load_config(dir.at("main.yaml")).resources[0].spec->when_unhealthy;
@@ -237,7 +237,7 @@ TEST_CASE("the directory of the command line wins, and is checked in its place")
             .starts_with("--plugin-directory: the directory's path has 47 bytes"));
 }
 
-TEST_CASE("what generic-device-plugin's users write is taken as it stands") {
+TEST_CASE("generic-device-plugin's YAML is accepted unchanged") {
   const TempDir dir;
   dir.file("main.yaml", R"(
 domain: squat.ai
@@ -301,7 +301,7 @@ TEST_CASE("drop-ins are read in the order of their names, and once") {
   CHECK(names(load_config(dir.at("main.yaml"))) == Names{"example.com/b", "example.com/a"});
 }
 
-TEST_CASE("what is known of the node is read beside the main file, whose words win") {
+TEST_CASE("node.yaml is read beside the main file, which overrides it") {
   const TempDir dir;
   dir.file("main.yaml", "kubelet: {podResources: /mine}\ninclude: ['*.yaml']\n" + entry("example.com/a"));
   dir.file("node.yaml",
@@ -324,7 +324,7 @@ TEST_CASE("what is known of the node is read beside the main file, whose words w
   CHECK(mine.files.hash != config.files.hash);
 }
 
-TEST_CASE("what is known of the node may be supposed, or nothing may be known") {
+TEST_CASE("facts about the node may be supplied, or unknown") {
   const TempDir dir;
   dir.file("main.yaml", entry("example.com/a"));
   const auto load = [&](const char* text) {
@@ -348,7 +348,7 @@ TEST_CASE("an error in what is known of the node has its place there") {
     return wrong(dir);
   };
   CHECK(error_of("kubelet: {}\nlisten: 127.0.0.1:1\n") ==
-        "node.yaml:2:1: unknown key 'listen'; known here: kubelet, cdi");
+        "node.yaml:2:1: unknown key 'listen'; valid: kubelet, cdi");
   CHECK(error_of("- kubelet\n") ==
         "node.yaml:1:1: the file should have a map with `kubelet:` or `cdi:` in it");
   CHECK(error_of("kubelet:\n  podResources: /" + std::string(107, 'a')) ==
@@ -358,7 +358,7 @@ TEST_CASE("an error in what is known of the node has its place there") {
   CHECK(wrong(dir) == "nothing");
 }
 
-TEST_CASE("what is known of the node is followed, whether it is known yet or not") {
+TEST_CASE("the sources of facts are watched, known or not") {
   const TempDir dir;
   dir.file("main.yaml", "watch: true\n" + entry("example.com/a"));
   const auto is_followed = [&] {
@@ -398,7 +398,7 @@ TEST_CASE("included files may be supposed to be there, or gone") {
   CHECK_THROWS_AS(load("plugins.d/c.yaml", std::nullopt), ConfigError);
 }
 
-TEST_CASE("drop-ins are supposed beside a configuration whose directory has wildcards in its name") {
+TEST_CASE("drop-ins are found beside a configuration whose directory has wildcards in its name") {
   const TempDir dir;
   dir.file("node[1]/main.yaml", "resources: []\n");
   dir.file("p.yaml", entry("example.com/p"));
@@ -437,7 +437,7 @@ TEST_CASE("a drop-in's domain is its own, or the main file's") {
   CHECK(names(load_config(dir.at("main.yaml"))) == Names{"main.example/a", "b.example/b"});
 }
 
-TEST_CASE("a directory whose name looks like a pattern is taken by its name") {
+TEST_CASE("a directory whose name looks like a pattern is taken literally") {
   const TempDir dir;
   dir.file("[x]*/main.yaml", "include: [\"*.d/?.yaml\"]\n");
   dir.file("[x]*/more.d/a.yaml", entry("example.com/a"));
@@ -473,7 +473,7 @@ TEST_CASE("an included directory, and one that cannot be listed, are errors") {
         "symbolic links");
 }
 
-TEST_CASE("an included file says how the API server is reached, unless the main file does") {
+TEST_CASE("an included file may configure the API server unless the main file does") {
   const TempDir dir;
   dir.file("main.yaml", entry("example.com/a"));
   dir.file("plugins.d/b.yaml", "apiServer: {node: b}\n" + entry("example.com/b"));
@@ -492,7 +492,7 @@ TEST_CASE("an included file has only a domain, apiServer and resources") {
         "apiServer and resources\n"
         "plugins.d/b.yaml:2:10: include: this belongs into the main file; an included one has only domain, "
         "apiServer and resources\n"
-        "plugins.d/b.yaml:3:1: unknown key 'foo'; known here: domain, apiServer, resources, devices, log, "
+        "plugins.d/b.yaml:3:1: unknown key 'foo'; valid: domain, apiServer, resources, devices, log, "
         "include");
 }
 
@@ -506,10 +506,10 @@ TEST_CASE("errors of all files come together, in the order of the files and thei
   CHECK(wrong(dir) ==
         "main.yaml:2:14: log.level: 'x' is not one of debug, info, warn, error\n"
         "main.yaml:3:42: resources[0].count: '0' is out of range; it can be 1 to 1000000\n"
-        "main.yaml:4:1: unknown key 'x'; known here: domain, kubelet, log, cdi, labels, listen, control, "
+        "main.yaml:4:1: unknown key 'x'; valid: domain, kubelet, log, cdi, labels, listen, control, "
         "metrics, watch, apiServer, events, nodeLabels, resources, devices, include\n"
         "b.yaml: the file is empty; it should have a map with `resources:` in it\n"
-        "a.yaml:1:1: unknown key 'y'; known here: domain, apiServer, resources, devices");
+        "a.yaml:1:1: unknown key 'y'; valid: domain, apiServer, resources, devices");
 }
 
 TEST_CASE(
@@ -542,7 +542,7 @@ TEST_CASE("with `watch` it is known where the files are, those included that are
   CHECK(follows(dir.at("real"), "other.yaml"));
 }
 
-TEST_CASE("`watch` is a flag, or says how long what it reads is on trial") {
+TEST_CASE("`watch` is a flag, or has the length of a trial") {
   const TempDir dir;
   const auto load = [&](const std::string& watch) {
     dir.file("main.yaml", "resources: []\nwatch: " + watch);
@@ -566,7 +566,7 @@ TEST_CASE("`watch` is a flag, or says how long what it reads is on trial") {
   CHECK_THROWS_AS(load("[true]"), ConfigError);
 }
 
-TEST_CASE("without `watch` nobody wants to know where the files are, unless they cannot be read") {
+TEST_CASE("without `watch` the files' places are not requested, unless they cannot be read") {
   const TempDir dir;
   dir.file("main.yaml", "resources: []");
   CHECK(load_config(dir.at("main.yaml")).files.sources.empty());
@@ -581,7 +581,7 @@ TEST_CASE("without `watch` nobody wants to know where the files are, unless they
   }
 }
 
-TEST_CASE("what is read twice is the same, and what says something else is not") {
+TEST_CASE("two loads of the same text are equal, and of different texts are not") {
   const TempDir dir;
   dir.file("main.yaml", "resources: []");
   const Config first = load_config(dir.at("main.yaml"));
@@ -603,7 +603,7 @@ TEST_CASE("names and ids are unique over all files") {
       wrong(dir) ==
       "plugins.d/c.yaml:1:42: resources[0].count: the id 'example.com/a-0' of example.com/a is also an id of "
       "example.com/a, from resources[0] (main.yaml:1:13), and the kubelet needs ids that are unique on the "
-      "node; put something that tells the entries apart into `id`\n"
+      "node; put something that differs between the entries into `id`\n"
       "plugins.d/c.yaml:1:82: resources[1].id: the id 'x' of example.com/c is also an id of example.com/b, "
       "from "
       "resources[1] (main.yaml:1:46), and the kubelet needs ids that are unique on the node; put "

@@ -70,7 +70,7 @@ struct Rig {
   }
 };
 
-TEST_CASE("presets are listed by name, with the first sentence of what they say of themselves") {
+TEST_CASE("presets are listed by name, with the first sentence of their description") {
   const Rig rig;
   const std::vector<Preset> all = rig.presets.list();
   REQUIRE(all.size() == 3);
@@ -101,7 +101,7 @@ TEST_CASE("a preset is disabled by taking its link away, and no other") {
   CHECK(fs::exists(rig.dir.at("share/tun.yaml")));
 }
 
-TEST_CASE("what is no link to the preset is neither replaced nor removed") {
+TEST_CASE("a file that is not a link to the preset is neither replaced nor removed") {
   const Rig rig;
   rig.dir.file("etc/plugins.d/kvm.yaml", counted_entry("example.com/mine"));
   rig.dir.file("etc/elsewhere.yaml", counted_entry("example.com/other"));
@@ -112,14 +112,14 @@ TEST_CASE("what is no link to the preset is neither replaced nor removed") {
     rig.enable({"fuse", "kvm"});
   }) == "/etc/plugins.d/kvm.yaml is there, and no link to /share/kvm.yaml; nothing was changed: move it away "
         "first, or keep it and leave the preset out");
-  CHECK(
-      rig.refusal([&] { rig.disable({"tun"}); }) ==
-      "/etc/plugins.d/tun.yaml is no link to /share/tun.yaml; nothing was changed: if it is to go, remove it "
-      "by hand");
+  CHECK(rig.refusal([&] { rig.disable({"tun"}); }) ==
+        "/etc/plugins.d/tun.yaml is not a link to /share/tun.yaml; nothing was changed: if it is to go, "
+        "remove it "
+        "by hand");
   CHECK(rig.links() == "kvm, tun -> ../elsewhere.yaml");
 }
 
-TEST_CASE("a link to the preset by another path is one to it") {
+TEST_CASE("a link to the preset by another path is accepted") {
   const Rig rig;
   rig.dir.link("etc/plugins.d/kvm.yaml", "../../share/kvm.yaml");
   CHECK(rig.presets.get("kvm").link == kOurs);
@@ -151,7 +151,7 @@ TEST_CASE("a preset that the configuration would not read is not linked") {
   CHECK(rig.links() == "no directory");
 }
 
-TEST_CASE("a preset that is read by another name may be linked, too") {
+TEST_CASE("a preset that is included under another name may be linked, too") {
   const Rig rig;
   rig.dir.link("etc/plugins.d/10-kvm.yaml", rig.dir.at("share/kvm.yaml"));
   CHECK(rig.presets.get("kvm").link == kNone);
@@ -159,7 +159,7 @@ TEST_CASE("a preset that is read by another name may be linked, too") {
   CHECK(load_config(rig.dir.at("etc/config.yaml")).resources.size() == 1);
 }
 
-TEST_CASE("a link whose preset is gone is shown, and can be taken away") {
+TEST_CASE("a link whose preset is gone is listed, and can be removed") {
   const Rig rig;
   rig.enable({"kvm", "fuse"});
   rig.dir.remove("share/kvm.yaml");
@@ -168,7 +168,7 @@ TEST_CASE("a link whose preset is gone is shown, and can be taken away") {
   CHECK(gone.link == kOurs);
   CHECK(rig.presets.get("fuse").there);
   CHECK(rig.refusal([&] { rig.enable({"kvm"}); }) ==
-        "/share/kvm.yaml is not there any more, and its link leads nowhere; `plughost preset disable kvm` "
+        "/share/kvm.yaml does not exist any more, and its link is dangling; `plughost preset disable kvm` "
         "takes that away");
   CHECK(rig.disable({"kvm"}) == Names{"kvm"});
   CHECK(rig.links() == "fuse -> /share/fuse.yaml");
@@ -186,12 +186,12 @@ TEST_CASE("a name that is no preset's is refused with the one that was probably 
   }
   CHECK(rig.links() == "no directory");
   const Presets none(rig.dir.at("nowhere"), rig.dir.at("etc/config.yaml"));
-  CHECK(
-      rig.refusal([&] { none.list(); }) ==
-      "there are no presets in /nowhere; they come with the package, and --presets names another directory");
+  CHECK(rig.refusal([&] { none.list(); }) ==
+        "there are no presets in /nowhere; they come with the package, and --presets names a different "
+        "directory");
 }
 
-TEST_CASE("a link that cannot be made is said") {
+TEST_CASE("a link that cannot be made is reported") {
   const Rig rig;
   rig.dir.link("etc/plugins.d", rig.dir.at("nowhere/below"));
   CHECK(rig.refusal([&] { rig.enable({"kvm"}); }) ==

@@ -110,7 +110,7 @@ TEST_CASE("a map of replicas names devices, or patterns of their names") {
   CHECK(cards.with("replicas: {default: 3, \"T4*\": 2}") == Texts{"L4*3", "T4-a*2", "T4-b*2", "V100*3"});
 }
 
-TEST_CASE("a map of replicas names devices by id, uuid, pci, index or name, and by nothing else") {
+TEST_CASE("`replicas` names devices by id, uuid, pci, index or name only") {
   const std::string cards =
       R"(exec: {attributes: [uuid, pci, index, name, zone], discover: [/bin/echo, '{"devices": [)"
       R"({"id": "a", "attributes": {"uuid": "U1"}}, {"id": "b", "attributes": {"pci": "P1"}}, )"
@@ -134,12 +134,12 @@ TEST_CASE("a list of replicas chooses by any attribute, and its first rule that 
   CHECK(cards.with("replicas: [{only: {name: L4}, count: 2}]") == Texts{"L4*2", "T4-a", "T4-b"});
 }
 
-TEST_CASE("what a choice leaves out has no position in the entry, and no replicas") {
+TEST_CASE("devices that a choice leaves out have no position in the entry, and no replicas") {
   const Files cards({"a", "b", "c"});
   CHECK(cards.with("except: [{name: a}], id: \"card-{n}\"") == Texts{"card-0", "card-1"});
 }
 
-TEST_CASE("an entry says where its patterns stand") {
+TEST_CASE("an entry has the places of its patterns") {
   const Config config = config_of(
       "resources:\n- name: x.com/x\n  directory: {path: /etc}\n  only: {name: a}\n  except: [{name: b}, {id: "
       "c}]\n  replicas: {\"*T4*\": 2}\n- {name: x.com/y, directory: {path: /etc}, replicas: [{only: {id: a}, "

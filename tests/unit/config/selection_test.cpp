@@ -35,7 +35,7 @@ std::vector<std::string> names_of(const Config& config) {
   return names;
 }
 
-TEST_CASE("an entry without a condition applies, and nothing is looked at for it") {
+TEST_CASE("an entry without a condition applies without any evaluation") {
   const Made made("resources: [{name: a, count: 1}]");
   const Selection selection = made.look();
   CHECK(selection.applies == Applies{true});
@@ -45,7 +45,7 @@ TEST_CASE("an entry without a condition applies, and nothing is looked at for it
   CHECK_FALSE(has_conditions(made.config));
 }
 
-TEST_CASE("an entry that does not apply says why, and where it stands") {
+TEST_CASE("an entry that does not apply has a reason and a place") {
   const Made made(
       "resources:\n- {name: a, count: 1, when: {hostname: web-*}}\n- {name: b, count: 1, when: {hostname: "
       "gpu-*}}");
@@ -61,7 +61,7 @@ TEST_CASE("an entry that does not apply says why, and where it stands") {
   CHECK(names_of(applying(made.config, selection)) == std::vector<std::string>{"x.com/b"});
 }
 
-TEST_CASE("what a condition on files looks at is followed, also behind one that is missing") {
+TEST_CASE("paths in conditions are watched, also below a missing directory") {
   Made made("resources: [{name: a, count: 1, when: {exists: [/dev/one, /dev/video*]}}]");
   CHECK(made.look().applies == Applies{false});
   CHECK(made.follows(made.look(), {"/dev", "one"}));
@@ -73,7 +73,7 @@ TEST_CASE("what a condition on files looks at is followed, also behind one that 
   CHECK(made.look().applies == Applies{true});
 }
 
-TEST_CASE("what the kernel does not tell of is looked at again after a while") {
+TEST_CASE("facts without events are read again periodically") {
   CHECK(Made("resources: [{name: a, count: 1, when: {exists: /sys/module/kvm}}]").look().recheck);
   CHECK(Made("resources: [{name: a, count: 1, when: {exists: /proc/driver/nvidia}}]").look().recheck);
   CHECK_FALSE(Made("resources: [{name: a, count: 1, when: {exists: /system/a}}]").look().recheck);
@@ -87,7 +87,7 @@ TEST_CASE("what the kernel does not tell of is looked at again after a while") {
             .recheck);
 }
 
-TEST_CASE("labels come from their file, whose whole directory is followed") {
+TEST_CASE("labels are read from their file, whose directory is watched") {
   Made made("nodeLabels: /etc/podinfo/labels\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}]");
   made.tree.file("/etc/podinfo/labels", "rack=\"a1\"\n");
   CHECK(made.look().applies == Applies{true});
@@ -97,7 +97,7 @@ TEST_CASE("labels come from their file, whose whole directory is followed") {
   CHECK(made.look().applies == Applies{false});
 }
 
-TEST_CASE("what cannot be told stays as it was, and is no reason to begin") {
+TEST_CASE("an unknown condition keeps its former result, and starts nothing") {
   Made made(
       "nodeLabels: /etc/labels\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}, {name: b, count: "
       "1}]");
@@ -115,7 +115,7 @@ TEST_CASE("what cannot be told stays as it was, and is no reason to begin") {
   CHECK(made.look(known).others.empty());
 }
 
-TEST_CASE("the name of the node is told by the environment where the labels do not say it") {
+TEST_CASE("the environment gives the node's name if the labels do not") {
   const Made made("resources: [{name: a, count: 1, when: {node: n1}}]");
   ::unsetenv("NODE_NAME");
   CHECK(made.look().applies == Applies{false});
@@ -134,7 +134,7 @@ TEST_CASE("entries of one name that apply are one resource") {
   REQUIRE(selection.others.size() == 1);
 }
 
-TEST_CASE("of two that apply, and say different things of the whole of a resource, the first has it") {
+TEST_CASE("of two entries that apply and differ in settings of the whole resource, the first wins") {
   const Made made(
       "resources:\n- {name: a, count: 2, when: {hostname: gpu-*}}\n- {name: a, count: 3, forgetAfter: 1s, "
       "when: {hostname: '*-7'}}");
@@ -143,7 +143,7 @@ TEST_CASE("of two that apply, and say different things of the whole of a resourc
   REQUIRE(selection.others.size() == 1);
   CHECK(selection.others[0].why ==
         made.config.resources[0].where +
-            " has the same name and applies, too, and says something else by `forgetAfter`, which is of the "
+            " has the same name and applies, too, and differs in `forgetAfter`, which is of the "
             "whole resource");
 }
 
@@ -162,7 +162,7 @@ TEST_CASE("the condition of an include and the entry's own have to hold both") {
   CHECK(names_of(applying(config, select(config, host))) == std::vector<std::string>{"x.com/c"});
 }
 
-TEST_CASE("until somebody has looked, what applied and says the same goes on to apply") {
+TEST_CASE("before the first evaluation, an entry that applied with the same text still applies") {
   const Config before = config_of("domain: x.com\nresources: [{name: a, count: 1}, {name: b, count: 1}]");
   const Config config = config_of(
       "domain: x.com\nresources:\n- {name: a, count: 1, when: {arch: none}}\n- {name: b, count: 2, when: "
@@ -173,11 +173,11 @@ TEST_CASE("until somebody has looked, what applied and says the same goes on to 
   const Selection selection = not_asked_yet(config, before.resources);
   CHECK(selection.applies == Applies{true, false, false, true, false});
   REQUIRE(selection.others.size() == 3);
-  CHECK(selection.others[0].why == "nobody has looked yet");
+  CHECK(selection.others[0].why == "not evaluated yet");
   CHECK(selection.others[0].unknown);
 }
 
-TEST_CASE("until somebody has looked, each of the entries of one name goes on that did before") {
+TEST_CASE("before the first evaluation, each entry of a name keeps its state") {
   const std::string parts =
       "domain: x.com\nresources:\n- {name: a, count: 1, when: {arch: none}}\n- {name: a, directory: {path: "
       "/a}, when: {arch: none}}\n";
@@ -202,7 +202,7 @@ TEST_CASE("a condition that is written differently is no other entry") {
   CHECK(before.resources.front().content == after.resources.front().content);
 }
 
-TEST_CASE("where no file has the labels, they are those that the API server has told") {
+TEST_CASE("without a file of labels, the API server's are used") {
   const std::string entries =
       "resources: [{name: a, count: 1, when: {label: {rack: a*}}}, {name: b, count: 1, when: {node: n1}}]";
   const Made made("apiServer: {}\n" + entries);
@@ -222,7 +222,7 @@ TEST_CASE("where no file has the labels, they are those that the API server has 
   CHECK(select(made.config, made.host, {}, unknown).errors[0] ==
         "the node's labels are not known: 403 Forbidden");
   CHECK(select(made.config, made.host).errors[0] ==
-        "the node's labels are not known: only the daemon asks the API server for them");
+        "the node's labels are not known: only the daemon reads them from the API server");
   // A result that is still expected is no error.
   const NodeLabels awaited{.error = "no answer yet", .awaited = true};
   const Selection waiting = select(made.config, made.host, {}, awaited);
@@ -231,7 +231,7 @@ TEST_CASE("where no file has the labels, they are those that the API server has 
   CHECK_FALSE(select(made.config, made.host, {}, NodeLabels{.labels = {{"rack", "b"}}}).others[0].unknown);
 }
 
-TEST_CASE("a file with the labels wins over the API server, and without either nobody is asked") {
+TEST_CASE("a file of labels overrides the API server, and without either none are read") {
   const std::string entries = "resources: [{name: a, count: 1, when: {label: {rack: a*}}}]";
   const Made made("nodeLabels: /etc/labels\napiServer: {}\n" + entries);
   made.tree.file("/etc/labels", "rack=b1");

@@ -45,7 +45,7 @@ TEST_CASE("every file in a directory is a device that has the file's name") {
   CHECK(scan.remarks.empty());
 }
 
-TEST_CASE("what is no directory is a device, links by what they lead to") {
+TEST_CASE("every entry but directories is a device, links by their targets") {
   const TempDir tree;
   tree.file("g/file");
   tree.directory("d");
@@ -87,7 +87,7 @@ TEST_CASE("a recursive directory has the files below it, and follows no links") 
   CHECK(scan.watch == Watch{{"/g", "*"}, {"/g/a", "*"}, {"/g/b", "*"}, {"/g/b/c", "*"}});
 }
 
-TEST_CASE("at most a thousand directories are watched, and all are looked at") {
+TEST_CASE("at most a thousand directories are watched, and all are scanned") {
   const TempDir tree;
   for (int i = 0; i < 1001; ++i) tree.file("g/" + std::to_string(i) + "/x");
   const Scan scan = scan_of(tree, {{"path", text("/g")}, {"recursive", text("true")}});
@@ -144,7 +144,7 @@ TEST_CASE("a directory's mistakes are found when it is read") {
   CHECK(read_entry("directory", list({})).problems.size() >= 1);
 }
 
-TEST_CASE("below a recursive directory a file's name without its directories is known, and nowhere else") {
+TEST_CASE("only below a recursive directory is a file's base name known") {
   const TempDir tree;
   tree.file("g/b/c/x.dev");
   tree.file("g/z.dev");

@@ -84,7 +84,7 @@ TEST_CASE("no NUMA node is none, in the list and for templates") {
   CHECK(value(scan.devices[0], "numa") == "(none)");
 }
 
-TEST_CASE("`nodes` chooses the subsystems whose nodes a container gets") {
+TEST_CASE("`nodes` selects the subsystems whose nodes a container gets") {
   const MadeSysfs machine;
   add_cards(machine);
   const Scan scan =
@@ -231,7 +231,7 @@ TEST_CASE("virtual functions are cards like others, and their physical one is re
   CHECK(only_virtual.remarks.empty());
 }
 
-TEST_CASE("a network card's function says whose interface it is a part of, and which part") {
+TEST_CASE("a network card's function has its parent interface and its number") {
   const MadeSysfs machine;
   const std::string physical = kRoot + "0000:00:02.0/0000:05:00.0";
   add_card(machine, physical, "15b3", "1017", "020000", "mlx5_core");
@@ -287,7 +287,7 @@ TEST_CASE("bridges and divided cards are not meant by their vendor, driver or cl
   const Scan vendor = scan_of(machine, {{"vendors", one("15b3")}});
   CHECK(ids_of(vendor) == Texts{"0000:05:00.1"});
   REQUIRE(vendor.remarks.size() == 1);
-  CHECK(vendor.remarks[0].find("have what hangs from it, too: 0000:00:02.0, 0000:05:00.0; to list it") !=
+  CHECK(vendor.remarks[0].find("also have the devices behind it: 0000:00:02.0, 0000:05:00.0; to list it") !=
         std::string::npos);
   CHECK(ids_of(scan_of(machine, {{"drivers", one("mlx5_core")}})) == Texts{"0000:05:00.1"});
   CHECK(ids_of(scan_of(machine, {{"classes", one("02")}})) == Texts{"0000:05:00.1"});
@@ -296,7 +296,7 @@ TEST_CASE("bridges and divided cards are not meant by their vendor, driver or cl
         Texts{"0000:00:02.0", "0000:05:00.0"});
 }
 
-TEST_CASE("an interface that is renamed is looked at again, where virtual functions are known by its name") {
+TEST_CASE("a renamed interface leads to a scan if virtual functions are named after it") {
   const MadeSysfs machine;
   const std::string physical = kRoot + "0000:00:02.0/0000:05:00.0";
   add_card(machine, physical, "15b3", "1017", "020000", "mlx5_core");

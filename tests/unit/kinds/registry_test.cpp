@@ -24,7 +24,7 @@ TEST_CASE("every kind has a key of its own and can be read") {
   CHECK(kinds().size() == keys.size());
 }
 
-TEST_CASE("a kind's row has what docs/configuration.md says of its key") {
+TEST_CASE("a kind's row matches docs/configuration.md") {
   std::ifstream file(test::in_source("/docs/configuration.md"));
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   const std::size_t table = page.find("\n## Entries\n");

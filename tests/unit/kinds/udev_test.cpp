@@ -97,7 +97,7 @@ TEST_CASE("a USB hub is not meant by its vendor: others are plugged into it") {
   CHECK(found({{"name", text("1-2")}}) == Ids{"1-2"});
 }
 
-TEST_CASE("a network interface can be in a network namespace, and what else the kernel shows cannot") {
+TEST_CASE("a network interface can move to a network namespace, and other devices cannot") {
   const Made sysfs;
   const std::string eth0 = "/sys/devices/pci0000:00/0000:03:00.0/net/eth0";
   sysfs.device(eth0, "net");
@@ -107,7 +107,7 @@ TEST_CASE("a network interface can be in a network namespace, and what else the 
   CHECK(udev_scan(sysfs, {}).devices.at(0).hardware->in_namespace.empty());
 }
 
-TEST_CASE("two devices with one serial number are told apart by where they are plugged in") {
+TEST_CASE("two devices with one serial number are identified by their ports") {
   const Made sysfs;
   sysfs.tree().file("/run/udev/data/c81:1",
                     "S:v4l/by-id/usb-046d-index0\nS:v4l/by-path/pci-0000-index1\nE:ID_SERIAL_SHORT=S1\n");
@@ -118,7 +118,8 @@ TEST_CASE("two devices with one serial number are told apart by where they are p
   CHECK(scan.devices[1].nodes.at(0).host_path == "/dev/v4l/by-path/pci-0000-index1");
 }
 
-TEST_CASE("what udev has not finished with is not listed, and its name is not another one for a moment") {
+TEST_CASE(
+    "a device that udev has not processed yet is not listed, and its name does not change for a moment") {
   const Made sysfs;
   sysfs.tree().file("/run/udev/control");
   sysfs.tree().remove("/run/udev/data/c81:1");

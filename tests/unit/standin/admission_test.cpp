@@ -20,7 +20,7 @@ nlohmann::json checkpoint_in(const TempDir& directory) {
 
 }  // namespace
 
-TEST_CASE("a pod gets as many devices as it asks for, and the plugin's answer") {
+TEST_CASE("a pod gets as many devices as it requests, and the plugin's response") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 3);
   REQUIRE(attached.listed);
@@ -37,7 +37,7 @@ TEST_CASE("a pod gets as many devices as it asks for, and the plugin's answer") 
   CHECK(attached.kubelet.allocate("other", "main", kResource, 2).admitted());
 }
 
-TEST_CASE("named devices are given if they are free, and else refused") {
+TEST_CASE("named devices are given if they are free, and refused otherwise") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 3);
   REQUIRE(attached.listed);
@@ -144,7 +144,7 @@ TEST_CASE("PreStartContainer is called with the pod's devices if the plugin want
         "no devices found allocated in local cache for pod nobody");
 }
 
-TEST_CASE("the checkpoint says who holds what, before allocate returns") {
+TEST_CASE("the checkpoint has the holders before allocate returns") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 1);
   REQUIRE(attached.listed);

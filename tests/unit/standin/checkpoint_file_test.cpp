@@ -70,13 +70,13 @@ TEST_CASE("the newest text is in the file when the wait is over, and no other fi
   CHECK(std::distance(std::filesystem::directory_iterator(directory.path()), {}) == 1);
 }
 
-TEST_CASE("what was given is written before the file's object is gone") {
+TEST_CASE("a holding is written before the file's object is destroyed") {
   const TempDir directory;
   CheckpointFile(directory.path(), [](const std::string&) {}).write("last");
   CHECK(content(directory.at(CheckpointFile::kName)) == "last");
 }
 
-TEST_CASE("a text that cannot be written is told, and nobody waits for it") {
+TEST_CASE("a text that cannot be written is reported, and no caller waits for it") {
   const TempDir directory;
   std::string told;
   {

@@ -64,7 +64,7 @@ TEST_CASE("a device of a pod that has ended is available once ended pods are for
   CHECK(book.choose("other", "main", kBooked, 1).error == "");
 }
 
-TEST_CASE("a mark without a pod stays until another pod goes") {
+TEST_CASE("a mark without a pod stays until another pod ends") {
   DeviceBook book = book_with({{"a", true, {}}, {"b", true, {}}});
   book.mark_allocated(kBooked, {"b"});
   book.hold("pod", "main", kBooked, {"b"}, "");
@@ -92,7 +92,7 @@ TEST_CASE("ids are kept under each of their NUMA nodes, and under -1 without one
   CHECK(holding.unique_ids() == std::vector<std::string>{"a", "b"});
 }
 
-TEST_CASE("what a checkpoint names has no devices until it connects") {
+TEST_CASE("a resource of the checkpoint has no devices until it connects") {
   DeviceBook book({{"pod", "main", kBooked, {{-1, {"a"}}}, ""}}, {kBooked}, DeviceBook::Clock::now());
   CHECK(book.choose("other", "main", kBooked, 1).error.find("no healthy devices") != std::string::npos);
   book.connect(kBooked, {});

@@ -90,7 +90,7 @@ bool wait_for_devices(const StandInKubelet& kubelet, std::size_t allocatable) {
 
 }  // namespace
 
-TEST_CASE("a socket that appears in plugins_registry is asked, registered and told so") {
+TEST_CASE("a socket that appears in plugins_registry is queried, registered and notified") {
   const Registry registry;
   TestPlugin plugin(registry.directory.at("thing.sock"));
   plugin.list(healthy_devices(2));
@@ -124,7 +124,7 @@ TEST_CASE("an empty endpoint is the same socket") {
   CHECK(wait_for_devices(kubelet, 3));
 }
 
-TEST_CASE("another type, and another version, are told to the plugin as errors") {
+TEST_CASE("a wrong type or version is an error for the plugin") {
   const Registry registry;
   const StandInKubelet kubelet(registry.options());
   RegistrySocket driver(registry.directory.at("registry/driver.sock"), info("CSIPlugin", "v1beta1", ""));

@@ -24,7 +24,7 @@ PodResources::Answer ask(const std::filesystem::path& socket) {
 
 }  // namespace
 
-TEST_CASE("the stand-in's pod resources say what its pods hold, and are gone while it is stopped") {
+TEST_CASE("the stand-in's pod resources report its pods' devices, and are unavailable while it is stopped") {
   const TempDir dir;
   const auto socket = dir.at("pods/kubelet.sock");
   AttachedPlugin attached(dir.path(), 3, {.pod_resources = socket});

@@ -39,7 +39,7 @@ StandInKubelet::Options older(const std::filesystem::path& directory) {
 
 }  // namespace
 
-TEST_CASE("the kubelet asks for the options before it answers Register") {
+TEST_CASE("the kubelet reads the options before it answers Register") {
   const TempDir directory;
   StandInKubelet kubelet({.directory = directory.path()});
   TestPlugin plugin(directory.at("thing.sock"));
@@ -98,7 +98,7 @@ TEST_CASE("a 1.36 kubelet goes by GetDevicePluginOptions, an older one by Regist
   }
 }
 
-TEST_CASE("another version, and then a forbidden name, are refused as Unknown before any dial") {
+TEST_CASE("a wrong version, and then a forbidden name, are refused as Unknown before any dial") {
   const TempDir directory;
   const StandInKubelet kubelet({.directory = directory.path()});
   const auto version = register_at(directory.path(), "no name", "thing.sock", {}, kSoon, "v1");
@@ -114,7 +114,7 @@ TEST_CASE("another version, and then a forbidden name, are refused as Unknown be
   }
 }
 
-TEST_CASE("a socket that nobody serves is dialled for a while, and then refused") {
+TEST_CASE("a socket without a server is dialled for a while, and then refused") {
   const TempDir directory;
   const StandInKubelet kubelet({.directory = directory.path(), .dial_timeout = 50ms});
   const auto status = register_at(directory.path(), kResource, "nobody.sock");

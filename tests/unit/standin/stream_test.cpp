@@ -69,7 +69,7 @@ TEST_CASE("a registration without an old stream survives") {
   CHECK_FALSE(attached.now().registrations.at(1).while_streaming);
 }
 
-TEST_CASE("a failed registration leaves the old list, and nobody notices the old stream's end") {
+TEST_CASE("a failed registration leaves the old list, and the old stream's end is ignored") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 2, {.dial_timeout = 1s});
   REQUIRE(attached.listed);
@@ -98,7 +98,7 @@ TEST_CASE("50,000 devices with long ids are listed") {
   CHECK(attached.wait_for([](const ResourceState& state) { return state.allocatable == 50000; }));
 }
 
-TEST_CASE("the kubelet cancels a stream when it is told to") {
+TEST_CASE("the kubelet cancels a stream on demand") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 1);
   REQUIRE(attached.listed);

@@ -49,7 +49,7 @@
 {{- if and $text (ne $key "serial") }}
 {{- $text = $text | lower | trimPrefix "0x" }}
 {{- if not (regexMatch "^[0-9a-f]{4}$" $text) }}
-{{- fail (printf "%s: %q is no id of hardware; it has four hexadecimal digits" $where $value) }}
+{{- fail (printf "%s: %q is not a hardware id, which has four hexadecimal digits" $where $value) }}
 {{- end }}
 {{- end }}
 {{- if $text }}{{ $_ := set $usb $key $text }}{{ end }}

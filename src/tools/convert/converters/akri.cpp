@@ -87,7 +87,7 @@ std::vector<Rule> alternatives_of(const Rule& rule, std::string& error) {
   for (const Match& match : rule) {
     const auto patterns = patterns_of(match);
     if (!patterns) {
-      error = "Its rule has " + text_of(match) + ", a regular expression that no pattern can say.";
+      error = "Its rule has " + text_of(match) + ", a regular expression that no pattern can express.";
       return all;
     }
     const bool any = match.operation == "==";

@@ -83,7 +83,7 @@ std::vector<std::string> hardware_ids(const std::vector<std::string>& texts, con
     ids.push_back(hardware_id(text));
     if (ids.back().empty())
       diagnostics.error(at.mark, path,
-                        quote(text) + " is no id of hardware; it has four hexadecimal digits, as in 15b3");
+                        quote(text) + " is not a hardware id, which has four hexadecimal digits, as in 15b3");
   }
   return ids;
 }

@@ -305,7 +305,7 @@ void add_short_device(const std::string& text, ConfigDraft& draft, Diagnostics& 
   }
   if (name.empty() || groups.empty())
     diagnostics.error({.file = "--device"}, "",
-                      quote(text) + " is no device; it is JSON or YAML with a `name` and `groups`");
+                      quote(text) + " is not a device, which is JSON or YAML with a `name` and `groups`");
   put_last_first(groups);
   draft.resources.add(YamlDraft::map({{"name", Template::escape(name)}, {"groups", std::move(groups)}}));
 }

@@ -23,7 +23,7 @@ bool add_usb_id(LenientFields& usb, const char* key, YamlDraft& draft) {
   if (!node || !text || text->empty()) return false;
   const std::string id = hardware_id(*text);
   if (id.empty())
-    usb.error(*node, key, quote(*text) + " is no id of hardware; it has four hexadecimal digits");
+    usb.error(*node, key, quote(*text) + " is not a hardware id, which has four hexadecimal digits");
   YamlDraft& value = draft.add(key, id);
   if (was_a_number(*node))
     value.notes.push_back(doubt("Theirs read " + *text +

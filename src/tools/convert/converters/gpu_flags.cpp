@@ -13,7 +13,7 @@ void convert_intel_gpu(const Node&, Arguments& arguments, ConfigDraft& draft, Di
   const auto replicas = number_in(sharing, kMostSharing);
   if (!replicas || *replicas == 0)
     diagnostics.error({.file = "--shared-dev-num"}, "",
-                      quote(sharing) + " is no number from 1 to " + std::to_string(kMostSharing));
+                      quote(sharing) + " is not a number from 1 to " + std::to_string(kMostSharing));
 
   // the other plugin, too, names resources after i915 and xe
   YamlDraft& entry = draft.resources.add(gpu_entry("gpu.intel.com/{driver}", "intel"));

@@ -114,10 +114,10 @@ void convert_volcano(const Node& root, Arguments& arguments, ConfigDraft& draft,
   const auto mebibytes = number_in(factor, kLargestFactor);
   if (!mebibytes || *mebibytes == 0)
     diagnostics.error({.file = "--gpu-memory-factor"}, "",
-                      quote(factor) + " is no number of MiB from 1 to " + std::to_string(kLargestFactor));
+                      quote(factor) + " is not a number of MiB from 1 to " + std::to_string(kLargestFactor));
   if (strategy != "share" && strategy != "number")
     diagnostics.error({.file = "--gpu-strategy"}, "",
-                      quote(strategy) + " is no strategy of theirs; there are share and number");
+                      quote(strategy) + " is not one of its strategies; valid: share, number");
   if (strategy == "number")
     draft.resources.add(gpu_entry("volcano.sh/gpu-number", "nvidia")).notes = {
         loss("Theirs gives the cards that the scheduler wrote into the pod (volcano.sh/gpu-index). For whole "

@@ -37,7 +37,7 @@ void add_pci(LenientFields& item, const std::string& name, YamlDraft& entry, Con
   const std::string vendor = hardware_id(selector.substr(0, colon));
   const std::string device = colon == std::string::npos ? "" : hardware_id(selector.substr(colon + 1));
   if (!selector.empty() && (vendor.empty() || device.empty()))
-    item.error(*item.node(key), key, quote(selector) + " is no vendor and device; they are as in 10de:2236");
+    item.error(*item.node(key), key, quote(selector) + " is not a vendor and device such as 10de:2236");
   entry.add("pci", YamlDraft::map({{"vendors", Texts{vendor}},
                                    {"devices", Texts{device}},
                                    {"drivers", Texts{"vfio-pci"}},

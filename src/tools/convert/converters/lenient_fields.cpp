@@ -17,8 +17,7 @@ bool same_word(std::string_view a, std::string_view b) { return to_lower(a) == t
 LenientFields::LenientFields(const Node& node, std::string path, Diagnostics& diagnostics)
     : node_(node), path_(std::move(path)), diagnostics_(diagnostics) {
   if (node.kind == Node::Kind::kScalar || node.kind == Node::Kind::kSequence)
-    diagnostics_.error(node.mark, path_,
-                       std::string("a map is expected here, and this is ") + node.kind_name());
+    diagnostics_.error(node.mark, path_, std::string("must be a map, not ") + node.kind_name());
 }
 
 const Node* LenientFields::node(std::string_view key) {
@@ -56,15 +55,14 @@ std::optional<bool> LenientFields::flag(std::string_view key) {
   if (!value) return std::nullopt;
   if (same_word(value->scalar, "true")) return true;
   if (!same_word(value->scalar, "false"))
-    error(*value, key, "true or false is expected here, and this is " + quote(value->scalar));
+    error(*value, key, "must be true or false, not " + quote(value->scalar));
   return false;
 }
 
 std::optional<unsigned> LenientFields::number(std::string_view key) {
   const Node* const value = scalar(key);
   if (!value) return std::nullopt;
-  if (!is_digits(value->scalar))
-    error(*value, key, "a whole number is expected here, and this is " + quote(value->scalar));
+  if (!is_digits(value->scalar)) error(*value, key, "must be a whole number, not " + quote(value->scalar));
   return number_in<unsigned>(value->scalar).value_or(std::numeric_limits<unsigned>::max());
 }
 
@@ -92,7 +90,7 @@ void LenientFields::error(const Node& at, std::string_view key, std::string what
 }
 
 void LenientFields::refuse(const Node& at, std::string_view key, const char* wanted) {
-  error(at, key, std::string(wanted) + " is expected here, and this is " + at.kind_name());
+  error(at, key, std::string("must be ") + wanted + ", not " + at.kind_name());
 }
 
 std::string LenientFields::path_of(std::string_view key) const {

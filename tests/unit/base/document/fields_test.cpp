@@ -58,23 +58,23 @@ auto got(const Node& value, Get get) {
   return std::pair(result, diagnostics.error_count());
 }
 
-TEST_CASE("a key that nobody asked for is reported with the word that was meant") {
+TEST_CASE("an unknown key is reported with the most similar valid key") {
   const auto all = said(map({{"paht", text("/x")}, {"other", text("1")}}), [](Fields& fields) {
     fields.text("path", "");
     fields.flag("recursive", false);
   });
   REQUIRE(all.size() == 2);
   CHECK(all[0] == "at: unknown key 'paht' (did you mean 'path'?)");
-  CHECK(all[1] == "at: unknown key 'other'; known here: path, recursive");
+  CHECK(all[1] == "at: unknown key 'other'; valid: path, recursive");
 }
 
-TEST_CASE("what is no map is reported once, and nothing is missed in it") {
+TEST_CASE("a value that is not a map is reported once, without missing keys") {
   const auto all = said(text("/etc"), [](Fields& fields) {
     fields.require_text("path");
     fields.error("path", "it is missing");
   });
   REQUIRE(all.size() == 1);
-  CHECK(all[0] == "at: a map is expected here, and this is '/etc'");
+  CHECK(all[0] == "at: must be a map, not '/etc'");
 }
 
 TEST_CASE("nothing reads as an empty map") {
@@ -84,7 +84,7 @@ TEST_CASE("nothing reads as an empty map") {
   CHECK(missing[0] == "at.path: the key 'path' is missing");
 }
 
-TEST_CASE("of a value that a getter refused no more is said") {
+TEST_CASE("a value that a getter has refused is reported once") {
   const auto all = said(map({{"paths", text("/x")}}), [](Fields& fields) {
     CHECK(fields.items("paths").empty());
     fields.error("paths", "at least one is needed");
@@ -100,7 +100,7 @@ TEST_CASE("a text is the scalar as it was written") {
   CHECK(got(Node{}, get) == std::pair(std::string("fallback"), 1ul));
 }
 
-TEST_CASE("a number is decimal digits and nothing else") {
+TEST_CASE("a number consists of decimal digits") {
   const auto get = [](Fields& fields) { return fields.number("key", 7, 1, 100); };
   CHECK(got(text("10"), get) == std::pair(10u, 0ul));
   CHECK(got(quoted("10"), get) == std::pair(10u, 0ul));

@@ -43,7 +43,7 @@ TEST_CASE("an id of hardware is read in any spelling, and never as a number") {
   CHECK(read(list({text("15b3"), text("0x8086")})).several == Texts{"15b3", "8086"});
 }
 
-TEST_CASE("what is no id of hardware is refused with an example of one") {
+TEST_CASE("an invalid hardware id is refused with an example") {
   for (const char* wrong : {"", "0x", "297", "15b3f", "0x15b3f", "15g3", "mlx5", " 15b3", "-5b3"}) {
     CAPTURE(wrong);
     const Reading reading = read(text(wrong));

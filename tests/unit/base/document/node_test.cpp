@@ -5,7 +5,7 @@
 namespace plughost {
 namespace {
 
-Node text(const char* words, int line = 1) {
+Node scalar(const char* words, int line = 1) {
   Node node;
   node.kind = Node::Kind::kScalar;
   node.scalar = words;
@@ -35,31 +35,32 @@ TEST_CASE("a mark reads as editors take it") {
 }
 
 TEST_CASE("a map's value is found by its key") {
-  const Node node = mapping({{text("a"), text("1")}, {text("b"), text("2")}});
+  const Node node = mapping({{scalar("a"), scalar("1")}, {scalar("b"), scalar("2")}});
   REQUIRE(node.find("b"));
   CHECK(node.find("b")->scalar == "2");
   CHECK_FALSE(node.find("c"));
-  CHECK_FALSE(text("a").find("a"));
+  CHECK_FALSE(scalar("a").find("a"));
 }
 
-TEST_CASE("marks, quotes and the order of keys do not change what a node says") {
-  Node quoted = text("1", 9);
+TEST_CASE("marks, quotes and the order of keys do not change a node's content") {
+  Node quoted = scalar("1", 9);
   quoted.quoted = true;
-  const Node one = mapping({{text("a"), text("1")}, {text("b"), sequence({text("x"), text("y")})}});
-  const Node other = mapping({{text("b", 4), sequence({text("x"), text("y")})}, {text("a", 5), quoted}});
+  const Node one = mapping({{scalar("a"), scalar("1")}, {scalar("b"), sequence({scalar("x"), scalar("y")})}});
+  const Node other =
+      mapping({{scalar("b", 4), sequence({scalar("x"), scalar("y")})}, {scalar("a", 5), quoted}});
   CHECK(same_content(one, other));
 }
 
-TEST_CASE("values, the order of a list, missing keys and kinds change what a node says") {
-  const Node one = mapping({{text("a"), text("1")}});
-  CHECK_FALSE(same_content(one, mapping({{text("a"), text("2")}})));
-  CHECK_FALSE(same_content(one, mapping({{text("b"), text("1")}})));
-  CHECK_FALSE(same_content(one, mapping({{text("a"), text("1")}, {text("b"), text("1")}})));
+TEST_CASE("values, the order of a list, missing keys and kinds change a node's content") {
+  const Node one = mapping({{scalar("a"), scalar("1")}});
+  CHECK_FALSE(same_content(one, mapping({{scalar("a"), scalar("2")}})));
+  CHECK_FALSE(same_content(one, mapping({{scalar("b"), scalar("1")}})));
+  CHECK_FALSE(same_content(one, mapping({{scalar("a"), scalar("1")}, {scalar("b"), scalar("1")}})));
   CHECK_FALSE(same_content(one, mapping({})));
-  CHECK_FALSE(same_content(sequence({text("x"), text("y")}), sequence({text("y"), text("x")})));
+  CHECK_FALSE(same_content(sequence({scalar("x"), scalar("y")}), sequence({scalar("y"), scalar("x")})));
   CHECK_FALSE(same_content(sequence({}), mapping({})));
-  CHECK_FALSE(same_content(Node{}, text("")));
-  CHECK_FALSE(same_content(sequence({text("a"), text("1:b")}), sequence({text("a1"), text("b")})));
+  CHECK_FALSE(same_content(Node{}, scalar("")));
+  CHECK_FALSE(same_content(sequence({scalar("a"), scalar("1:b")}), sequence({scalar("a1"), scalar("b")})));
 }
 
 }  // namespace

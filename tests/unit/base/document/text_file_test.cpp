@@ -37,7 +37,7 @@ TEST_CASE("a text file is read as it is") {
   CHECK(std::get<std::string>(read_text_file(dir.at("empty.yaml"))).empty());
 }
 
-TEST_CASE("what is open is read to its end, whatever it is") {
+TEST_CASE("an open file is read to its end, whatever it is") {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const std::string content = "a: 1\nb: 2\n";
@@ -52,7 +52,7 @@ TEST_CASE("what is open is read to its end, whatever it is") {
   CHECK(std::get<FileError>(closed).what.starts_with("cannot be read: "));
 }
 
-TEST_CASE("a file that cannot be opened is said to be so") {
+TEST_CASE("a file that cannot be opened is reported") {
   const TempDir dir;
   dir.file("file");
   dir.link("loop", "loop");

@@ -113,7 +113,7 @@ TEST_CASE("an unclosed quotation mark is found whatever stands at the end") {
   }
 }
 
-TEST_CASE("what is not closed is told where it was opened, whatever characters stand before and behind it") {
+TEST_CASE("an unclosed bracket or quote is reported where it was opened, whatever characters are around it") {
   for (const char* text :
        {"# a\na: \"b\nc: 1\n", "# \u00e4\u00f6\u00fc \u20ac\na: \"b \u00e4\u00f6\nc: \u20ac\n"}) {
     CAPTURE(text);
@@ -129,8 +129,8 @@ TEST_CASE("the text's last line means the same with and without its end") {
 }
 
 TEST_CASE("an alias inside of itself is refused") {
-  CHECK(refusal("a: &a [*a]") == "a.yaml:1:8: the alias is inside of what it stands for");
-  CHECK(refusal("&a {b: *a}").find("inside of what it stands for") != std::string::npos);
+  CHECK(refusal("a: &a [*a]") == "a.yaml:1:8: the alias is inside the value that it refers to");
+  CHECK(refusal("&a {b: *a}").find("inside the value that it refers to") != std::string::npos);
 }
 
 TEST_CASE("no bytes make the parser do more than complain") {
@@ -197,9 +197,9 @@ TEST_CASE("a line that lost its indentation is no second document") {
         "1; did it lose its indentation?");
   CHECK(refusal("{a: 1}\nb: 2\n").find("what stands above it ends here") != std::string::npos);
   CHECK(refusal("- a\n---\nb: 2\n") ==
-        "a.yaml:2:1: a second YAML document begins here; a configuration has one document");
+        "a.yaml:2:1: a second YAML document begins here; a configuration is one document");
   CHECK(refusal("- a\n...\nb: 2\n") ==
-        "a.yaml:3:1: a second YAML document begins here; a configuration has one document");
+        "a.yaml:3:1: a second YAML document begins here; a configuration is one document");
 }
 
 TEST_CASE("others' text has documents, tags and merge keys") {
@@ -237,10 +237,10 @@ TEST_CASE("merge keys count as copies") {
   CHECK(diagnostics.all()[0].what.find("expands to more than") != std::string::npos);
 }
 
-TEST_CASE("what no editor shows and YAML obeys is refused") {
+TEST_CASE("characters that editors do not show and YAML obeys are refused") {
   const auto refused = [](const std::string& name) {
     return name +
-           " cannot stand here: editors do not show what it means in YAML; leave it out, or write its escape "
+           " is not allowed here: editors do not show its meaning in YAML; leave it out, or write its escape "
            "in "
            "double quotes";
   };
@@ -260,7 +260,7 @@ TEST_CASE("what no editor shows and YAML obeys is refused") {
             ->scalar == "\xE2\x80\xA8\xC2\x85");
 }
 
-TEST_CASE("lines that end as Windows ends them say the same, and stand where they stand") {
+TEST_CASE("Windows line ends give the same values at the same places") {
   const Parsed parsed = parse("a: |\r\n  x\r\n  y\r\nb: \"p\\\r\n  q\"\r\nc:\r\n- 1\r\n");
   REQUIRE(parsed.root);
   CHECK(parsed.root->find("a")->scalar == "x\ny\n");
@@ -286,11 +286,11 @@ TEST_CASE("block texts keep, clip and fold their lines") {
   }
 }
 
-TEST_CASE("a tab is refused where it indents, and nowhere else") {
+TEST_CASE("a tab is refused only where it indents") {
   const std::string indents = "not valid YAML: a tab indents this line or the one before it; use spaces";
   CHECK(refusal("a:\n\tb: 1\n") == "a.yaml:2:1: " + indents);
   CHECK(refusal("a:\n  b: 1\n\tc: 2\n") == "a.yaml:3:1: " + indents);
-  CHECK(refusal("-\ta\n") == "a.yaml:1:2: not valid YAML: a tab stands here; use spaces");
+  CHECK(refusal("-\ta\n") == "a.yaml:1:2: not valid YAML: there is a tab here; use spaces");
   CHECK(refusal("a: 1\n\t\nb: 2\n") == "a.yaml:2:1: " + indents);
   CHECK(refusal("a: 1\n\t# x\nb: 2\n") == "a.yaml:2:1: " + indents);
   const Parsed parsed = parse("a:\t1\t# x\nb: [1,\n\t2]\nc: 'x\ty'\n");
@@ -299,7 +299,7 @@ TEST_CASE("a tab is refused where it indents, and nowhere else") {
   CHECK(parsed.root->find("c")->scalar == "x\ty");
 }
 
-TEST_CASE("what an anchor stands for may be given anew, and ends with its document") {
+TEST_CASE("an anchor may be defined again, and ends with its document") {
   const Parsed parsed = parse("a: &x 1\nb: *x\nc: &x 2\nd: *x\n? *x\n: e\n");
   REQUIRE(parsed.root);
   CHECK(parsed.root->find("b")->scalar == "1");
@@ -320,8 +320,8 @@ TEST_CASE("keys that cannot be used are left out, each with its place, and the f
             "a.yaml:2:1: a key is text, and this is a list", "a.yaml:3:1: a key is text, and this is a map",
             "a.yaml:4:1: a key is text, and this is nothing",
             "a.yaml:5:1: merge keys (<<) are not supported; write the keys out, or use an alias as a value",
-            "a.yaml:6:1: the key 'a' is there twice, first at a.yaml:1:1",
-            "a.yaml:7:1: the key 'a' is there twice, first at a.yaml:1:1"});
+            "a.yaml:6:1: the key 'a' is a duplicate; the first is at a.yaml:1:1",
+            "a.yaml:7:1: the key 'a' is a duplicate; the first is at a.yaml:1:1"});
   CHECK(content_of(*parsed.root) == content_of(*parse("{\"<<\": 9, a: 1, c: 8}").root));
 }
 
@@ -361,7 +361,7 @@ TEST_CASE("a version of YAML may be named, and a document begin and end") {
   CHECK(refusal("%YAML 2.0\n---\na: 1\n").find("a.yaml:1:1: not valid YAML") == 0);
 }
 
-TEST_CASE("each way to break a text is told with its usual reason") {
+TEST_CASE("each way to break a text is reported with its usual reason") {
   for (const auto& broken :
        {std::pair<const char*, const char*>{"a: \"x\\'y\"\n", "in double quotes a backslash"},
         {"a: @x\n", "quote a text that begins with @"},
@@ -374,7 +374,7 @@ TEST_CASE("each way to break a text is told with its usual reason") {
         {"a: [b,, c]\n", "a value is missing, or a ',' is too many"},
         {"a: ]\n", "a ']' or '}' closes nothing"},
         {"a: 1\nb\nc: 2\n", "a ':' is missing after a key"},
-        {"a: -\n", "a list item cannot stand here"},
+        {"a: -\n", "a list item is not allowed here"},
         {"a:\n - b\n c: d\n", "an item is indented unlike the others"},
         {"  - a\n - b\n", "this line belongs to nothing"}}) {
     CAPTURE(broken.first);

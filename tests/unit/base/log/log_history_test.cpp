@@ -16,7 +16,7 @@ std::uint64_t oldest(const LogHistory& history) { return history.after(0).value(
 
 }  // namespace
 
-TEST_CASE("what was logged is told in order, with its fields") {
+TEST_CASE("the history has its lines in order, with their fields") {
   LogHistory history;
   CHECK_FALSE(history.after(0).has_value());
   add(history, LogLevel::kWarn, "one", {{"why", "it is so"}, {"empty", ""}});
@@ -44,7 +44,7 @@ TEST_CASE("the newest are kept, and no more than so many") {
     CHECK(history.after(number - 1).value().words == std::to_string(number));
 }
 
-TEST_CASE("of long ones fewer are kept, each of them whole") {
+TEST_CASE("of long lines fewer are kept, each of them whole") {
   LogHistory history;
   std::uint64_t last = 0;
   for (const std::size_t size : {10'000U, 16 * 1024U, 1U, 777U, 12'345U}) {
@@ -64,7 +64,7 @@ TEST_CASE("of long ones fewer are kept, each of them whole") {
   }
 }
 
-TEST_CASE("of one that is longer than 16 KiB the rest is left out") {
+TEST_CASE("a line longer than 16 KiB is cut") {
   LogHistory history;
   add(history, LogLevel::kInfo, std::string(16 * 1024, 'x'));
   add(history, LogLevel::kInfo, std::string(16 * 1024 + 1, 'x'), {{"key", "value"}});

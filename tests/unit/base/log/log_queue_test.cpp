@@ -51,7 +51,7 @@ TEST_CASE("a line that alone is longer than the queue is written") {
   CHECK(queue.pop()->left_out == 1);
 }
 
-TEST_CASE("what is left out is one gap until half of the queue is free, and it is told where it is") {
+TEST_CASE("dropped lines are one gap until half of the queue is free, reported at its place") {
   constexpr std::size_t kQuarter = LogQueue::kMostBytes / 4;
   LogQueue queue;
   for (int i = 0; i < 4; ++i) queue.push(line(kQuarter));
@@ -72,7 +72,7 @@ TEST_CASE("what is left out is one gap until half of the queue is free, and it i
   CHECK_FALSE(queue.pop());
 }
 
-TEST_CASE("as long as a gap is not told, the queue is not empty") {
+TEST_CASE("the queue is not empty while a gap is unreported") {
   LogQueue queue;
   queue.push(line(LogQueue::kMostBytes));
   queue.push(line(1));

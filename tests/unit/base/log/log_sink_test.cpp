@@ -140,7 +140,7 @@ std::vector<std::string> numbers(int count) {
 
 }  // namespace
 
-TEST_CASE("a pipe that nobody empties holds nobody, and its lines come as soon as it is emptied") {
+TEST_CASE("a pipe without a reader blocks no caller, and its lines are written as soon as it is read") {
   int flags = 0;
   SUBCASE("a pipe that waits") {}
   SUBCASE("a pipe that somebody else has made non-blocking") { flags = O_NONBLOCK; }
@@ -160,7 +160,7 @@ TEST_CASE("a line that is longer than the pipe comes whole") {
   CHECK(pipe.lines_to("1") == numbers(2));
 }
 
-TEST_CASE("lines for which there is no room are counted, and told where they are missing") {
+TEST_CASE("lines without room are counted, and reported at their place") {
   FullPipe pipe;
   const test::StandardErrorTo redirected(pipe.in());
   Writer writer;
@@ -177,14 +177,14 @@ TEST_CASE("lines for which there is no room are counted, and told where they are
   CHECK(pipe.lines_to("3000") == std::vector<std::string>{"3000"});
 }
 
-TEST_CASE("a journal that does not read holds nobody, and misses nothing once it reads") {
+TEST_CASE("a journal that does not read blocks no caller, and gets every line once it reads") {
   StuckJournal journal;
   Writer writer(journal.journal());
   for (int i = 0; i < 100; ++i) writer.write(std::string("never\n\0", 7) + std::to_string(i));
   CHECK(journal.datagrams_to("99") == numbers(100));
 }
 
-TEST_CASE("what the journal does not take goes to standard error, and so does what is not meant for it") {
+TEST_CASE("lines that the journal does not take, or that are not for it, go to standard error") {
   const std::string text = test::written([] {
     Writer writer(Journal("/nowhere/socket"));
     writer.write(std::string("one\n\0MESSAGE=one\n", 17));
@@ -202,7 +202,7 @@ TEST_CASE("at the end what is queued is written") {
   CHECK(text.ends_with("4999\n"));
 }
 
-TEST_CASE("the end does not wait for a pipe that nobody empties") {
+TEST_CASE("the end does not wait for a pipe without a reader") {
   FullPipe pipe;
   const test::StandardErrorTo redirected(pipe.in());
   Writer writer;

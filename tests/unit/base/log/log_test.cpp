@@ -28,7 +28,7 @@ TEST_CASE("a line is fixed words and fields, and a value with spaces stays one")
   CHECK(line.find("info  attached resource=x.com/a why=\"two\\nlines\"\n") != std::string::npos);
 }
 
-TEST_CASE("what is below the level is not written, until the level changes") {
+TEST_CASE("lines below the level are not written until the level changes") {
   const std::string text = written([] {
     Log log(LogLevel::kWarn, LogFormat::kAuto);
     log.info("one");
@@ -97,7 +97,7 @@ TEST_CASE("where the journal does not take a line, it is written with its priori
   CHECK(line == "<4>not attached\n");
 }
 
-TEST_CASE("somebody else's JOURNAL_STREAM is no journal of ours") {
+TEST_CASE("a JOURNAL_STREAM of another process is ignored") {
   ::setenv("JOURNAL_STREAM", "1:2", 1);
   const std::string line = written([] { Log(LogLevel::kInfo, LogFormat::kAuto).warn("not attached"); });
   ::unsetenv("JOURNAL_STREAM");
@@ -125,7 +125,7 @@ TEST_CASE("the history has the last 500 lines, whatever the level lets through")
   });
 }
 
-TEST_CASE("of lines with the same words a flood is cut short, and others are not") {
+TEST_CASE("a flood of lines with the same words is limited, and other lines are not") {
   const std::string text = written([] {
     Log log(LogLevel::kInfo, LogFormat::kAuto);
     for (unsigned i = 0; i < Log::kBurst + 10; ++i) log.warn("a cable is loose");

@@ -5,7 +5,7 @@
 using namespace plughost;
 using namespace std::chrono_literals;
 
-TEST_CASE("waiting times double up to the longest, and begin anew after a reset") {
+TEST_CASE("pauses double up to the longest, and begin again after a reset") {
   Backoff backoff(100ms, 500ms);
   CHECK(backoff.next() == 100ms);
   CHECK(backoff.next() == 200ms);

@@ -83,7 +83,7 @@ void test_that_nothing_follows(Rig& rig) {
 
 }  // namespace
 
-TEST_CASE("of what is asked for while something is written only the newest is written") {
+TEST_CASE("requests during a write are merged to the newest") {
   Rig rig;
   rig.disk->set(true);
   rig.write("1");
@@ -95,7 +95,7 @@ TEST_CASE("of what is asked for while something is written only the newest is wr
   CHECK(rig.told.empty());
 }
 
-TEST_CASE("what cannot be written is told once, and tried again until it is") {
+TEST_CASE("a write that fails is reported once, and retried until it succeeds") {
   Rig rig;
   rig.disk->set(false, "full");
   rig.write("1");
@@ -118,7 +118,7 @@ TEST_CASE("something newer does not wait until a failure is tried again") {
   CHECK(rig.disk->all() == std::vector<std::string>{"1", "2"});
 }
 
-TEST_CASE("a write that hangs is told, and the newest follows it when it ends, never beside it") {
+TEST_CASE("a write that hangs is reported, and the newest one follows its end, never beside it") {
   Rig rig;
   rig.disk->set(true);
   rig.write("1");
@@ -132,7 +132,7 @@ TEST_CASE("a write that hangs is told, and the newest follows it when it ends, n
   CHECK(rig.told == std::vector<std::string>{"/x hangs", ""});
 }
 
-TEST_CASE("the end waits for what was asked for last") {
+TEST_CASE("the end waits for the last request") {
   Rig rig;
   rig.disk->set(true);
   rig.write("1");
@@ -183,7 +183,7 @@ TEST_CASE("the end waits for nothing where nothing is written, and for no failur
   CHECK(hung.finished == 1);
 }
 
-TEST_CASE("who is answered that it is written finds it written, and the newest stands") {
+TEST_CASE("a caller that is told of a write finds it written, and the newest value stays") {
   Rig rig;
   rig.disk->set(true);
   for (const char* text : {"1", "2", "3"}) rig.ask(text);
@@ -195,7 +195,7 @@ TEST_CASE("who is answered that it is written finds it written, and the newest s
   CHECK(rig.disk->all() == std::vector<std::string>{"1", "3"});
 }
 
-TEST_CASE("who asks hears each time that it cannot be written") {
+TEST_CASE("each caller receives the failure of its write") {
   Rig rig;
   rig.disk->set(false, "no room");
   rig.ask("1");
@@ -210,7 +210,8 @@ TEST_CASE("who asks hears each time that it cannot be written") {
 }
 
 TEST_CASE(
-    "of a disk that hangs all hear after its deadline, at once from then on, and it is written to later") {
+    "callers of a disk that hangs get an error after its deadline, later ones at once, and it is written in "
+    "the end") {
   Rig rig;
   rig.disk->set(true);
   rig.ask("1");
@@ -225,7 +226,7 @@ TEST_CASE(
   CHECK(rig.answers.back().empty());
 }
 
-TEST_CASE("who is answered may ask for something else at once") {
+TEST_CASE("a callback may request the next write at once") {
   Rig rig;
   rig.latest->write([disk = rig.disk] { return disk->write("1"); },
                     [&](const std::string&) { rig.ask("2"); });

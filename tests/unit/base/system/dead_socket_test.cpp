@@ -30,7 +30,7 @@ struct Place {
   }
   std::string is(const std::string& what) const {
     return path.string() + " is " + what +
-           ", and only a socket that nobody listens on is ever replaced: move it away, or name another path";
+           ", and only an unused socket is replaced: move it away, or name a different path";
   }
 };
 
@@ -41,7 +41,7 @@ TEST_CASE("where nothing is, nothing is in the way") {
   CHECK_FALSE(dead_socket(place.path).has_value());
 }
 
-TEST_CASE("a socket that nobody listens on is removed") {
+TEST_CASE("a socket without a listener is removed") {
   const Place place;
   place.leave_dead();
   CHECK(place.why_not().empty());
@@ -61,14 +61,14 @@ TEST_CASE(
   CHECK_FALSE(fs::exists(place.path));
 }
 
-TEST_CASE("a socket that somebody listens on is left") {
+TEST_CASE("a socket with a listener is left") {
   const Place place;
   const UniqueFd listening = listen_unix(place.path);
   CHECK(place.why_not() == "another plughost answers on " + place.path.string());
   CHECK_NOTHROW(connect_unix(place.path));
 }
 
-TEST_CASE("a socket whose queue is full is listened on") {
+TEST_CASE("a socket whose queue is full has a listener") {
   const Place place;
   const UniqueFd listening = listen_unix(place.path);
   REQUIRE(::listen(listening.get(), 0) == 0);
@@ -80,7 +80,7 @@ TEST_CASE("a socket whose queue is full is listened on") {
   CHECK(place.why_not() == "another plughost answers on " + place.path.string());
 }
 
-TEST_CASE("a socket of datagrams that somebody has is left") {
+TEST_CASE("a datagram socket that is in use is left") {
   const Place place;
   const UniqueFd datagrams(check(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), "socket"));
   sockaddr_un address{};
@@ -91,7 +91,7 @@ TEST_CASE("a socket of datagrams that somebody has is left") {
   CHECK(fs::is_socket(place.path));
 }
 
-TEST_CASE("a file, a directory and a FIFO are left, and it is said what is there") {
+TEST_CASE("a file, a directory and a FIFO are left, and the error names the type") {
   const Place place;
   SUBCASE("file") {
     place.dir.file("control.sock", "precious");
@@ -125,7 +125,7 @@ TEST_CASE("a symbolic link is left, whatever it leads to") {
   CHECK(fs::exists(fs::symlink_status(place.dir.path() / "other.sock")) == (target == "other.sock"));
 }
 
-TEST_CASE("what came after the look is left: a socket that somebody listens on") {
+TEST_CASE("a socket with a listener that appears after the check is left") {
   const Place place;
   place.leave_dead();
   const DeadSocket dead = dead_socket(place.path).value();
@@ -137,7 +137,7 @@ TEST_CASE("what came after the look is left: a socket that somebody listens on")
   CHECK(place.files() == 2);
 }
 
-TEST_CASE("what came after the look is left: a file or a directory in its place") {
+TEST_CASE("a file or directory that appears after the check is left") {
   const Place place;
   place.leave_dead();
   const DeadSocket dead = dead_socket(place.path).value();
@@ -149,7 +149,7 @@ TEST_CASE("what came after the look is left: a file or a directory in its place"
   CHECK(place.files() == 2);
 }
 
-TEST_CASE("what came after the look is left: the same socket, on which somebody listens by now") {
+TEST_CASE("a socket that gets a listener after the check is left") {
   const Place place;
   UniqueFd socket(check(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket"));
   sockaddr_un address{};
@@ -163,7 +163,7 @@ TEST_CASE("what came after the look is left: the same socket, on which somebody 
   CHECK(place.files() == 1);
 }
 
-TEST_CASE("what went after the look is no loss, and is said") {
+TEST_CASE("a socket that vanishes after the check is no error, and is reported") {
   const Place place;
   place.leave_dead();
   const DeadSocket dead = dead_socket(place.path).value();

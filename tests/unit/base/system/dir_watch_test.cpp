@@ -92,7 +92,7 @@ struct Observed {
 
 }  // namespace
 
-TEST_CASE("a watch says once that it is in force, for each who wants it, and not from within") {
+TEST_CASE("a watch reports once to each subscriber that it is active, and not from within the call") {
   const test::TempDir dir;
   EventLoop loop;
   DirWatcher watcher(loop, fail);
@@ -111,7 +111,7 @@ TEST_CASE("a watch says once that it is in force, for each who wants it, and not
   CHECK(second == Names{"", "x"});
 }
 
-TEST_CASE("files that come, go and are renamed are told by name") {
+TEST_CASE("files that appear, vanish and are renamed are reported by name") {
   const test::TempDir dir;
   Watched watched(dir.path());
   touch(dir.path() / "a");
@@ -125,7 +125,8 @@ TEST_CASE("files that come, go and are renamed are told by name") {
   CHECK(watched.sees("b"));
 }
 
-TEST_CASE("a file that is written is told to those who want to know, whoever watched the directory before") {
+TEST_CASE(
+    "a written file is reported to subscribers that want writes, whichever watched the directory first") {
   const test::TempDir dir;
   touch(dir.path() / "a");
   touch(dir.path() / "b");
@@ -143,7 +144,7 @@ TEST_CASE("a file that is written is told to those who want to know, whoever wat
   CHECK(contents == Names{"", "a", "a"});
 }
 
-TEST_CASE("names that do not match the pattern wake nobody") {
+TEST_CASE("names that do not match the pattern wake no subscriber") {
   const test::TempDir dir;
   Watched watched(dir.path(), "kubelet.sock");
   touch(dir.path() / ".kubelet_internal_checkpoint123");
@@ -161,7 +162,7 @@ TEST_CASE("a directory that appears later, several levels deep, is watched from 
   CHECK(watched.sees("usb-1"));
 }
 
-TEST_CASE("a directory that is removed and made again is watched again, even while somebody holds it open") {
+TEST_CASE("a directory that is removed and made again is watched again, even while a process holds it open") {
   const test::TempDir dir;
   const fs::path path = dir.path() / "d";
   fs::create_directory(path);
@@ -244,7 +245,7 @@ TEST_CASE("two watches on one directory get their own names, and one may end in 
   CHECK(b == Names{"", "b1"});
 }
 
-TEST_CASE("when the kernel loses events, everything is to be looked at") {
+TEST_CASE("lost events request a scan of everything") {
   const test::TempDir dir;
   Watched watched(dir.path(), "nothing-has-this-name");
   std::ifstream limit("/proc/sys/fs/inotify/max_queued_events");
@@ -257,14 +258,14 @@ TEST_CASE("when the kernel loses events, everything is to be looked at") {
   CHECK(watched.sees(""));
 }
 
-TEST_CASE("a name that is not UTF-8 or holds a newline is told as it is") {
+TEST_CASE("a name that is not UTF-8 or has a newline is reported unchanged") {
   const test::TempDir dir;
   Watched watched(dir.path());
   touch(dir.path() / "a\nb\xff");
   CHECK(watched.sees("a\nb\xff"));
 }
 
-TEST_CASE("the kernel's watches go with the last who wants them") {
+TEST_CASE("the kernel's watches end with the last subscriber") {
   const test::TempDir dir;
   fs::create_directories(dir.path() / "a" / "b");
   Watched watched(dir.path() / "a" / "b");
@@ -283,7 +284,7 @@ TEST_CASE("the kernel's watches go with the last who wants them") {
   CHECK(test::run_until(watched.loop, [&] { return kernel_watches() == 0; }));
 }
 
-TEST_CASE("what lies in a file system that may not answer is not touched, and is polled") {
+TEST_CASE("a path in a file system that may hang is not touched, and is polled") {
   const test::TempDir dir;
   dir.directory("mounted/deeper");
   fs::create_directory_symlink(dir.at("mounted/deeper"), dir.at("link"));
@@ -304,7 +305,7 @@ TEST_CASE("what lies in a file system that may not answer is not touched, and is
   CHECK(observed.errors.empty());
 }
 
-TEST_CASE("what is unmounted is watched, and what is mounted over a watched path is polled") {
+TEST_CASE("an unmounted path is watched, and a path under a new mount is polled") {
   const test::TempDir dir;
   dir.directory("mounted/deeper");
   Observed observed;
@@ -324,7 +325,7 @@ TEST_CASE("what is unmounted is watched, and what is mounted over a watched path
 }
 
 TEST_CASE(
-    "many directories: each is looked at once, those in one directory share the look, and all are let go") {
+    "many directories: each is walked once, those in one directory share the walk, and all watches end") {
   constexpr int kDirectories = 1500;
   const test::TempDir dir;
   Observed observed;
@@ -381,7 +382,7 @@ TEST_CASE("without an inotify instance it polls, names the limit once, and watch
                                   .retry = 20ms});
   }();
   CHECK(errors == Names{"no directory can be watched: all inotify instances of this user are taken, raise "
-                        "fs.inotify.max_user_instances; until then they are looked at now and then"});
+                        "fs.inotify.max_user_instances; until then they are polled"});
   const auto watch = watcher->watch(dir.path(), "*", [&](std::string_view name) { seen.emplace_back(name); });
   CHECK(test::run_until(loop, [&] { return seen == Names{"", "", ""}; }));
   CHECK(errors.size() == 1);
@@ -409,7 +410,7 @@ TEST_CASE("a path for which the kernel has no watch is polled, and watched as so
   CHECK(rich == Names{""});
   CHECK(observed.errors ==
         Names{"too many inotify watches for fs.inotify.max_user_watches: raise it; until then " +
-              dir.at("poor").string() + " is looked at only now and then"});
+              dir.at("poor").string() + " is only polled"});
   CHECK(observed.reliefs.empty());
   SUBCASE("there is one") {
     observed.starving.clear();

@@ -11,7 +11,7 @@
 using namespace plughost;
 namespace fs = std::filesystem;
 
-TEST_CASE("a second holder is refused, and told which process holds the directory") {
+TEST_CASE("a second holder is refused with the process that holds the directory") {
   const test::TempDir dir;
   const DirectoryLock lock(dir.path());
   try {
@@ -29,7 +29,7 @@ TEST_CASE("the directory is free again when its holder is gone") {
   CHECK_NOTHROW(lock.emplace(dir.path()));
 }
 
-TEST_CASE("a directory that was made anew is another than the one that is locked") {
+TEST_CASE("a directory that was made again is not the locked one") {
   const test::TempDir dir;
   const fs::path path = dir.path() / "d";
   fs::create_directory(path);

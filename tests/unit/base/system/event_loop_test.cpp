@@ -29,7 +29,7 @@ struct Pipe {
 
 }  // namespace
 
-TEST_CASE("tasks that another thread posts run in the loop, in the order of posting") {
+TEST_CASE("tasks that other threads post run in the loop, in their order") {
   EventLoop loop;
   std::vector<int> seen;
   std::thread other([post = loop.poster(), &seen] {

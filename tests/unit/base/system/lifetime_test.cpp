@@ -8,7 +8,7 @@
 
 using namespace plughost;
 
-TEST_CASE("what is bound to a lifetime does nothing after it") {
+TEST_CASE("a callback that is bound to a lifetime does nothing after it") {
   std::string said;
   std::optional<Lifetime> lifetime(std::in_place);
   const std::function<void(const std::string&, int)> call =
@@ -20,7 +20,7 @@ TEST_CASE("what is bound to a lifetime does nothing after it") {
   CHECK(said == "a1");
 }
 
-TEST_CASE("a lifetime that is renewed is another one") {
+TEST_CASE("a renewed lifetime ends callbacks of the former one") {
   int calls = 0;
   Lifetime lifetime;
   const auto before = lifetime.bound([&] { ++calls; });

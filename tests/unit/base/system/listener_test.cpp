@@ -20,7 +20,7 @@ const auto kNoError = [](const std::string& what) { FAIL(what); };
 
 }  // namespace
 
-TEST_CASE("whoever connects is handed over with its process and user") {
+TEST_CASE("a connection is handed over with its process and user") {
   const test::TempDir dir;
   EventLoop loop;
   std::optional<ucred> seen;
@@ -96,7 +96,7 @@ TEST_CASE("a connection that could not be accepted is accepted later, although n
   CHECK(errors == std::vector<std::string>{"connections cannot be accepted, and wait: Too many open files"});
 }
 
-TEST_CASE("a socket's name is short, readable and another for each resource and each incarnation") {
+TEST_CASE("a socket's name is short, readable and different for each resource and incarnation") {
   const std::string longest(253, 'a');
   CHECK(socket_name(longest + "/x", 4294967295u).size() <= 60);
   CHECK(socket_name("example.com/gpu", 7).starts_with("plughost-example.com_gpu-"));

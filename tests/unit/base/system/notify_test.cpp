@@ -48,7 +48,7 @@ struct Manager {
 
 }  // namespace
 
-TEST_CASE("the manager hears what it is sent") {
+TEST_CASE("the service manager receives each message") {
   const Manager manager;
   const Variable variable("NOTIFY_SOCKET", manager.path);
   Notifier().send("READY=1\nSTATUS=3 resources");
@@ -66,7 +66,7 @@ TEST_CASE("the watchdog is fed when no descriptor is left") {
   CHECK(manager.heard() == "WATCHDOG=1");
 }
 
-TEST_CASE("the watchdog is fed twice as often as the manager asks, and only for this process") {
+TEST_CASE("the watchdog is fed twice per interval, and only for this process") {
   const Variable period("WATCHDOG_USEC", "30000000");
   {
     const Variable pid("WATCHDOG_PID", std::to_string(::getpid()));
@@ -82,6 +82,6 @@ TEST_CASE("without a manager nothing is sent and nothing fails") {
   CHECK(Notifier().watchdog_interval() == std::nullopt);
 }
 
-TEST_CASE("a reload is told with the time stamp that notify-reload asks for") {
+TEST_CASE("a reload is reported with the time stamp that notify-reload needs") {
   CHECK(reloading_message().starts_with("RELOADING=1\nMONOTONIC_USEC="));
 }

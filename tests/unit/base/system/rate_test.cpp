@@ -19,7 +19,7 @@ TEST_CASE("so many are admitted within the time, and no more") {
   CHECK_FALSE(rate.admit(kBegin + 10s - 1ns));
 }
 
-TEST_CASE("the first that is admitted again says how many were held back, once") {
+TEST_CASE("the first admitted one after a pause has the number that was held back, once") {
   Rate rate(2, 10s);
   for (int i = 0; i < 5; ++i) rate.admit(kBegin);
   CHECK(rate.admit(kBegin + 10s) == 3u);
@@ -27,7 +27,7 @@ TEST_CASE("the first that is admitted again says how many were held back, once")
   CHECK_FALSE(rate.admit(kBegin + 10s));
 }
 
-TEST_CASE("the time begins anew with the first after it") {
+TEST_CASE("the period begins again with the first after it") {
   Rate rate(1, 10s);
   CHECK(rate.admit(kBegin) == 0u);
   CHECK(rate.admit(kBegin + 15s) == 0u);

@@ -7,7 +7,7 @@
 namespace plughost {
 namespace {
 
-TEST_CASE("who subscribes is told, until the subscription ends") {
+TEST_CASE("a subscriber is notified until its subscription ends") {
   Subscribers subscribers;
   CHECK(subscribers.empty());
   int told = 0;
@@ -21,7 +21,7 @@ TEST_CASE("who subscribes is told, until the subscription ends") {
   CHECK(subscribers.empty());
 }
 
-TEST_CASE("whoever is told may end its own subscription and others', and begin new ones") {
+TEST_CASE("a callback may end its own subscription and others', and begin new ones") {
   Subscribers subscribers;
   std::unique_ptr<Subscription> first;
   std::unique_ptr<Subscription> second;

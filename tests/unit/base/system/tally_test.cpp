@@ -8,7 +8,7 @@
 using namespace plughost;
 using namespace std::chrono_literals;
 
-TEST_CASE("a duration counts in the first place whose bound it does not pass") {
+TEST_CASE("a duration counts in the first bucket whose bound it does not exceed") {
   Durations durations;
   durations.add(100us);
   durations.add(101us);
@@ -20,7 +20,7 @@ TEST_CASE("a duration counts in the first place whose bound it does not pass") {
   CHECK(reading.sum == doctest::Approx(11.000201));
 }
 
-TEST_CASE("what several threads count is all counted") {
+TEST_CASE("counts of several threads are all kept") {
   Durations durations;
   Counter counter;
   {

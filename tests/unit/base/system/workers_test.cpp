@@ -18,7 +18,7 @@ const auto kNothing = [] {};
 
 }  // namespace
 
-TEST_CASE("a job runs on another thread, and its end is told in the loop") {
+TEST_CASE("a job runs on another thread, and its end is reported in the loop") {
   EventLoop loop;
   Workers workers(loop, 2);
   std::thread::id where;
@@ -30,7 +30,7 @@ TEST_CASE("a job runs on another thread, and its end is told in the loop") {
   CHECK(where != told);
 }
 
-TEST_CASE("a wedged job is reported, gives its place to another thread, and still may end") {
+TEST_CASE("a wedged job is reported, is replaced by another thread, and may still end") {
   EventLoop loop;
   Workers workers(loop, 1);
   std::promise<void> driver;

@@ -88,7 +88,7 @@ TEST_CASE("a text may be as long as the limit, and of a longer one the beginning
   }
 }
 
-TEST_CASE("of a text that is far too long no more than its beginning is stored") {
+TEST_CASE("only the beginning of a text that is far too long is stored") {
   constexpr std::size_t kMost = std::size_t{1} << 20u;
   for (const Form form : {Form::kLines, Form::kItems}) {
     Split split(form, kMost);

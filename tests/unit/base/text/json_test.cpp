@@ -17,17 +17,17 @@ const std::string kText =
 
 }  // namespace
 
-TEST_CASE("what is read is written as it was, members in their order") {
+TEST_CASE("JSON that is read is written unchanged, members in their order") {
   CHECK(Json::parse(kText).dump() == kText);
 }
 
-TEST_CASE("it is written as another library writes it, on one line and on many") {
+TEST_CASE("JSON is written as another library writes it, on one line and on many") {
   const auto other = nlohmann::ordered_json::parse(kText);
   CHECK(Json::parse(kText).dump() == other.dump());
   CHECK(Json::parse(kText).dump_indented() == other.dump(2));
 }
 
-TEST_CASE("every control character is escaped, and nothing else is") {
+TEST_CASE("every control character, and no other, is escaped") {
   for (int byte = 0; byte < 0x80; ++byte) {
     const std::string text(1, static_cast<char>(byte));
     CAPTURE(byte);
@@ -38,7 +38,7 @@ TEST_CASE("every control character is escaped, and nothing else is") {
   CHECK(json_string("é \xE2\x82\xAC \xF0\x9F\x92\xA1") == "\"é \xE2\x82\xAC \xF0\x9F\x92\xA1\"");
 }
 
-TEST_CASE("what is not UTF-8 is replaced, and the rest stays") {
+TEST_CASE("invalid UTF-8 is replaced, and the rest stays") {
   CHECK(json_string("a\xFFz") == "\"a\xEF\xBF\xBDz\"");
   CHECK(json_string("\xE2\x82") == "\"\xEF\xBF\xBD\xEF\xBF\xBD\"");
   CHECK(Json::Object{{"k\xC0", "v\xC1"}}.size() == 1);
@@ -73,7 +73,7 @@ TEST_CASE("null becomes an object or an array when something is put into it") {
   CHECK(json.dump() == R"({"a":{"b":2},"list":["x","z"]})");
 }
 
-TEST_CASE("what is not there, or is something else, is read as nothing") {
+TEST_CASE("a missing member, or one of another type, is read as empty") {
   const Json json = Json::parse(R"({"text":"a","number":3,"truth":true,"list":[1],"object":{"k":1}})");
   CHECK(json["text"].text() == "a");
   CHECK(json["number"].number() == 3);
@@ -94,7 +94,7 @@ TEST_CASE("what is not there, or is something else, is read as nothing") {
   CHECK(json["text"]["below"].is_null());
 }
 
-TEST_CASE("what is no JSON, and a number that it cannot keep, are said") {
+TEST_CASE("invalid JSON, and a number that cannot be kept, are reported") {
   for (const char* text : {"", "{", "[1,]", "nul", "{\"a\":1} x", "1.5", "18446744073709551615"}) {
     CAPTURE(text);
     CHECK_THROWS_AS(Json::parse(text), std::runtime_error);
@@ -102,7 +102,7 @@ TEST_CASE("what is no JSON, and a number that it cannot keep, are said") {
   CHECK(Json::parse("9223372036854775807").number() == std::numeric_limits<std::int64_t>::max());
 }
 
-TEST_CASE("what is nested too deeply is refused, however deep it is") {
+TEST_CASE("JSON that is nested too deeply is refused at any depth") {
   const auto nested = [](std::size_t depth) {
     return "{\"a\":" + std::string(depth - 1, '[') + std::string(depth - 1, ']') + '}';
   };
@@ -116,7 +116,7 @@ TEST_CASE("what is nested too deeply is refused, however deep it is") {
   CHECK(Json::parse(nested(Json::kDeepest), {.left_out = "a"}).dump() == "{}");
 }
 
-TEST_CASE("what is read of somebody's JSON can be bounded, and what nobody wants is left out") {
+TEST_CASE("reading of foreign JSON can be bounded, and unused members are left out") {
   const std::string text = R"({"a":[1,{"b":2}],"c":{"a":3,"d":[4]},"e":5})";
   CHECK(Json::parse(text, {.most_values = 10}).dump() == text);
   CHECK_THROWS_WITH_AS(Json::parse(text, {.most_values = 9}), "this JSON has more than 9 values",
@@ -126,7 +126,7 @@ TEST_CASE("what is read of somebody's JSON can be bounded, and what nobody wants
   CHECK_THROWS_AS(Json::parse(text, {.most_values = 9, .left_out = "a"}), std::runtime_error);
 }
 
-TEST_CASE("of the members that are named everything is kept, and nothing of the others") {
+TEST_CASE("named members are kept whole, and others not at all") {
   const auto kept = [](std::string_view text, std::vector<std::string> names) {
     const JsonPart part = parse_json_part(text, {.kept = names});
     CHECK(part.error.empty());
@@ -158,7 +158,7 @@ TEST_CASE("a text that ends early is read up to there, with the reason") {
   CHECK(many.error == "this JSON has more than 2 values");
 }
 
-TEST_CASE("what is kept of a text takes no more memory than it may") {
+TEST_CASE("kept texts take no more memory than allowed") {
   const std::string text = R"({"wanted":["a","b","c"],"other":[1,2,3,4,5,6,7,8]})";
   const std::vector<std::string> kept{"wanted"};
   const JsonPart all = parse_json_part(text, {.kept = kept});
@@ -166,19 +166,19 @@ TEST_CASE("what is kept of a text takes no more memory than it may") {
   CHECK(parse_json_part(text, {.kept = kept, .most_kept = all.bytes}).error.empty());
   const JsonPart less = parse_json_part(text, {.kept = kept, .most_kept = all.bytes - 1});
   CHECK(less.error ==
-        "what is read of this JSON takes more than " + std::to_string(all.bytes - 1) + " bytes");
+        "the parsed part of this JSON takes more than " + std::to_string(all.bytes - 1) + " bytes");
   CHECK(parse_json_part(text, {}).bytes > all.bytes);
 }
 
-TEST_CASE("a number that is no integer of 64 bits is refused, or its text") {
+TEST_CASE("a number that is not a 64-bit integer is refused, or its text") {
   for (const std::string text : {"1.5", "1e3", "-0.25", "9223372036854775808", "123456789012345678901234"}) {
     CAPTURE(text);
-    CHECK_THROWS_WITH_AS(Json::parse(text), (text + " is no integer of 64 bits").c_str(), std::runtime_error);
+    CHECK_THROWS_WITH_AS(Json::parse(text), (text + " is not a 64-bit integer").c_str(), std::runtime_error);
     CHECK(Json::parse(text, {.other_numbers_as_text = true}) == Json(text));
   }
 }
 
-TEST_CASE("what is no JSON is said on one line, however long it is") {
+TEST_CASE("invalid JSON is reported on one line, however long it is") {
   CHECK_THROWS_WITH_AS(Json::parse("{\n\n\"a\": nonsense}"), "this is no JSON: byte 10 does not fit",
                        std::runtime_error);
   CHECK_THROWS_WITH_AS(Json::parse('"' + std::string(100'000, '\n')), "this is no JSON: byte 2 does not fit",

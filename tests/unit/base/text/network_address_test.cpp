@@ -42,7 +42,7 @@ TEST_CASE("an address to listen on is an IP address and a port") {
   }
 }
 
-TEST_CASE("an address is this machine's alone if the kernel says so, however it is written") {
+TEST_CASE("an address is local if the kernel treats it so, however it is written") {
   for (const char* text :
        {"127.0.0.1:1", "127.255.255.254:1", "127.0.0.0:1", "[::1]:1", "[0:0:0:0:0:0:0:1]:1"})
     CHECK_MESSAGE(std::get<SocketAddress>(listen_address(text)).loopback, text);
@@ -57,7 +57,7 @@ TEST_CASE("a request's host is this machine if it is an address of it, or called
     CHECK_MESSAGE(names_this_machine(host), host);
 }
 
-TEST_CASE("no other name is, whatever it begins with, since its owner says where it leads") {
+TEST_CASE("no other name is local, whatever it begins with, since its owner decides where it leads") {
   for (const char* host : {"127.attacker.example",
                            "127.0.0.1.attacker.example",
                            "127.0.0.1.nip.io:9464",
@@ -101,8 +101,7 @@ TEST_CASE("a port that another process has is refused") {
   CHECK_THROWS_AS(listen_tcp(at("0.0.0.0", port), -1), std::system_error);
 }
 
-TEST_CASE(
-    "a socket of ours may have the port while its successor is opened, and no other one then or later") {
+TEST_CASE("a socket of plughost shares its port with its successor while that is opened, and with no other") {
   const UniqueFd first = listen_tcp(at("127.0.0.1", 0), -1);
   const std::uint16_t port = port_of(first.get());
   const UniqueFd second = listen_tcp(at("0.0.0.0", port), first.get());

@@ -5,7 +5,7 @@
 namespace plughost {
 namespace {
 
-TEST_CASE("a device's position stands where the pattern says, once or several times") {
+TEST_CASE("a device's position is inserted where the pattern has it, once or several times") {
   const PositionText one = "/dev/modem{n}";
   CHECK(one.has_position());
   CHECK(one.at(0) == "/dev/modem0");

@@ -39,7 +39,7 @@ TEST_CASE("a fraction that a suffix makes whole is whole") {
   CHECK(whole_quantity("9000000000n") == 9);
 }
 
-TEST_CASE("what is no whole number from 0 to 2^64 - 1 is none") {
+TEST_CASE("only whole numbers from 0 to 2^64 - 1 are quantities") {
   for (const char* text : {"",      "k",    ".",     "+",     "-1",    "500m", "1.5",
                            "0.3Ki", "1K",   "1ki",   "1kk",   "1 k",   "k1",   "1e",
                            "1e+",   "1e19", "1e-19", "1e1.5", "1.2.3", "0x10", "18446744073709551616",

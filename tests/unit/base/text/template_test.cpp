@@ -45,7 +45,7 @@ TEST_CASE("a template lists its placeholders in the order of the text") {
   CHECK_FALSE(pattern.literal());
 }
 
-TEST_CASE("a wrong template tells where it is wrong") {
+TEST_CASE("an invalid template is reported with the place") {
   CHECK(error_offset("ab{") == 2);
   CHECK(error_offset("ab}c") == 2);
   CHECK(error_offset("{id") == 0);

@@ -22,7 +22,7 @@ TEST_CASE("a time as text is read as it was written") {
     CHECK(microseconds_of(utc_text(time)) == time);
 }
 
-TEST_CASE("what is no time is read as none") {
+TEST_CASE("an invalid time is refused") {
   for (const char* text :
        {"", "now", "2025-11-21", "2025-11-21T18:00:00Z", "2025-11-21T18:00:00.000001",
         "2025-11-21T18:00:00.1Z", "2025-11-21T18:00:00.000001Z ", "2025-13-21T18:00:00.000001Z"}) {
@@ -118,7 +118,7 @@ TEST_CASE("a counted noun is in the plural unless there is one") {
   CHECK(counted(2, "entry") == "2 entries");
 }
 
-TEST_CASE("a number is digits and nothing else, and no more than the most") {
+TEST_CASE("a number is digits only, up to the maximum") {
   CHECK(number_in<unsigned>("0") == 0u);
   CHECK(number_in<unsigned>("010") == 10u);
   CHECK(number_in<int>("-1") == -1);

@@ -38,7 +38,7 @@ TEST_CASE("a text is read character by character, from one byte to four") {
   CHECK(read("\xF4\x8F\xBF\xBF") == Read{0x10ffff, 4});
 }
 
-TEST_CASE("what is no character has the length 0") {
+TEST_CASE("an invalid character has the length 0") {
   CHECK(read("").length == 0);
   CHECK(read("\x80").length == 0);  // a lone continuation byte
   CHECK(read("\xBF").length == 0);
@@ -53,7 +53,7 @@ TEST_CASE("what is no character has the length 0") {
   CHECK(read("\xFF").length == 0);
 }
 
-TEST_CASE("a character whose end is missing, or is something else, is none") {
+TEST_CASE("a character that is cut off, or continues wrongly, is invalid") {
   CHECK(read("\xC3").length == 0);
   CHECK(read("\xC3z").length == 0);
   CHECK(read("\xE2\x82").length == 0);

@@ -33,7 +33,7 @@ Device with(const AdoptedDevices& adopted, Device device, const std::string& res
   return devices[0];
 }
 
-TEST_CASE("a device that is adopted is Unhealthy, and says who holds it") {
+TEST_CASE("an adopted device is Unhealthy, with its holder") {
   AdoptedDevices adopted;
   CHECK_FALSE(adopted.open());
   const auto news = adopted.merge({{kA, held({{"amy", "X"}})}});
@@ -60,7 +60,7 @@ TEST_CASE("a device that is adopted is Unhealthy, and says who holds it") {
   CHECK(adopted.merge({{kA, held({{"amy", "X"}})}}).adopted.empty());
 }
 
-TEST_CASE("when nobody holds the id any more the device is as well as it is, whatever the checkpoint says") {
+TEST_CASE("an id without a holder no longer affects the device, whatever the checkpoint has") {
   AdoptedDevices adopted;
   adopted.merge({{kA, held({{"amy", "X"}, {"bob", "Y"}})}});
   const auto news = adopted.update(holds(kA, {"Y"}), true);
@@ -77,7 +77,7 @@ TEST_CASE("when nobody holds the id any more the device is as well as it is, wha
   CHECK(with(adopted, {.id = "bob"}).healthy());
 }
 
-TEST_CASE("an answer that may be too early ends nothing, but names who holds") {
+TEST_CASE("a response that may be too early releases nothing, but names holders") {
   AdoptedDevices adopted;
   adopted.merge({{kA, held({{"amy", "X"}, {"bob", "Y"}})}});
   CHECK(adopted.update(holds(kA, {"X"}), false).over.empty());
@@ -85,7 +85,7 @@ TEST_CASE("an answer that may be too early ends nothing, but names who holds") {
   CHECK(with(adopted, {.id = "bob"}).reason() == "held by uid since before plughost, as Y");
 }
 
-TEST_CASE("a checkpoint that is read anew may hold again what was over") {
+TEST_CASE("a checkpoint that is read again may restore a hold") {
   AdoptedDevices adopted;
   adopted.merge({{kA, held({{"amy", "X"}})}});
   adopted.update({}, true);
@@ -106,7 +106,7 @@ TEST_CASE("an adopted device that is not there for a while is adopted when it is
   CHECK_FALSE(with(adopted, {.id = "amy"}).healthy());
 }
 
-TEST_CASE("a device that several hold is nobody's before the last of them has gone") {
+TEST_CASE("a device with several holders is reserved until the last one ends") {
   AdoptedDevices adopted;
   adopted.merge({{kA, held({{"amy", "X"}, {"amy", "Y"}, {"amy", "Z"}})}});
   CHECK(with(adopted, {.id = "amy"}).reason() == "held by uid since before plughost, as X, and by 2 more");
@@ -116,7 +116,7 @@ TEST_CASE("a device that several hold is nobody's before the last of them has go
   CHECK(with(adopted, {.id = "amy"}).healthy());
 }
 
-TEST_CASE("of a device with shares as many are taken as are held, the last that are free") {
+TEST_CASE("of a device with shares as many are reserved as are held, the last free ones") {
   const auto taken = [](Adoption adoption, unsigned replicas) {
     AdoptedDevices adopted;
     adopted.merge({{kA, std::move(adoption)}});
@@ -146,7 +146,7 @@ TEST_CASE("of a device with shares as many are taken as are held, the last that 
   CHECK(taken(held({{"gpu", "X"}, {"gpu", "Y"}}), 1).reasons.at(0).shares == Shares{0});
 }
 
-TEST_CASE("who holds an adopted id is asked under the name that the resource has with other sharing, too") {
+TEST_CASE("holders of an adopted id are also searched under the resource's name with other sharing") {
   for (const auto& [listed, asked] : {std::pair(kA + ".shared", kA), std::pair(kA, kA + ".shared")}) {
     AdoptedDevices adopted;
     adopted.merge({{listed, held({{"gpu", "gpu"}})}});
@@ -158,7 +158,7 @@ TEST_CASE("who holds an adopted id is asked under the name that the resource has
   }
 }
 
-TEST_CASE("a stranger is told of once, when somebody says that it is held") {
+TEST_CASE("an unrecognised holder is reported once, when it is certain") {
   AdoptedDevices adopted;
   const auto found = [] {
     Adoption adoption;
@@ -242,7 +242,7 @@ TEST_CASE("a device that has other nodes than its container was given is Unhealt
   CHECK(adopted.merge(stale("/dev/3")).moved.empty());  // it was reported already
 }
 
-TEST_CASE("of a device with shares those are Unhealthy that were given other nodes") {
+TEST_CASE("of a device with shares only those that were given other nodes are Unhealthy") {
   AdoptedDevices adopted;
   Adoption adoption;
   adoption.stale["amy"] = {

@@ -68,7 +68,7 @@ struct Node {
   }
 };
 
-TEST_CASE("where there is no checkpoint, or nobody holds anything, nothing is adopted") {
+TEST_CASE("without a checkpoint, or without holders, nothing is adopted") {
   CHECK(adopt({}, {{kA, {at("amy", {"/dev/amy"})}}}, {}, {}, {}).empty());
   Node node{.devices = {at("amy", {"/dev/amy"})}};
   CHECK(node.adopted().empty());
@@ -136,7 +136,7 @@ TEST_CASE(
   CHECK(own(found).empty());
 }
 
-TEST_CASE("a link and the node to which it leads are one device, whoever has the link") {
+TEST_CASE("a link and its target are one device, whichever the container has") {
   Node node{.devices = {at("amy", {"/dev/ttyUSB0"}), at("bob", {"/dev/serial/by-id/bob"})}};
   node.links = {{"/dev/serial/by-id/amy", "/dev/ttyUSB0"}, {"/dev/serial/by-id/bob", "/dev/ttyUSB1"}};
   node.hold({"X"}, with_nodes({"/dev/serial/by-id/amy"}));
@@ -144,7 +144,7 @@ TEST_CASE("a link and the node to which it leads are one device, whoever has the
   CHECK(node.adopted() == "amy<X bob<Y");
 }
 
-TEST_CASE("what several devices have tells nothing of any") {
+TEST_CASE("a node that several devices have identifies none") {
   Node node{.devices = {at("0", {"/dev/ctl", "/dev/card0"}), at("1", {"/dev/ctl", "/dev/card1"})}};
   node.hold({"X"}, with_nodes({"/dev/ctl", "/dev/card1"}));
   node.hold({"Y"}, with_nodes({"/dev/ctl", "/dev/card7"}));
@@ -171,13 +171,13 @@ TEST_CASE("an id that is listed, or was, is the resource's own") {
   CHECK(node.adopted() == "bob<X");
 }
 
-TEST_CASE("another resource's ids are nobody's affair") {
+TEST_CASE("ids of another resource are ignored") {
   Node node{.devices = {at("amy", {"/dev/amy"})}};
   node.hold({"X"}, with_nodes({"/dev/amy"}), "x.com/b");
   CHECK(node.adopted().empty());
 }
 
-TEST_CASE("a device that a container holds by the id with which it is listed is nobody else's") {
+TEST_CASE("a device that is held by its listed id is not reserved otherwise") {
   Node node{.devices = {at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"})}};
   node.hold({"X"}, with_nodes({"/dev/amy"}));
   node.hold({"amy"}, with_nodes({"/dev/amy"}));
@@ -185,7 +185,7 @@ TEST_CASE("a device that a container holds by the id with which it is listed is 
   CHECK(node.look().strangers.empty());
 }
 
-TEST_CASE("of a device with shares each id holds one, and those that are ours are used") {
+TEST_CASE("of a device with shares each id holds one, and listed ids are used") {
   Node node{.devices = {at("gpu", {"/dev/gpu"}, 3)}};
   node.hold({"X"}, with_nodes({"/dev/gpu"}));
   CHECK(node.adopted() == "gpu<X");
@@ -224,7 +224,7 @@ TEST_CASE("ids of every NUMA node count") {
   CHECK(node.adopted() == "amy<X bob<Y");
 }
 
-TEST_CASE("what no device is recognised in is a stranger, whatever words are in it") {
+TEST_CASE("a holder without certain evidence is unrecognised, whatever its id contains") {
   Node node{.devices = {at("amy", {"/dev/amy"})}};
   node.devices[0].attributes = {{"uuid", "GPU-aaaa-bbbb"}};
   std::optional<Allocation> given = Allocation();
@@ -243,7 +243,7 @@ TEST_CASE("what no device is recognised in is a stranger, whatever words are in 
   CHECK(adoption.strangers[1].id == "Y");
 }
 
-TEST_CASE("an id that one of two duplicates has is that of neither if nothing tells which: both are held") {
+TEST_CASE("an id that two duplicates may have reserves both if nothing decides") {
   Node node{.devices = {at("usb-1", {"/dev/1"}), at("usb-2", {"/dev/2"}), at("usb-3", {"/dev/3"})}};
   for (Device& device : node.devices)
     device.hardware.edit().ids = {.by_name = device.id == "usb-3" ? "B" : "A", .by_place = device.id};
@@ -303,7 +303,7 @@ TEST_CASE("a container was given a device by an id if the answer to that leads t
   }
 }
 
-TEST_CASE("a link tells less of a node than its name in the container, and that less than its own path") {
+TEST_CASE("a link is weaker evidence than a name in the container, and that than the node's own path") {
   Device device = at("A", {"/dev/by-path"});
   device.nodes[0].container_path = "/dev/1";
   Node node{.links = {{"/dev/by-path", "/dev/1"}, {"/dev/by-id", "/dev/1"}, {"/dev/newest", "/dev/2"}}};
@@ -321,7 +321,7 @@ TEST_CASE("a link tells less of a node than its name in the container, and that 
   CHECK(given("/dev/newest", "/dev/modem") == GivenBy::kNothing);
 }
 
-TEST_CASE("what was given for a device that is away leads to others' hardware, of whatever entry") {
+TEST_CASE("nodes that were given for an absent device may lead to other hardware, of any entry") {
   Node node{.devices = {at("bob", {"/dev/2"})}};
   node.hold({"amy"}, with_nodes({"/dev/3"}));
   const std::vector<std::string> units{"/sys/dev/3"};
@@ -350,7 +350,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what every container of the entry is given, or shares, is nobody's for a device that is away") {
+TEST_CASE("nodes that all containers of the entry get, or share, do not identify an absent device") {
   Node node{.devices = {at("bob", {"/dev/2"}, 4)}};
   SUBCASE("a node of the entry") {
     node.spec.nodes = {{.host_path = Template("/dev/3"), .container_path = Template("/dev/3")}};
@@ -365,7 +365,8 @@ TEST_CASE("what every container of the entry is given, or shares, is nobody's fo
 }
 
 TEST_CASE(
-    "a container that holds an id was given other nodes for it: which, and to whose hardware they lead") {
+    "a container that was given other nodes for an id is found with these nodes and the hardware that they "
+    "lead to") {
   Node node{.devices = {at("amy", {"/dev/1"}), at("bob", {"/dev/2"}), at("cat", {"/dev/3"}, 4)}};
   node.hold({"amy"}, with_nodes({"/dev/2"}));
   node.hold({"bob"}, with_nodes({"/dev/2"}));
@@ -386,7 +387,7 @@ TEST_CASE(
   CHECK(found.devices.empty());
 }
 
-TEST_CASE("what a program has given beside a device's nodes is not held against anybody") {
+TEST_CASE("nodes that a program has added are not evidence against a device") {
   Node node{.devices = {at("amy", {"/dev/1"})}};
   node.hold({"amy"}, with_nodes({"/dev/1", "/dev/common"}));
   CHECK(node.look().stale.at("amy")[0].now.empty());
@@ -458,7 +459,8 @@ TEST_CASE("an id of before a reload is adopted if its device is still there") {
   }
 }
 
-TEST_CASE("a device of before a reload that has no node is known by all that its kind knows of it") {
+TEST_CASE(
+    "a device without nodes from before a reload is recognised by everything that its kind knows of it") {
   Node node{.devices = {{.id = "0"}, {.id = "1"}}};
   node.devices[0].attributes = {{"uuid", "GPU-a"}, {"model", "T4"}};
   node.devices[1].attributes = {{"uuid", "GPU-b"}, {"model", "T4"}};
@@ -488,7 +490,7 @@ TEST_CASE("a device of before a reload that has no node is known by all that its
   }
 }
 
-TEST_CASE("of devices that are all alike as many are held after a reload as there were ids") {
+TEST_CASE("of identical devices as many are held after a reload as there were ids") {
   Node node{.devices = {{.id = "seat-0"}, {.id = "seat-1"}, {.id = "seat-2"}}};
   node.held.before_reload = {{{kA, Inventory({{.id = "0"}, {.id = "1"}, {.id = "2"}, {.id = "3"}})}}};
   node.held.reloaded = true;
@@ -518,7 +520,8 @@ TEST_CASE("a reload that changes the number of shares changes ids, too") {
 }
 
 TEST_CASE(
-    "an id of other sharing holds its device, over a restart, and with nothing that tells devices apart") {
+    "an id with other sharing holds its device over a restart, and without anything that identifies "
+    "devices") {
   Node node;
   SUBCASE("shared by four now") {
     node.devices = {{.id = "amy", .replicas = 4}, {.id = "bob", .replicas = 4}};
@@ -553,7 +556,8 @@ TEST_CASE(
   CHECK(node.look().stale.empty());
 }
 
-TEST_CASE("what a holder of other sharing was given is followed to the hardware that it leads to now") {
+TEST_CASE(
+    "nodes that a holder with other sharing was given are followed to the hardware that they lead to now") {
   Node node;
   SUBCASE("its device has other nodes") {
     node.devices = {at("amy", {"/dev/2"})};

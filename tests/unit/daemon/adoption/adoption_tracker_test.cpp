@@ -97,7 +97,7 @@ TEST_CASE("adoption: a checkpoint that cannot be read later leaves what was know
   CHECK(rig.prepare(true).checkpoint->pod_devices.size() == 1);
 }
 
-TEST_CASE("adoption: who holds it is asked after 1 s, 2 s and so on, at most every 10 s, until nobody does") {
+TEST_CASE("adoption: holders are queried after 1 s, 2 s and so on, at most every 10 s, until there is none") {
   Rig rig;
   rig.kubelet.add(kA, "X");
   rig.adopt();
@@ -144,7 +144,7 @@ TEST_CASE("adoption: an id that List leaves out stays adopted while its pod has 
   CHECK_FALSE(rig.adopted());
 }
 
-TEST_CASE("adoption: where the kubelet does not tell its checkpoint does") {
+TEST_CASE("adoption: without pod resources the checkpoint gives the holders") {
   Rig rig;
   rig.dir.file(kCheckpoint, kOnePod);
   rig.kubelet.refuse_next({grpc::StatusCode::UNIMPLEMENTED, "off"});

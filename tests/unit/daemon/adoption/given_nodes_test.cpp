@@ -54,7 +54,8 @@ TEST_CASE("drift: nodes that lead to the device are its own, by whatever name") 
   }
 }
 
-TEST_CASE("drift: the device has another node, and the one that was given is gone, or somebody else's") {
+TEST_CASE(
+    "drift: a device has drifted if it has another node, and the given one is gone or another device's") {
   Machine machine;
   Drift drift = machine.drift({"/dev/tty0"}, {device_at("a", {"/dev/tty1"}, "/sys/1")});
   CHECK(drift.lost == Texts{"/dev/tty0"});
@@ -68,7 +69,7 @@ TEST_CASE("drift: the device has another node, and the one that was given is gon
   CHECK(machine.drift({"/dev/by-id"}, {device_at("a", {"/dev/tty1"}, "/sys/1")}).moved.size() == 1);
 }
 
-TEST_CASE("drift: another node of the same hardware is its own") {
+TEST_CASE("drift: another node of the same hardware is the device's own") {
   const Machine machine{
       .units = {{"/dev/bus", "/sys/1"}, {"/dev/tty0", "/sys/1/tty"}, {"/dev/tty9", "/sys/12"}}};
   CHECK(machine.drift({"/dev/bus"}, {device_at("a", {"/dev/tty0"}, "/sys/1")}).lost == kNone);
@@ -76,7 +77,7 @@ TEST_CASE("drift: another node of the same hardware is its own") {
   CHECK(machine.drift({"/dev/tty9"}, {device_at("a", {"/dev/bus"}, "/sys/1")}).lost == Texts{"/dev/tty9"});
 }
 
-TEST_CASE("drift: what comes with every device, or what every program opens, says nothing of a device") {
+TEST_CASE("drift: nodes that come with every device, or that every program opens, identify none") {
   Machine machine{.units = {{"/dev/ctl", "all"}, {"/dev/tools", "all"}, {"/dev/common", "/sys/9"}}};
   machine.spec.nodes = {{.host_path = Template("/dev/common"), .container_path = Template("/dev/common")}};
   CHECK(
@@ -105,7 +106,7 @@ TEST_CASE("drift: of several devices of a container those have moved that it has
   CHECK(drift.moved == std::map<std::string, std::string>{{"b", "/dev/2"}});
 }
 
-TEST_CASE("drift: a sick or drained device is looked at as a well one") {
+TEST_CASE("drift: a sick or drained device is compared like a healthy one") {
   Machine machine;
   machine.spec.nodes = {{.host_path = Template("/dev/c-{id}"), .container_path = Template("/dev/c")}};
   Device device = device_at("a", {"/dev/0"});
@@ -114,7 +115,7 @@ TEST_CASE("drift: a sick or drained device is looked at as a well one") {
   CHECK(machine.drift({"/dev/0", "/dev/c-a"}, {device}).lost == kNone);
 }
 
-TEST_CASE("a device is elsewhere if it has other nodes or is other hardware, in whatever order it says so") {
+TEST_CASE("a device has moved if it has other nodes or hardware, in any order") {
   const Device before = device_at("a", {"/dev/0", "/dev/1"}, "/sys/1");
   CHECK_FALSE(is_elsewhere(before, before));
   CHECK_FALSE(is_elsewhere(before, device_at("a", {"/dev/1", "/dev/0"}, "/sys/1")));
@@ -123,7 +124,7 @@ TEST_CASE("a device is elsewhere if it has other nodes or is other hardware, in 
   CHECK(is_elsewhere(before, device_at("a", {"/dev/0", "/dev/1"}, "/sys/2")));
 }
 
-TEST_CASE("drift: an answer without nodes says nothing") {
+TEST_CASE("drift: a response without nodes is no evidence") {
   CHECK(Machine().drift({}, {device_at("a", {"/dev/0"})}).moved.empty());
 }
 

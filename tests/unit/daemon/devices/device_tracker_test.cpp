@@ -83,7 +83,7 @@ TEST_CASE("each resource has its list, and what it was before") {
   CHECK(entry.tracker.next_change() == kNever);
 }
 
-TEST_CASE("a list that says the same is the same, not another that is equal") {
+TEST_CASE("an equal list is the same object") {
   Listed entry;
   entry.see({"a", "b"}, kStart);
   const auto first = entry.tracker.listed(kA).devices();
@@ -129,8 +129,7 @@ TEST_CASE("a new resource begins when none of its devices waits for its first ve
   CHECK(entry.tracker.next_change() == kStart + 9s);
 }
 
-TEST_CASE(
-    "a device that is gone is Unhealthy, and when it is due the kubelet is asked before it is forgotten") {
+TEST_CASE("a device that is gone is Unhealthy, and its holders are queried before it is forgotten") {
   Listed entry;
   CHECK(entry.see({"a", "b"}, kStart) == "a b");
   CHECK(entry.see({"b"}, kStart + 1s) == "a! b");
@@ -150,7 +149,7 @@ TEST_CASE(
   CHECK(entry.tracker.next_change() == kNever);
 }
 
-TEST_CASE("an answer to a question that was put before a device was due says nothing of it") {
+TEST_CASE("a response to a query from before a device was due does not count") {
   Listed entry;
   entry.see({"a", "b"}, kStart);
   entry.see({"b"}, kStart);
@@ -177,7 +176,7 @@ TEST_CASE("the question is one that will do for all devices that are due") {
   CHECK(*entry.tracker.question() == kStart + 65s);
 }
 
-TEST_CASE("a device that a pod holds stays, and the kubelet is asked again after 2 s, 4 s and so on") {
+TEST_CASE("a held device stays, and its holders are queried again after 2 s, 4 s and so on") {
   Listed entry;
   entry.see({"a", "b", "c"}, kStart);
   entry.see({"c"}, kStart);
@@ -206,7 +205,7 @@ TEST_CASE("a device that a pod holds stays, and the kubelet is asked again after
   CHECK(entry.tracker.next_change() == now + 2s);
 }
 
-TEST_CASE("while the kubelet does not tell, who was held is held, and time alone decides of the others") {
+TEST_CASE("without holders a formerly held device stays held, and time alone decides about others") {
   Listed entry;
   entry.see({"held", "free"}, kStart);
   entry.see({"free"}, kStart);
@@ -225,7 +224,7 @@ TEST_CASE("while the kubelet does not tell, who was held is held, and time alone
   CHECK(entry.see({}, kStart + 130s).empty());
 }
 
-TEST_CASE("a pod that holds one share holds the device, and another resource's pod does not") {
+TEST_CASE("a pod that holds one share holds the device, and a pod of another resource does not") {
   Listed entry;
   std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = {{.id = "gpu", .replicas = 4}, {.id = "other", .replicas = 4}};

@@ -62,7 +62,8 @@ struct Rig {
 };
 
 TEST_CASE(
-    "held devices: a device that is given is told of in the loop, and asked about until its pod has gone") {
+    "held devices: an allocated device is recorded in the loop, and its holder is queried until the pod "
+    "ends") {
   Rig rig;
   rig.give(kA);
   CHECK(rig.blocked(kB));
@@ -80,7 +81,7 @@ TEST_CASE(
   CHECK_FALSE(rig.asks_after(HoldingsPoll::kLongestPause));
 }
 
-TEST_CASE("held devices: the checkpoint counts until the kubelet has told, and not after that") {
+TEST_CASE("held devices: the checkpoint counts until pod resources respond, and not after that") {
   Checkpoint checkpoint;
   checkpoint.pod_devices.push_back(
       {.pod_uid = "u-1", .container = "c", .resource = kA, .ids = {{-1, {"card"}}}});
@@ -98,7 +99,7 @@ TEST_CASE("held devices: the checkpoint counts until the kubelet has told, and n
   CHECK(rig.blocked(kB));
 }
 
-TEST_CASE("held devices: whoever holds a share of what is shared no more holds the device") {
+TEST_CASE("held devices: a holder of a former share holds the device") {
   Checkpoint checkpoint;
   checkpoint.pod_devices.push_back(
       {.pod_uid = "u-1", .container = "c", .resource = kA, .ids = {{-1, {"card::2", "card::3"}}}});
@@ -132,7 +133,7 @@ TEST_CASE("held devices: an answer that is not complete, or has no holders, rele
   CHECK_FALSE(rig.blocked(kB));
 }
 
-TEST_CASE("held devices: who asks whether a device is held has the kubelet asked anew") {
+TEST_CASE("held devices: a query for a holder queries the kubelet again") {
   Rig rig;
   rig.give(kA);
   REQUIRE(rig.asks_after(HoldingsPoll::kFirstPause));
@@ -147,7 +148,7 @@ TEST_CASE("held devices: who asks whether a device is held has the kubelet asked
   CHECK_FALSE(rig.held.held(kA, "card"));
 }
 
-TEST_CASE("held devices: what two pods hold is told once for as long as they do") {
+TEST_CASE("held devices: a device with two pods is reported once for as long as both hold it") {
   Rig rig;
   const auto warnings = [&] { return rig.process.log.warnings().count(); };
   for (const unsigned told : {1u, 1u}) {

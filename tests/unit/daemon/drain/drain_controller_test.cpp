@@ -90,7 +90,7 @@ TEST_CASE("a drain ends by itself when its time is over, and is written down as 
   CHECK(run_until(daemon.loop, [&] { return written(tree).count() == 0; }));
 }
 
-TEST_CASE("the wall's clock is looked at every minute while a drain is to end: it may be set") {
+TEST_CASE("while a drain has an end, the wall clock is checked every minute, because it may be set") {
   const Drain::Clock::time_point now = Drain::Clock::now();
   CHECK(DrainController::wait_for(now + 5s, now) == 5s);
   CHECK(DrainController::wait_for(now + 1h, now) == 60s);
@@ -105,7 +105,7 @@ TEST_CASE("a second drain's time counts, not the first one's") {
   CHECK(run_until(daemon.loop, [&] { return !daemon.drain_controller.drains().find(kDevice); }));
 }
 
-TEST_CASE("a drain whose time was over while nobody ran is none, from the start") {
+TEST_CASE("a drain that ended while plughost was not running is gone from the start") {
   const TempDir tree;
   DrainSet drains;
   drains.set(kDevice, {.reason = "", .since = Drain::Clock::now() - 2h, .until = Drain::Clock::now() - 1h});
@@ -116,7 +116,7 @@ TEST_CASE("a drain whose time was over while nobody ran is none, from the start"
   CHECK(run_until(daemon.loop, [&] { return written(tree).count() == 0; }));
 }
 
-TEST_CASE("what was understood of a broken file is drained, and written down anew") {
+TEST_CASE("readable drains of a broken file take effect, and are saved again") {
   const TempDir tree;
   DrainSet drains;
   drains.set(kDevice, {.reason = "the fan", .since = Drain::Clock::time_point(1h)});
@@ -130,7 +130,7 @@ TEST_CASE("what was understood of a broken file is drained, and written down ane
   CHECK(run_until(daemon.loop, [&] { return written(tree) == drains; }));
 }
 
-TEST_CASE("a device whose trouble lasts is forgiven by an undrain alone, and nothing is written down") {
+TEST_CASE("a lasting fault is cleared by an undrain alone, and nothing is saved") {
   const TempDir tree;
   Started daemon(tree);
   daemon.snapshot = std::make_shared<const ResourceSnapshot>(

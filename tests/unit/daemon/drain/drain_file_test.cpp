@@ -102,7 +102,7 @@ TEST_CASE("drains: what cannot be read, and what is far too large, is kept aside
   CHECK(file.read().errors.front() == "it is larger than 16 MiB");
 }
 
-TEST_CASE("drains: why a file cannot be written is said with its name") {
+TEST_CASE("drains: an error of the file names it") {
   const TempDir tree;
   tree.file("lib");
   DrainFile file(tree.at("lib"));

@@ -33,7 +33,7 @@ TEST_CASE("a device is meant by its own id, and by those of its replicas") {
   for (const char* id : {"", "a::0", "b::2", "aa", "c"}) CHECK(device_named(inventory, id) == nullptr);
 }
 
-TEST_CASE("who asks for what is not there is told what there is, however much it is") {
+TEST_CASE("a request for an unknown resource or device lists the known ones, at most so many") {
   std::vector<std::string> known;
   CHECK(no_such("resource", "c", known) == "there is no resource c; there is none at all");
   known = {"a"};
@@ -82,7 +82,7 @@ TEST_CASE("a drain names a device that is listed, and an undrain one that is dra
   CHECK(why_not(wrong, {"x/c", "1"}, drains, snapshots) != "");
 }
 
-TEST_CASE("the answer says what is, and who holds the device, and a refusal says why alone") {
+TEST_CASE("the response has the state and the holders, and a refusal only the reason") {
   CHECK(DrainAnswer{.error = "there is none"}.json().dump() == R"({"error":"there is none"})");
   DrainAnswer answer{.name = {"x.com/a", "0"}};
   answer.drain = Drain{.reason = "the fan", .since = Drain::Clock::time_point(1h)};

@@ -60,7 +60,7 @@ struct Asked {
 
 }  // namespace
 
-TEST_CASE("a program reads which devices a container gets, and says what comes with them") {
+TEST_CASE("a program reads a container's devices, and prints what comes with them") {
   Asked pod(R"(cat > $1/request; echo '{"env": {"LICENCE": "42"}}')");
   const auto outcome = pod.answer({"shared::2", "a", "shared::0"});
   REQUIRE(std::holds_alternative<Allocation>(outcome));
@@ -72,12 +72,12 @@ TEST_CASE("a program reads which devices a container gets, and says what comes w
       {"id": "a", "ids": ["a"], "numa": [1], "nodes": ["/dev/a"], "attributes": {"serial": "S1"}}]})"));
 }
 
-TEST_CASE("the program knows the resource's name") {
+TEST_CASE("the program receives the resource's name") {
   Asked pod(R"(echo "{\"env\": {\"NAME\": \"$2\"}}")");
   CHECK(std::get<Allocation>(pod.answer({"a"})).env.at("NAME") == "x.com/a");
 }
 
-TEST_CASE("what goes wrong with a program is said, with the last line of its standard error") {
+TEST_CASE("a program's failure is reported with the last line of its standard error") {
   CHECK(Asked("echo one >&2; echo no licence left >&2; exit 3").error() ==
         "allocate: the program exited with 3: no licence left");
   CHECK(Asked("echo asking >&2; exec sleep 1000", 200ms).error() ==
@@ -86,7 +86,7 @@ TEST_CASE("what goes wrong with a program is said, with the last line of its sta
   CHECK(Asked("exit 0").error() ==
         "allocate: what the program printed cannot be used: the document: it is empty");
   CHECK(Asked(R"(echo '{"env": {"A": 1}}'; echo oops >&2)").error() ==
-        "allocate: what the program printed cannot be used: env.'A': text is expected here, and this is a "
+        "allocate: what the program printed cannot be used: env.'A': must be text, not a "
         "number: oops");
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("destroyed means that the program is killed, and the answer dropped") 
   CHECK(pod.dropped);
 }
 
-TEST_CASE("the whole answer is what the configuration and the program say together") {
+TEST_CASE("the response combines the configuration and the program's output") {
   Asked pod(R"(echo '{"env": {"LICENCE": "42"}, "cdi": ["x.com/a=1"]}')");
   const auto outcome = allocate_with_program(pod.snapshot, std::vector<std::string>{"a"});
   REQUIRE(std::holds_alternative<Allocation>(outcome));
@@ -113,14 +113,13 @@ TEST_CASE("the whole answer is what the configuration and the program say togeth
   CHECK(std::get<std::string>(allocate_with_program(contrary.snapshot, std::vector<std::string>{"a"})) ==
         "resource x.com/a: /dev/a in the container would be both device /dev/a (rw) and device /dev/b (rw); "
         "the "
-        "program of allocate contradicts what is there without it");
+        "program of allocate contradicts the rest of the response");
   CHECK(std::get<std::string>(allocate_with_program(pod.snapshot, std::vector<std::string>{"gone"}))
             .starts_with("resource x.com/a has no device \"gone\""));
 }
 
 TEST_CASE(
-    "allocate: the programs of a container's entries are asked each for its own devices, and one that has "
-    "none is not") {
+    "allocate: each entry's program receives its own devices, and entries without devices are skipped") {
   Asked first("cat > $1/first; echo '{\"env\": {\"FIRST\": \"1\"}, \"nodes\": [\"/dev/first\"]}'");
   const Asked second("cat > " + first.dir.at("second").string() +
                      "; echo '{\"env\": {\"SECOND\": \"2\"}, \"nodes\": [\"/dev/second\"]}'");

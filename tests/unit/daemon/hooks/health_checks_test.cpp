@@ -66,7 +66,7 @@ struct Checked {
 
 }  // namespace
 
-TEST_CASE("a device is listed once its first check has ended, as that says") {
+TEST_CASE("a device is listed with the result of its first check") {
   Checked entry("[ $2 != b ] || { echo too hot; exit 1; }");
   const auto two = devices({"a", "b"});
   entry.follow(two);
@@ -84,7 +84,7 @@ TEST_CASE("a device that is listed as Healthy is not taken away for its first ch
   CHECK(entry.list(two, devices({"b", "c"})) == "b");
 }
 
-TEST_CASE("a trouble of its own is listed at once, and stays whatever the check says") {
+TEST_CASE("a device's own fault is listed at once, and stays whatever the check reports") {
   Checked entry("echo too hot; exit 1");
   std::vector<Device> sick{{.id = "a", .error = "no driver"}};
   entry.follow(sick);
@@ -143,7 +143,7 @@ TEST_CASE("checks that were ended give their places back") {
   }
 }
 
-TEST_CASE("a check that takes too long is killed, and the next one may say that the device is well") {
+TEST_CASE("a check that takes too long is killed, and the next one may report the device as healthy") {
   Checked entry("[ ! -e $1/hang ] || sleep 1000", 300ms);
   const auto one = devices({"a"});
   entry.dir.file("hang");
@@ -198,7 +198,7 @@ TEST_CASE(
   CHECK(some_listed);  // the resource does not wait for all of them
 }
 
-TEST_CASE("a device whose check waits for its turn for longer than a check may take is not Unhealthy") {
+TEST_CASE("a device whose check waits long for its turn is not Unhealthy") {
   Checked entry(test::kWaiting, 50ms);
   std::vector<Device> eight(8);
   for (std::size_t i = 0; i < eight.size(); ++i) eight[i].id = std::to_string(i);
@@ -213,7 +213,7 @@ TEST_CASE("a device whose check waits for its turn for longer than a check may t
   CHECK(entry.becomes("0 1 2 3 4 5 6 7", eight));
 }
 
-TEST_CASE("a device whose check cannot be started when its turn comes late is not Unhealthy at once") {
+TEST_CASE("a device whose check cannot start when its turn comes late is not Unhealthy at once") {
   Checked entry(test::kWaiting, 50ms);
   const auto five = devices({"a", "b", "c", "d", "e"});
   entry.follow(five);
@@ -235,7 +235,7 @@ TEST_CASE("a device whose check cannot be started when its turn comes late is no
   CHECK(entry.list(five).find("(the health check cannot be started") != std::string::npos);
 }
 
-TEST_CASE("a check that the machine cannot start is no verdict: the last one stands, and one line tells") {
+TEST_CASE("a check that cannot start gives no verdict: the last one stays, and one line is logged") {
   Checked entry("[ $2 != sick ] || { echo too hot; exit 1; }");
   entry.spec.health->interval = 1h;
   const auto two = devices({"sick", "well"});
@@ -273,7 +273,7 @@ TEST_CASE("a device without a value that the command names is Unhealthy at once"
   CHECK(entry.list(one) == "a(its health cannot be checked: it has no {serial})");
 }
 
-TEST_CASE("another command is tried at once, and until then the former one's verdict stands") {
+TEST_CASE("a changed command runs at once, and until then the former verdict stays") {
   Checked entry("echo too hot; exit 1");
   entry.spec.health->interval = 1h;
   const auto one = devices({"a"});
@@ -285,7 +285,7 @@ TEST_CASE("another command is tried at once, and until then the former one's ver
   CHECK(entry.becomes("a", one));
 }
 
-TEST_CASE("what is not followed any more is not checked, and its program is killed") {
+TEST_CASE("a device that is no longer followed is not checked, and its program is killed") {
   Checked entry("echo $$ > $1/pid-$2; exec sleep 1000");
   const auto one = devices({"a"});
   entry.follow(one);
@@ -302,7 +302,7 @@ TEST_CASE("what is not followed any more is not checked, and its program is kill
   CHECK(entry.list(one) == "a");
 }
 
-TEST_CASE("a device is checked as its own entry says, and not at all where that says nothing") {
+TEST_CASE("a device is checked by its own entry's program, or not at all if that has none") {
   Checked first("exit 0"), second("echo too hot; exit 1");
   const auto none = std::make_shared<const AllocationSpec>();
   const std::vector<Device> scanned{{.id = "a", .terms = std::make_shared<const AllocationSpec>(first.spec)},

@@ -123,7 +123,7 @@ TEST_CASE("the time limit counts while a start waits for others, and one that ha
       pod.loop, [&] { return answers == 10; }, 3s));
 }
 
-TEST_CASE("what cannot be prepared is said at once") {
+TEST_CASE("a preparation that cannot start fails at once") {
   Prepared pod("exit 0");
   SUBCASE("a device that is not listed any more") {
     pod.begin({"a", "gone"});

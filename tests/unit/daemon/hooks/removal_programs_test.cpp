@@ -96,7 +96,7 @@ TEST_CASE("many devices are cleared away, sixteen at a time") {
   CHECK(test::begun(disks.dir) == 50);
 }
 
-TEST_CASE("at the end each device that was not cleared away is told of, and no program begins after it") {
+TEST_CASE("at the end each device that was not cleared is reported, and no program starts after it") {
   Cleared disks(test::kWaiting);
   std::vector<Device> many(20);
   for (std::size_t i = 0; i < many.size(); ++i) many[i].id = std::to_string(100 + i);

@@ -64,7 +64,7 @@ struct Watched {
 
 }  // namespace
 
-TEST_CASE("whenUnhealthy: its program reads which device it is, why, since when, and who holds it") {
+TEST_CASE("whenUnhealthy: the program reads the device, the reason, since when, and the holders") {
   Watched disks("cat >> $1/read-$2");
   disks.snapshots({{.id = "a", .error = "the fan"}, {.id = "b"}});
   REQUIRE(disks.until_logged("info", "whenUnhealthy program finished"));
@@ -117,9 +117,7 @@ TEST_CASE("whenUnhealthy: not before the time, nor for a device that is well aga
   CHECK(disks.text("ran-a").empty());
 }
 
-TEST_CASE(
-    "whenUnhealthy: a device that is well, or gone for good, before the kubelet has answered is nobody's "
-    "affair") {
+TEST_CASE("whenUnhealthy: a device that recovers or is forgotten before the kubelet responds is skipped") {
   Watched disks("echo >> $1/ran-$2");
   disks.silent = true;
   disks.snapshots({{.id = "a", .error = "sick"}, {.id = "b", .error = "sick"}});
@@ -138,7 +136,7 @@ TEST_CASE(
   CHECK_FALSE(disks.logged("info", "\"a\""));
 }
 
-TEST_CASE("whenUnhealthy: a program that fails is told of, with its words, and not run again") {
+TEST_CASE("whenUnhealthy: a program that fails is reported with its output, and not run again") {
   Watched disks("echo >> $1/ran-$2; echo no room; exit 3");
   disks.snapshots({{.id = "a", .error = "sick"}});
   REQUIRE(disks.until_logged("warn", "no room"));
@@ -146,7 +144,7 @@ TEST_CASE("whenUnhealthy: a program that fails is told of, with its words, and n
   CHECK(disks.text("ran-a") == "\n");
 }
 
-TEST_CASE("whenUnhealthy: what the program needs and the device does not have is told of") {
+TEST_CASE("whenUnhealthy: an attribute that the program needs and the device lacks is reported") {
   Watched disks("true");
   AllocationSpec spec = *disks.snapshot.spec;
   spec.when_unhealthy->program.command.emplace_back("{serial}");
@@ -155,7 +153,7 @@ TEST_CASE("whenUnhealthy: what the program needs and the device does not have is
   CHECK(disks.until_logged("warn", "the device has no {serial}, which whenUnhealthy needs"));
 }
 
-TEST_CASE("whenUnhealthy: an entry that does not want to know any more is not told") {
+TEST_CASE("whenUnhealthy: an entry that drops the program is not notified") {
   Watched disks("echo >> $1/ran-$2", 100ms);
   disks.snapshots({{.id = "a", .error = "sick"}});
   const auto wants = disks.snapshot.spec;
@@ -168,7 +166,7 @@ TEST_CASE("whenUnhealthy: an entry that does not want to know any more is not to
   CHECK(disks.text("ran-a").empty());
 }
 
-TEST_CASE("whenUnhealthy: a device's own entry says which program hears of it, and after how long") {
+TEST_CASE("whenUnhealthy: the device's own entry decides which program runs, and after how long") {
   Watched first("touch $1/first-$2", 1h), second("touch $1/second-$2");
   const auto none = std::make_shared<const AllocationSpec>();
   first.snapshots({{.id = "a", .error = "sick", .terms = first.snapshot.spec},
@@ -186,9 +184,7 @@ TEST_CASE("whenUnhealthy: a device's own entry says which program hears of it, a
   CHECK(test::run_until(first.loop, [&] { return std::filesystem::exists(second.dir.at("second-b")); }));
 }
 
-TEST_CASE(
-    "whenUnhealthy: a device whose entry does not want it any more, when the kubelet has told who holds it, "
-    "is let be") {
+TEST_CASE("whenUnhealthy: a device whose entry drops the program while holders are queried is skipped") {
   Watched first("touch $1/first-$2"), second("touch $1/second-$2");
   const auto none = std::make_shared<const AllocationSpec>();
   first.silent = true;

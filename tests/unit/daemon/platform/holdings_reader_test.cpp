@@ -44,7 +44,7 @@ struct Asker {
   }
 };
 
-TEST_CASE("who holds what: the kubelet is asked anew for who acts upon it, and not for who shows it") {
+TEST_CASE("holders: a query for a decision queries the kubelet again, and one for display does not") {
   Asker asker;
   test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
   kubelet.add("x.com/a", "one");
@@ -61,7 +61,7 @@ TEST_CASE("who holds what: the kubelet is asked anew for who acts upon it, and n
   CHECK(kubelet.calls().size() == 2);
 }
 
-TEST_CASE("who holds what: where the kubelet does not tell, its checkpoint does") {
+TEST_CASE("holders: without pod resources the checkpoint is used") {
   Asker asker;
   asker.files.file("checkpoint", kOneHolder);
   asker.query(Clock::now());
@@ -71,7 +71,7 @@ TEST_CASE("who holds what: where the kubelet does not tell, its checkpoint does"
   CHECK(asker.told[0].why.empty());
 }
 
-TEST_CASE("who holds what: where neither tells, both reasons are told") {
+TEST_CASE("holders: if neither responds, both reasons are reported") {
   Asker asker;
   std::string reason;
   SUBCASE("there is no checkpoint") { reason = "cannot read it: No such file or directory"; }
@@ -94,7 +94,7 @@ TEST_CASE("who holds what: where neither tells, both reasons are told") {
   const UniqueFd writer(::open(asker.files.at("checkpoint").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
 }
 
-TEST_CASE("who holds what: while the checkpoint hangs, it keeps one thread however many ask") {
+TEST_CASE("holders: a checkpoint that hangs occupies one thread however many callers wait") {
   Asker asker;
   REQUIRE(::mkfifo(asker.files.at("checkpoint").c_str(), 0600) == 0);
   const auto threads = [] {
@@ -112,7 +112,7 @@ TEST_CASE("who holds what: while the checkpoint hangs, it keeps one thread howev
   const UniqueFd writer(::open(asker.files.at("checkpoint").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
 }
 
-TEST_CASE("who holds what: whoever has little patience is told that it is not known, and others later") {
+TEST_CASE("holders: a caller with a short deadline gets no result, and others get one later") {
   Asker asker;
   test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
   kubelet.hold(true);
@@ -129,7 +129,7 @@ TEST_CASE("who holds what: whoever has little patience is told that it is not kn
   CHECK(asker.told[2].holdings);
 }
 
-TEST_CASE("who holds what: those who wait when another kubelet is meant are told that nothing is known") {
+TEST_CASE("holders: callers that wait while the kubelet changes get no result") {
   Asker asker;
   test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
   kubelet.hold(true);
@@ -146,7 +146,7 @@ TEST_CASE("who holds what: those who wait when another kubelet is meant are told
   CHECK(asker.told[2].holdings);
 }
 
-TEST_CASE("who holds what: a container that List leaves out holds until its pod has no directory") {
+TEST_CASE("holders: a container that List omits holds until its pod has no directory") {
   Asker asker;
   test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
   asker.files.file("checkpoint", kOneHolder);
@@ -161,7 +161,7 @@ TEST_CASE("who holds what: a container that List leaves out holds until its pod 
   CHECK(asker.told[1].holdings->empty());
 }
 
-TEST_CASE("who holds what: the checkpoint is read after List was asked") {
+TEST_CASE("holders: the checkpoint is read after List was called") {
   Asker asker;
   test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
   kubelet.hold(true);
@@ -173,7 +173,7 @@ TEST_CASE("who holds what: the checkpoint is read after List was asked") {
   CHECK(asker.told[0].holdings->contains("x.com/a"));
 }
 
-TEST_CASE("who holds what: List is not complete before its kubelet has run for 10 s") {
+TEST_CASE("holders: List is not complete before its kubelet has run for 10 s") {
   Asker asker;
   asker.files.directory("plugins");
   test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));

@@ -74,7 +74,7 @@ TEST_CASE("known holders: without a checkpoint that can be read nothing is compl
   CHECK_FALSE(known_holders(nullptr, true, unreadable).holdings);
 }
 
-TEST_CASE("known holders: where there is no checkpoint yet, List is complete, and nothing else is known") {
+TEST_CASE("known holders: without a checkpoint List is complete, and nothing else is known") {
   CheckpointReader::Reading missing = reading({});
   missing.why = "cannot read it: No such file or directory";
   CHECK(known_holders(listed({}), true, missing).complete);

@@ -49,7 +49,8 @@ TEST_CASE("a hint is followed at once, by five scans in a row") {
 }
 
 TEST_CASE(
-    "who has scanned five times in a row may do so once more after 100 ms, and five times after 500 ms") {
+    "an entry that has scanned five times in a row may scan once more after 100 ms, and five times after 500 "
+    "ms") {
   auto schedule = spent();
   const auto scans_at = [&](Clock::time_point now) {
     schedule.request_scan(now);
@@ -104,7 +105,7 @@ TEST_CASE(
   CHECK(schedule.due() == kNever);
 }
 
-TEST_CASE("the longest wait counts anew for the hints after each scan") {
+TEST_CASE("the longest wait begins again for the requests after each scan") {
   auto schedule = spent();
   schedule.request_scan(kStart + 20ms);
   schedule.begin(kStart + 120ms);
@@ -114,7 +115,7 @@ TEST_CASE("the longest wait counts anew for the hints after each scan") {
   CHECK(schedule.due() == first + 1000ms);
 }
 
-TEST_CASE("a scan that is due is not put off by another hint") {
+TEST_CASE("a scan that is due is not delayed by another request") {
   auto schedule = rested();
   schedule.request_scan(kStart + 200ms);
   schedule.request_scan(kStart + 250ms);
@@ -124,7 +125,7 @@ TEST_CASE("a scan that is due is not put off by another hint") {
   CHECK(schedule.due() == kStart + 260ms);
 }
 
-TEST_CASE("an event during a scan asks for another one, however the scan ends") {
+TEST_CASE("an event during a scan requests another one, however the scan ends") {
   ScanSchedule schedule;
   schedule.begin(kStart);
   schedule.request_scan(kStart + 5ms);
@@ -145,7 +146,7 @@ TEST_CASE("an event during a scan that the budget does not allow waits from the 
   CHECK(schedule.due() == kStart + 120ms);
 }
 
-TEST_CASE("who follows something new scans again at once") {
+TEST_CASE("a new watch leads to a scan at once") {
   ScanSchedule schedule;
   schedule.begin(kStart);
   SUBCASE("without an event") {}
@@ -155,7 +156,7 @@ TEST_CASE("who follows something new scans again at once") {
   CHECK(schedule.due() == kStart + 10ms);
 }
 
-TEST_CASE("the earliest of what a scan asks for and what changes by itself is when to look again") {
+TEST_CASE("the next scan is at the earliest time of what a scan requests and what changes by itself") {
   auto schedule = rested(5s);
   CHECK(schedule.due() == kStart + 10ms + 5s);
   schedule.change_at(kStart + 6s);
@@ -170,8 +171,8 @@ TEST_CASE("the earliest of what a scan asks for and what changes by itself is wh
 }
 
 TEST_CASE(
-    "what changes by itself waits for 100 ms from the latest scan's beginning, and what was due before it is "
-    "over") {
+    "a change without an event waits for 100 ms from the latest scan's start, and earlier due times are "
+    "dropped") {
   auto schedule = rested();
   schedule.change_at(kNever);
   CHECK(schedule.due() == kNever);
@@ -218,7 +219,7 @@ TEST_CASE("a scan that takes too long is a stall until one ends, well or not") {
   CHECK_FALSE(schedule.stalled());
 }
 
-TEST_CASE("another source is looked at at once, whatever the former one was doing") {
+TEST_CASE("a new source is scanned at once, whatever the former one was doing") {
   ScanSchedule schedule;
   schedule.begin(kStart);
   SUBCASE("a scan") {}

@@ -31,7 +31,7 @@ bool take_right(Agreement& agreement, Agreement::Time now) {
   return agreement.update(kTwo, kStart, compare(kTwo, {"a", "b"}), now);
 }
 
-TEST_CASE("what is counted is held against the Healthy ids, replicas and all") {
+TEST_CASE("counts are compared with the Healthy ids, including replicas") {
   CHECK(compare(list({"a", "b"}, {"c"}), {"a", "b"}).none());
   CHECK(compare(list({}, {"a"}), {}).none());
   Device shared{.id = "a"};
@@ -66,7 +66,7 @@ TEST_CASE("a disagreement that lasts 5 s makes for a new registration, once") {
   CHECK(agreement.disagrees());
 }
 
-TEST_CASE("who agrees in between has never disagreed") {
+TEST_CASE("an agreement in between ends the disagreement") {
   Agreement agreement;
   take_wrong(agreement, kStart);
   take_right(agreement, kStart + 4s);
@@ -78,7 +78,7 @@ TEST_CASE("who agrees in between has never disagreed") {
   CHECK_FALSE(agreement.disagrees());
 }
 
-TEST_CASE("another list, or another stream, has 5 s of its own") {
+TEST_CASE("a new list, or a new stream, has 5 s of its own") {
   Agreement agreement;
   take_wrong(agreement, kStart);
   SUBCASE("list") {
@@ -96,7 +96,8 @@ TEST_CASE("another list, or another stream, has 5 s of its own") {
 }
 
 TEST_CASE(
-    "what a new registration does not mend is tried again after 10 s, 20 s and so on, at most 10 minutes") {
+    "a disagreement that a registration does not end leads to others after 10 s, 20 s and so on, at most 10 "
+    "minutes") {
   Agreement agreement;
   take_wrong(agreement, kStart);
   auto now = kStart + 5s;
@@ -122,7 +123,7 @@ TEST_CASE("after a new registration the list has 5 s again, even when the pause 
   CHECK(take_wrong(agreement, kStart + 21s));
 }
 
-TEST_CASE("a spell of disagreement long after another is mended as soon as the first") {
+TEST_CASE("a disagreement long after another one leads to a registration as soon as the first") {
   Agreement agreement;
   take_wrong(agreement, kStart);
   auto now = kStart + 5s;

@@ -43,7 +43,7 @@ struct CheckRig {
   }
 };
 
-TEST_CASE("what the kubelet counts as it was sent is nobody's affair") {
+TEST_CASE("a kubelet that counts what it was sent causes no action") {
   CheckRig rig;
   rig.kubelet.count(kA, "one");
   rig.kubelet.count(kA, "two");
@@ -55,7 +55,7 @@ TEST_CASE("what the kubelet counts as it was sent is nobody's affair") {
 }
 
 TEST_CASE(
-    "a kubelet that counts otherwise is asked every second, and after 5 s the resource registers anew") {
+    "a kubelet that counts otherwise is queried every second, and after 5 s the resource registers again") {
   CheckRig rig;
   rig.kubelet.count(kA, "one");
   REQUIRE(rig.look());
@@ -79,7 +79,7 @@ TEST_CASE(
   CHECK(rig.changes == before + 1);
 }
 
-TEST_CASE("where no resource has a stream nobody is asked, and one that has none disagrees with nobody") {
+TEST_CASE("without a stream no kubelet is queried, and such a resource has no disagreement") {
   CheckRig rig;
   rig.subjects[0].attached_since.reset();
   rig.check.check(*rig.link);
@@ -90,7 +90,8 @@ TEST_CASE("where no resource has a stream nobody is asked, and one that has none
   CHECK(rig.kubelet.counted() == 1);
 }
 
-TEST_CASE("who shows what the kubelet counts hears when it stops telling, and when it tells again") {
+TEST_CASE(
+    "the state of verification is published when the kubelet stops reporting, and when it starts again") {
   CheckRig rig;
   rig.kubelet.count(kA, "one");
   rig.kubelet.count(kA, "two");
@@ -108,7 +109,7 @@ TEST_CASE("who shows what the kubelet counts hears when it stops telling, and wh
   CHECK(rig.changes == 2);
 }
 
-TEST_CASE("a kubelet that is not meant any more is asked no more: it may have gone") {
+TEST_CASE("a former kubelet is not queried") {
   CheckRig rig;
   rig.kubelet.count(kA, "one");
   REQUIRE(rig.look());

@@ -174,7 +174,8 @@ std::vector<Scene> scenes() {
 }  // namespace
 
 TEST_CASE(
-    "attachment: whatever happens, in any order, the kubelet is asked when it may be, and attached in time") {
+    "attachment: in every order of events the kubelet is called only when allowed, and the resource attached "
+    "in time") {
   std::size_t states = 0;
   for (const Scene& scene : scenes()) {
     const std::string name = scene.name;

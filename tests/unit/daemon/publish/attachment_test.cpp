@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 using Rig = AttachmentRig;
 using Failures = std::vector<std::string>;
 
-TEST_CASE("attachment: a kubelet is asked once, and its stream is what attaches") {
+TEST_CASE("attachment: a kubelet is registered with once, and its stream attaches") {
   Rig rig;
   CHECK(rig.stage() == Stage::kWaiting);
   rig.kubelet(1);
@@ -28,7 +28,7 @@ TEST_CASE("attachment: a kubelet is asked once, and its stream is what attaches"
   CHECK_FALSE(rig.waits());
 }
 
-TEST_CASE("attachment: a stream that comes before the answer attaches, whatever the answer says") {
+TEST_CASE("attachment: a stream that opens before the answer attaches, whatever the answer is") {
   for (const Result result : {Result::kAccepted, Result::kRefused, Result::kSilent, Result::kWentAway}) {
     Rig rig = Rig::asking();
     rig.open();
@@ -50,7 +50,7 @@ TEST_CASE("attachment: a kubelet that is known already changes nothing") {
   CHECK(rig.kept == 0);
 }
 
-TEST_CASE("attachment: nothing is asked before its time") {
+TEST_CASE("attachment: no Register is sent before its time") {
   Rig rig(State{.not_before = Rig::kBegin + 300ms});
   rig.kubelet(1);
   CHECK(rig.stage() == Stage::kRegistering);
@@ -60,7 +60,7 @@ TEST_CASE("attachment: nothing is asked before its time") {
   CHECK(rig.asked.size() == 1);
 }
 
-TEST_CASE("attachment: a kubelet that says yes and opens no stream is asked again after 11 s") {
+TEST_CASE("attachment: a kubelet that accepts and opens no stream is registered with again after 11 s") {
   Rig rig = Rig::expecting();
   CHECK(rig.wait() == kStreamWatchdog);
   rig.pass(kStreamWatchdog);
@@ -70,7 +70,9 @@ TEST_CASE("attachment: a kubelet that says yes and opens no stream is asked agai
   CHECK(rig.asked.size() == 2);
 }
 
-TEST_CASE("attachment: a kubelet that has dialed and opens no stream is asked again after half a second") {
+TEST_CASE(
+    "attachment: a kubelet that has dialed and opens no stream is registered with again after half a "
+    "second") {
   const auto dials_and_answers = [](Rig& rig) {
     rig.dial();
     rig.pass(1h);
@@ -110,7 +112,7 @@ TEST_CASE("attachment: a kubelet that has dialed and opens no stream is asked ag
   }
 }
 
-TEST_CASE("attachment: who else dials makes no difference") {
+TEST_CASE("attachment: another process that dials makes no difference") {
   Rig rig = Rig::asking();
   rig.dial(kStranger);
   rig.dial(kKubelet, rig.incarnation - 1);
@@ -131,7 +133,7 @@ TEST_CASE("attachment: each name that a kubelet may have seen is used once") {
   }
 }
 
-TEST_CASE("attachment: where nobody listens it knocks after 10 ms, 20 ms … 5 s") {
+TEST_CASE("attachment: a socket without a listener is retried after 10 ms, 20 ms … 5 s") {
   Rig rig = Rig::asking();
   for (const auto wait : {10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1280ms, 2560ms, 5000ms, 5000ms}) {
     rig.answer(Result::kNobodyListens);
@@ -150,7 +152,7 @@ TEST_CASE("attachment: where nobody listens it knocks after 10 ms, 20 ms … 5 s
   }
 }
 
-TEST_CASE("attachment: who refuses, or says nothing, is asked after 100 ms, 200 ms … 10 s") {
+TEST_CASE("attachment: a kubelet that refuses or does not respond is retried after 100 ms, 200 ms … 10 s") {
   for (const auto& [result, why] : {std::pair{Result::kRefused, "the kubelet refuses it: so it says"},
                                     std::pair{Result::kSilent, "the kubelet does not answer: so it says"}}) {
     Rig rig = Rig::asking();
@@ -168,7 +170,9 @@ TEST_CASE("attachment: who refuses, or says nothing, is asked after 100 ms, 200 
   }
 }
 
-TEST_CASE("attachment: one that said nothing, and whose socket changes, has half a second for its stream") {
+TEST_CASE(
+    "attachment: a kubelet that did not respond, and whose socket changes, has half a second for its "
+    "stream") {
   Rig rig = Rig::asking();
   SUBCASE("nothing") {
     rig.answer(Result::kSilent);
@@ -200,7 +204,7 @@ TEST_CASE("attachment: one that said nothing, and whose socket changes, has half
   CHECK(rig.asked.size() == 2);
 }
 
-TEST_CASE("attachment: a stream that ends is registered anew 100 ms later") {
+TEST_CASE("attachment: a stream that ends is followed by a registration 100 ms later") {
   Rig rig = Rig::attached();
   rig.pass(1000ms);
   rig.close();
@@ -257,7 +261,7 @@ TEST_CASE("attachment: a stream that came and went before the answer is a failur
   }
 }
 
-TEST_CASE("attachment: a kubelet whose socket changes while it is asked is not asked twice") {
+TEST_CASE("attachment: a kubelet whose socket changes during Register is not called twice") {
   Rig rig = Rig::asking();
   rig.kubelet(2);
   rig.kubelet(3);
@@ -308,7 +312,7 @@ TEST_CASE("attachment: a kubelet whose socket changes while it is asked is not a
   }
 }
 
-TEST_CASE("attachment: a kubelet that said yes, and whose socket changes, has half a second for its stream") {
+TEST_CASE("attachment: a kubelet that accepted, and whose socket changes, has half a second for its stream") {
   Rig rig = Rig::expecting();
   rig.kubelet(2);
   CHECK(rig.asked.size() == 1);
@@ -357,7 +361,7 @@ TEST_CASE("attachment: of kubelets that cannot be seen from here, no two are tak
   CHECK(rig.asked.size() == 2);
 }
 
-TEST_CASE("attachment: a kubelet that said yes and went is not waited for once another is there") {
+TEST_CASE("attachment: a kubelet that accepted and is gone is not waited for once another exists") {
   Rig rig = Rig::expecting();
   rig.no_kubelet();
   CHECK(rig.stage() == Stage::kWaiting);
@@ -376,7 +380,7 @@ TEST_CASE("attachment: a kubelet that said yes and went is not waited for once a
   CHECK(rig.asked.size() == 2);
 }
 
-TEST_CASE("attachment: another kubelet's socket while a stream lives: nothing is asked for half a second") {
+TEST_CASE("attachment: another kubelet's socket while a stream lives: no Register for half a second") {
   Rig rig = Rig::attached();
   const std::uint32_t old = rig.incarnation;
   rig.kubelet(2);
@@ -442,7 +446,7 @@ TEST_CASE("attachment: another kubelet's socket while a stream lives: nothing is
   }
 }
 
-TEST_CASE("attachment: a kubelet that goes with its stream is waited for, and the next asked at once") {
+TEST_CASE("attachment: a kubelet that ends with its stream is waited for, and its successor called at once") {
   Rig rig = Rig::attached();
   rig.no_kubelet();
   CHECK(rig.stage() == Stage::kAttached);
@@ -515,7 +519,7 @@ TEST_CASE("attachment: a timer that fires late leaves 100 ms to what happened me
   }
 }
 
-TEST_CASE("attachment: without a socket of our own nothing is asked, and it is tried again with back-off") {
+TEST_CASE("attachment: without an own socket no Register is sent, and binding is retried with back-off") {
   Rig rig;
   rig.listening_fails = true;
   rig.kubelet(1);
@@ -545,7 +549,7 @@ TEST_CASE("attachment: a second stream changes nothing, and the last one's end i
   CHECK(rig.attached_times == 2);
 }
 
-TEST_CASE("attachment: a stream of anybody else's makes no difference") {
+TEST_CASE("attachment: a stream of another process makes no difference") {
   Rig rig = Rig::expecting();
   rig.open(kStranger);
   CHECK(rig.stage() == Stage::kRegistering);
@@ -581,7 +585,7 @@ TEST_CASE("attachment: where the kubelet cannot be seen, every stream that canno
   CHECK(rig.ended == 1);
 }
 
-TEST_CASE("attachment: the streams of who had a socket's name before are not those of who has it now") {
+TEST_CASE("attachment: streams of a socket name's former owner do not count for the present one") {
   Rig rig = Rig::asking();
   rig.open();  // a reader before the first request
   rig.answer(Result::kNobodyListens);
@@ -637,7 +641,7 @@ TEST_CASE("attachment: how long it took is counted from when there was a kubelet
   }
 }
 
-TEST_CASE("attachment: our socket is made again under a kubelet that knows its name, or is told it") {
+TEST_CASE("attachment: an own socket is made again for a kubelet that knows its name, or receives it") {
   Rig rig;
   rig.socket_gone();
   CHECK(rig.listened_again == 0);

@@ -45,7 +45,7 @@ TEST_CASE("a specification is there whole, and others can read it, whatever the 
   CHECK((status.st_mode & 0777) == 0755);
 }
 
-TEST_CASE("what has not changed is not written again, not even by the next plughost") {
+TEST_CASE("an unchanged specification is not written again, not even by the next plughost") {
   DirectoryRig rig;
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   const ino_t first = inode(rig.tree.at(kCameraFile));
@@ -58,7 +58,7 @@ TEST_CASE("what has not changed is not written again, not even by the next plugh
   CHECK(content(rig.tree.at(kCameraFile)).find("/dev/video1") != std::string::npos);
 }
 
-TEST_CASE("a file that somebody removed is back with the next scan") {
+TEST_CASE("a removed file is written again at the next scan") {
   DirectoryRig rig;
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   rig.tree.remove(kCameraFile);
@@ -77,7 +77,7 @@ TEST_CASE("a resource without a specification has no file, and loses one that it
   CHECK_FALSE(std::filesystem::exists(rig.tree.at(kCameraFile)));
 }
 
-TEST_CASE("what no resource has any more is removed, and nothing that others wrote") {
+TEST_CASE("specifications of removed resources are deleted, and foreign files are not") {
   DirectoryRig rig;
   rig.tree.file("run/cdi/plughost-example.com_old.json");
   rig.tree.file("run/cdi/.plughost-plughost-example.com_camera.json.tmp");
@@ -115,7 +115,7 @@ TEST_CASE("late names have files of their own, and each kind is left alone by th
   CHECK(std::filesystem::exists(rig.tree.at(kCameraFile)));
 }
 
-TEST_CASE("a specification that cannot be written is no half file, and the reason says what to do") {
+TEST_CASE("a specification that cannot be written is no half file, and the reason has the remedy") {
   DirectoryRig rig;
   rig.tree.file("run/cdi", "a file in the directory's place");
   const std::string why = rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0"));

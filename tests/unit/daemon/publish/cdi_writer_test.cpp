@@ -39,7 +39,7 @@ bool contains(const std::string& text, const char* part) { return text.find(part
 
 }  // namespace
 
-TEST_CASE("CDI: who is told that it is written finds it written, and what was asked last stands") {
+TEST_CASE("CDI: a caller that is told of a write finds it written, and the newest request stays") {
   WriterRig rig;
   for (const char* node : {"/dev/video0", "/dev/video1", "/dev/video2"}) rig.write(node);
   CHECK(rig.told.empty());
@@ -48,7 +48,7 @@ TEST_CASE("CDI: who is told that it is written finds it written, and what was as
   CHECK(contains(rig.content(), "/dev/video2"));
 }
 
-TEST_CASE("CDI: a file that another program made is everybody's trouble, a specification its resource's") {
+TEST_CASE("CDI: an error of another program's file concerns every resource, of a specification its own") {
   WriterRig rig;
   rig.tree.directory("run/cdi/other.json/x");
   rig.write("/dev/video0", {{.name = "other.json", .text = "{}"}});
@@ -68,7 +68,7 @@ TEST_CASE("CDI: a file that another program made is everybody's trouble, a speci
 }
 
 TEST_CASE(
-    "CDI: a directory that hangs is told after its deadline, at once from then on, and asked again later") {
+    "CDI: a directory that hangs is reported after its deadline, at once from then on, and retried later") {
   WriterRig rig;
   rig.tree.directory("run/cdi");
   LeasedProgram hung(rig.tree.at(kCameraFile));
@@ -78,7 +78,7 @@ TEST_CASE(
   CHECK(rig.told.empty());
   REQUIRE(rig.told_all(2));
   CHECK(rig.told[0] ==
-        "the directory of CDI specifications, /run/cdi, does not answer: its file system hangs");
+        "the directory of CDI specifications, /run/cdi, does not respond: its file system hangs");
   CHECK(rig.told[1] == rig.told[0]);
   rig.write("/dev/video2");
   CHECK(rig.told.size() == 3);
@@ -109,7 +109,7 @@ TEST_CASE(
   CHECK(contains(rig.content(), "/dev/video1"));
 }
 
-TEST_CASE("CDI: a late name is written, or it is said why not, and goes when it is not to be kept") {
+TEST_CASE("CDI: a late name is written or refused with a reason, and removed when it is not to be kept") {
   WriterRig rig;
   const std::string file = "run/cdi/plughost.late-1.json";
   std::vector<std::string> told;
@@ -129,7 +129,7 @@ TEST_CASE("CDI: a late name is written, or it is said why not, and goes when it 
   CHECK(contains(told[1], "plughost.late-1.json cannot be written"));
 }
 
-TEST_CASE("CDI: the end of the writer drops nothing that it was told") {
+TEST_CASE("CDI: the end of the writer drops no request") {
   WriterRig rig;
   rig.write("/dev/video0");
   REQUIRE(rig.told_all(1));

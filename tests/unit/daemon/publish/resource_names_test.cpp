@@ -28,7 +28,7 @@ TEST_CASE("when a name is released, those that were refused it may claim it") {
   CHECK(names.claim("x.com/a", "second") == "third");
 }
 
-TEST_CASE("who does not want a name any more is not told of it, and takes it from nobody") {
+TEST_CASE("an owner that gives a name up is not notified of it, and blocks no other owner") {
   ResourceNames names;
   names.claim("x.com/a", "first");
   names.claim("x.com/a", "second");

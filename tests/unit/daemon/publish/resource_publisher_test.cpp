@@ -111,7 +111,7 @@ struct PublisherRig {
   std::unique_ptr<ResourcePublisher> publisher;
 };
 
-TEST_CASE("publisher: a list goes out at once, and everybody is told") {
+TEST_CASE("publisher: a list is sent at once, and every observer is notified") {
   PublisherRig rig;
   rig.publish(kA, {}, {{.id = "one"}, {.id = "two"}});
   REQUIRE(rig.snapshot(kA));
@@ -137,7 +137,7 @@ TEST_CASE("publisher: a resource that is named after its devices goes with the l
   CHECK(rig.entry.drops == Texts{kA});
 }
 
-TEST_CASE("publisher: a resource that another entry has is not served until that has let it go") {
+TEST_CASE("publisher: a resource of another entry is not served until that entry releases it") {
   PublisherRig rig;
   rig.owner.taken = {kA};
   rig.publish(kA, {}, {{.id = "one"}});
@@ -153,7 +153,7 @@ TEST_CASE("publisher: a resource that another entry has is not served until that
   CHECK(rig.owner.told.back() == "removed x.com/a of x.com/a");
 }
 
-TEST_CASE("publisher: who never had a resource does not give it back") {
+TEST_CASE("publisher: an entry that never had a resource does not release it") {
   PublisherRig rig;
   rig.owner.taken = {kA};
   rig.publish(kA, {}, {{.id = "one"}});
@@ -161,7 +161,7 @@ TEST_CASE("publisher: who never had a resource does not give it back") {
   CHECK(rig.owner.told.empty());
 }
 
-TEST_CASE("publisher: what the names of CDI devices stand for is written before anybody is told them") {
+TEST_CASE("publisher: definitions of CDI names are written before the names are published") {
   PublisherRig rig("x.com/a", CdiNames::kCri);
   bool written = false;
   rig.owner.on_snapshot = [&] { written = std::filesystem::exists(rig.specification()); };
@@ -229,9 +229,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "publisher: who is near and which cards were given is told with the next answer, and no list goes "
-    "out") {
+TEST_CASE("publisher: `near` and the given cards take effect with the next response, and send no list") {
   PublisherRig rig;
   rig.publish(kA, {}, {{.id = "one"}});
   const auto told = rig.owner.told;

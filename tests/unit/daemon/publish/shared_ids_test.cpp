@@ -28,7 +28,7 @@ TEST_CASE("lists that share no id share none") {
   CHECK(shared.other == nullptr);
 }
 
-TEST_CASE("ids in several lists are counted once, and the first by name says who lists it") {
+TEST_CASE("ids in several lists are counted once, with the first resource by name") {
   const std::vector<ListedIds> lists = {list("a", {{.id = "q"}, {.id = "x"}, {.id = "z"}}),
                                         list("b", {{.id = "x"}, {.id = "z"}}),
                                         list("c", {{.id = "q"}, {.id = "x"}, {.id = "z"}})};
@@ -39,7 +39,7 @@ TEST_CASE("ids in several lists are counted once, and the first by name says who
   CHECK(shared.other == &lists[2]);
 }
 
-TEST_CASE("of one id in three lists the first two are told") {
+TEST_CASE("an id in three lists is reported with the first two") {
   const std::vector<ListedIds> lists = {list("a", {}), list("b", {{.id = "x"}}), list("c", {{.id = "x"}}),
                                         list("d", {{.id = "x"}})};
   const SharedIds shared = shared_ids(lists);

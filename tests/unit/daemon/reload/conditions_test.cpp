@@ -65,7 +65,7 @@ struct ConditionsRig : Tree, test::Process {
 const std::string kWithFile =
     "resources: [{name: a, count: 1, when: {exists: /dev/one}}, {name: b, count: 1}]";
 
-TEST_CASE("an entry comes and goes with what its condition looks at") {
+TEST_CASE("an entry appears and disappears with what its condition reads") {
   ConditionsRig rig;
   rig.tree.directory("/dev");
   rig.follow(ConditionsRig::config(kWithFile));
@@ -81,7 +81,7 @@ TEST_CASE("an entry comes and goes with what its condition looks at") {
   CHECK(rig.parts.size() == 2);
 }
 
-TEST_CASE("a condition on /sys is looked at again every 5 s: no event tells of it") {
+TEST_CASE("a condition on /sys is evaluated every 5 s, because /sys has no events") {
   // As in /sys, no event is sent.
   bool asked = false;
   ConditionsRig rig(Conditions::kDeadline, [&](int, const char*, std::uint32_t) {
@@ -106,7 +106,7 @@ TEST_CASE("a condition on /sys is looked at again every 5 s: no event tells of i
   CHECK(rig.comes_to({"x.com/a", "x.com/b"}));
 }
 
-TEST_CASE("a configuration is asked before it is in force, and nothing is called for it") {
+TEST_CASE("a new configuration's conditions are evaluated before it is applied, without notifications") {
   ConditionsRig rig;
   rig.tree.file("/dev/one");
   std::optional<Selection> told;
@@ -119,7 +119,7 @@ TEST_CASE("a configuration is asked before it is in force, and nothing is called
   CHECK(rig.conditions.selection().applies.empty());
 }
 
-TEST_CASE("who is followed no more is heard no more") {
+TEST_CASE("an observer that is no longer followed is not notified") {
   ConditionsRig rig;
   rig.tree.directory("/dev");
   rig.follow(ConditionsRig::config(kWithFile));
@@ -135,7 +135,7 @@ TEST_CASE("who is followed no more is heard no more") {
       rig.loop, [&] { return rig.parts.size() > 1; }, 50ms));
 }
 
-TEST_CASE("labels that cannot be told change nothing, and are an error once") {
+TEST_CASE("unknown labels change nothing, and are reported as an error once") {
   ConditionsRig rig;
   rig.tree.file("/etc/labels", "rack=a1");
   rig.follow(ConditionsRig::config(
@@ -179,7 +179,7 @@ TEST_CASE(
   CHECK(rig.conditions.selection().others.empty());
 }
 
-TEST_CASE("as long as the first answer is on its way, nobody is told of an error") {
+TEST_CASE("no error is reported while the first response is awaited") {
   ConditionsRig rig;
   test::FakeCluster cluster;
   cluster.label("rack", "a1");

@@ -117,7 +117,7 @@ TEST_CASE("a reload opens what moves, applies, moves, answers, and ends what was
   CHECK(rig.changes == 1);
 }
 
-TEST_CASE("a configuration that is wrong changes nothing, and every error is told") {
+TEST_CASE("an invalid configuration changes nothing, and every error is reported") {
   ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: none}, {name: x.com/c, cuont: 1}]");
   const ReloadAnswer answer = rig.reload();
@@ -139,7 +139,7 @@ TEST_CASE("a configuration that is wrong changes nothing, and every error is tol
   CHECK(rig.in_force->status().errors.empty());
 }
 
-TEST_CASE("what cannot be opened or served is a refusal, and nothing is applied before") {
+TEST_CASE("a configuration that cannot be opened or served is refused, and nothing is applied before") {
   ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   SUBCASE("a socket") { rig.running->prepare_fails = "listen: the port is taken"; }
@@ -151,7 +151,7 @@ TEST_CASE("what cannot be opened or served is a refusal, and nothing is applied 
   CHECK(Told::names(rig.running->config()) == "x.com/a");
 }
 
-TEST_CASE("a configuration on trial is in force, and what was before is again, unless somebody keeps it") {
+TEST_CASE("a configuration on trial is in force, and the former one again unless it is confirmed") {
   ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   CHECK(rig.reload(1min).trial_until);
@@ -164,7 +164,7 @@ TEST_CASE("a configuration on trial is in force, and what was before is again, u
     REQUIRE(rig.gives_up());
     CHECK(Told::names(rig.running->config()) == "x.com/a");
     CHECK_FALSE(rig.in_force->status().trial_until);
-    CHECK(rig.confirm().starts_with("no configuration is on trial: the last one was given up: "));
+    CHECK(rig.confirm().starts_with("no configuration is on trial: the last one was rolled back: "));
   }
   SUBCASE("somebody does") {
     CHECK(rig.confirm().empty());
@@ -183,7 +183,7 @@ TEST_CASE("a configuration on trial is in force, and what was before is again, u
   }
 }
 
-TEST_CASE("a trial whose end cannot be carried out is tried again, and that is no refused reload") {
+TEST_CASE("a rollback that fails is retried, and counts as no refused reload") {
   ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.reload(1min);
@@ -200,7 +200,7 @@ TEST_CASE("a trial whose end cannot be carried out is tried again, and that is n
   CHECK(Told::names(rig.running->config()) == "x.com/a");
 }
 
-TEST_CASE("a trial whose end cannot be carried out can be confirmed, and stays") {
+TEST_CASE("a trial whose rollback fails can be confirmed, and stays") {
   ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.reload(1min);
@@ -227,7 +227,7 @@ TEST_CASE("a trial in a trial goes back to what was in force before the first") 
   CHECK(Told::names(rig.running->config()) == "x.com/a");
 }
 
-TEST_CASE("a trial that a reload has ended is not given up by an answer that comes later") {
+TEST_CASE("a trial that a reload has ended is not rolled back by a late result") {
   ControllerRig rig("resources: [{name: x.com/a, count: 1, when: {exists: /}}]");
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.reload(1min);
@@ -250,7 +250,7 @@ TEST_CASE("a trial that a reload has ended is not given up by an answer that com
   CHECK_FALSE(rig.in_force->status().given_up_at);
 }
 
-TEST_CASE("who asks while a reload is under way is answered by the next one, and once") {
+TEST_CASE("a request during a reload is answered by the next one, once") {
   ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.ask();
@@ -273,7 +273,7 @@ TEST_CASE("a process that stops refuses every reload") {
   CHECK(rig.told() == Texts{"answer", "end former"});
 }
 
-TEST_CASE("entries whose condition holds from now on are applied, and nothing is answered") {
+TEST_CASE("entries whose condition becomes true are applied, and no answer is sent") {
   const test::TempDir node;
   ControllerRig rig("resources: [{name: x.com/a, count: 1}, {name: x.com/b, count: 1, when: {exists: " +
                     node.at("here").string() + "}}]");

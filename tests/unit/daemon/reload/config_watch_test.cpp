@@ -34,7 +34,7 @@ struct WatchRig {
 
 const std::vector<WatchedDirectory> kFile{{"/etc", "a.yaml", WatchFor::kContents}};
 
-TEST_CASE("a file that is written, replaced or removed is told of once it has been quiet for 200 ms") {
+TEST_CASE("a file that is written, replaced or removed is reported once it has been unchanged for 200 ms") {
   WatchRig rig;
   rig.tree.file("/etc/a.yaml", "1");
   rig.follow(kFile);
@@ -50,7 +50,7 @@ TEST_CASE("a file that is written, replaced or removed is told of once it has be
   CHECK(rig.told == 4);
 }
 
-TEST_CASE("who writes again and again is waited for, but not for ever") {
+TEST_CASE("continuous writes are waited for, but not for ever") {
   WatchRig rig;
   rig.tree.file("/etc/a.yaml", "1");
   rig.follow(kFile);
@@ -65,7 +65,7 @@ TEST_CASE("who writes again and again is waited for, but not for ever") {
   CHECK(ConfigWatch::Clock::now() - begin >= 1s);
 }
 
-TEST_CASE("what is followed no more is not told of") {
+TEST_CASE("a file that is no longer watched is not reported") {
   WatchRig rig;
   rig.tree.file("/etc/a.yaml", "1");
   rig.follow(kFile);

@@ -39,7 +39,7 @@ TEST_CASE("a trial is over when its time is, and not a moment earlier") {
   CHECK(of_minutes.check(kBoth, kStart) == "");
   CHECK(of_minutes.check(kBoth, kStart + 5min - 1ns) == "");
   CHECK(of_minutes.due() == kStart + 5min);
-  CHECK(of_minutes.check(kBoth, kStart + 5min) == "nobody has kept it within 300 s");
+  CHECK(of_minutes.check(kBoth, kStart + 5min) == "not confirmed within 300 s");
 }
 
 TEST_CASE("a resource that the kubelet had and has not for 5 s ends the trial") {
@@ -59,7 +59,7 @@ TEST_CASE("the only resource's loss is one, too") {
   CHECK(of_hours.check(attached({}), kStart + 5s) == kWhy);
 }
 
-TEST_CASE("a resource that is registered anew in time is not lost, and has all its time the next time") {
+TEST_CASE("a resource that registers again in time is not lost, and has its full time the next time") {
   ProvisionalConfig of_hours = trial(1h);
   of_hours.check(kLostA, kStart);
   CHECK(of_hours.check(kBoth, kStart + 4s) == "");
@@ -70,7 +70,7 @@ TEST_CASE("a resource that is registered anew in time is not lost, and has all i
   CHECK(of_hours.check(kLostA, kStart + 11s) == kWhy);
 }
 
-TEST_CASE("of several that are missing the first one's time counts") {
+TEST_CASE("of several missing resources the first one's time counts") {
   ProvisionalConfig of_hours = trial(1h);
   of_hours.check(attached({{kA, kA}}), kStart);
   of_hours.check(attached({}), kStart + 2s);
@@ -94,7 +94,7 @@ TEST_CASE("a resource that another entry serves now is not lost") {
   CHECK(of_hours.check(moved, kStart + 30min) == "");
 }
 
-TEST_CASE("a kubelet that is not there has lost nothing, and when it is back, the time begins anew") {
+TEST_CASE("a missing kubelet has lost nothing, and when it is back the time begins again") {
   ProvisionalConfig of_hours = trial(1h);
   of_hours.check(kLostA, kStart);
   const Attachments gone = attached({}, false);
@@ -105,7 +105,7 @@ TEST_CASE("a kubelet that is not there has lost nothing, and when it is back, th
   CHECK(of_hours.check(kBoth, kStart + 61s) == "");
 }
 
-TEST_CASE("where another kubelet is meant than before, its absence is a loss") {
+TEST_CASE("if the configuration changes the kubelet, its absence is a loss") {
   ProvisionalConfig elsewhere = trial(1h, {.directory = "/nowhere"});
   const Attachments gone = attached({}, false);
   CHECK(elsewhere.check(gone, kStart) == "");

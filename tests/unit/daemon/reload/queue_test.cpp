@@ -13,7 +13,7 @@ constexpr ReloadOrder kWarn{.level = LogLevel::kWarn};
 
 }  // namespace
 
-TEST_CASE("nothing begins while nobody has asked") {
+TEST_CASE("no reload begins without a request") {
   ReloadQueue queue;
   CHECK_FALSE(queue.begin());
   CHECK(queue.idle());
@@ -40,8 +40,7 @@ TEST_CASE("one reload is under way at a time") {
   CHECK(queue.begin());
 }
 
-TEST_CASE(
-    "2,000 who ask at once take two reloads: the one that began, and one that began after they had asked") {
+TEST_CASE("2,000 requests at once take two reloads: the running one, and one that begins after them") {
   ReloadQueue queue;
   queue.add(kPlain, kNobody);
   REQUIRE(queue.begin());
@@ -52,7 +51,7 @@ TEST_CASE(
   CHECK_FALSE(queue.begin());
 }
 
-TEST_CASE("those who ask before it begins share it") {
+TEST_CASE("requests before a reload begins share it") {
   ReloadQueue queue;
   queue.add(kPlain, kNobody);
   queue.add(kPlain, kNobody);
@@ -60,7 +59,7 @@ TEST_CASE("those who ask before it begins share it") {
   CHECK(queue.end().waiting.size() == 2);
 }
 
-TEST_CASE("who asks for another level of the log gets a reload of its own, in turn") {
+TEST_CASE("a request for another log level gets a reload of its own, in turn") {
   ReloadQueue queue;
   for (const ReloadOrder& order : {kDebug, kDebug, kPlain, kDebug}) queue.add(order, kNobody);
   std::vector<std::pair<std::optional<LogLevel>, std::size_t>> batches;
@@ -74,7 +73,7 @@ TEST_CASE("who asks for another level of the log gets a reload of its own, in tu
   CHECK((batches[2].first == LogLevel::kDebug && batches[2].second == 1));
 }
 
-TEST_CASE("who wants a trial, or one of another length, gets a reload of its own") {
+TEST_CASE("a request for a trial, or one of another length, gets a reload of its own") {
   ReloadQueue queue;
   using namespace std::chrono_literals;
   const ReloadOrder kMinute{.level = {}, .confirm = 60s};
@@ -91,7 +90,7 @@ TEST_CASE("who wants a trial, or one of another length, gets a reload of its own
   CHECK((batches[2].first == 3600s && batches[2].second == 1));
 }
 
-TEST_CASE("who asks alike while one is under way waits for the next all the same") {
+TEST_CASE("an equal request during a reload waits for the next one") {
   ReloadQueue queue;
   std::string order;
   queue.add(kWarn, [&](const ReloadAnswer&) { order += "first "; });
@@ -106,7 +105,7 @@ TEST_CASE("who asks alike while one is under way waits for the next all the same
   CHECK(order == "first second ");
 }
 
-TEST_CASE("a change of the files is a reload for nobody, unless somebody waits for one that has not begun") {
+TEST_CASE("a change of the files joins a reload that has not begun, or is one of its own") {
   ReloadQueue queue;
   queue.add_if_changed();
   REQUIRE(queue.begin());
@@ -122,7 +121,7 @@ TEST_CASE("a change of the files is a reload for nobody, unless somebody waits f
   CHECK_FALSE(queue.begin());
 }
 
-TEST_CASE("who asks while a change waits for its turn is answered by the same reload") {
+TEST_CASE("a request while a change waits for its turn is answered by the same reload") {
   ReloadQueue queue;
   queue.add_if_changed();
   queue.add(kPlain, kNobody);

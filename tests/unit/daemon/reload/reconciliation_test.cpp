@@ -59,7 +59,7 @@ const std::string kEntryB = "- {name: x.com/b, count: 1}\n";
 
 std::string resources(const std::string& entries) { return "resources:\n" + entries; }
 
-TEST_CASE("what did not change is left alone, wherever it stands") {
+TEST_CASE("an unchanged entry is left alone, wherever it is in the file") {
   CHECK(plan(resources(kEntryA + kEntryB), resources(kEntryB + kEntryA)) == "kept b a");
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("other devices and terms leave the streams as they are") {
              resources("- {name: x.com/a, count: 2, env: {A: b}}\n" + kEntryB)) == "kept b; updated a");
 }
 
-TEST_CASE("what the kubelet asks once, when it dials, makes an entry begin anew") {
+TEST_CASE("an option that the kubelet reads only when it dials restarts the entry") {
   CHECK(plan(resources(kEntryA + kEntryB),
              resources("- {name: x.com/a, count: 1, allocationPolicy: packed}\n" + kEntryB)) ==
         "ended a; kept b; begun a");
@@ -83,8 +83,7 @@ TEST_CASE("what the kubelet asks once, when it dials, makes an entry begin anew"
   CHECK(plan(resources(prepared), resources(kEntryA)) == "ended a; begun a");
 }
 
-TEST_CASE(
-    "another kubelet makes all entries begin anew, and those that are removed are retired all the same") {
+TEST_CASE("a change of kubelet restarts all entries, and removed ones are retired all the same") {
   const std::string there = "kubelet: {directory: /there}\n";
   CHECK(plan(resources(kEntryA + kEntryB), there + resources(kEntryA + kEntryB)) ==
         "ended a b; kubelet; cdi; begun a b");
@@ -105,7 +104,7 @@ TEST_CASE("entries of one name are one, and one that comes, goes or changes leav
   CHECK(plan(resources(kEntryA + a2), resources(kEntryB)) == "retired a; begun b");
 }
 
-TEST_CASE("another directory for specifications touches no entry") {
+TEST_CASE("a change of the specifications' directory restarts no entry") {
   CHECK(plan(resources(kEntryA), "cdi: {directory: /there}\n" + resources(kEntryA)) == "cdi; kept a");
 }
 
@@ -128,7 +127,7 @@ TEST_CASE("a changed value, kind or number touches its entry only") {
   CHECK(told(kBefore, a + "- {name: x.example/b, directory: {path: /b}}\n") == "changed b, 1 kept");
 }
 
-TEST_CASE("another choice is a change of the entry") {
+TEST_CASE("a changed choice is a change of the entry") {
   const auto card = [](const std::string& keys) {
     return "resources: [{name: x.example/a, directory: {path: /a}" + keys + "}]\n";
   };
@@ -140,7 +139,7 @@ TEST_CASE("another choice is a change of the entry") {
     CHECK(told(card(before), card(after)) == "changed a, 0 kept");
 }
 
-TEST_CASE("what is told of entries that come and go, and of a domain that gives them other names") {
+TEST_CASE("the summary has added and removed entries, and a domain that renames them") {
   CHECK(told(kBefore, "resources:\n- {name: x.example/c, count: 1}\n- {name: x.example/b, count: 2}\n") ==
         "added c, removed a, 1 kept");
   const std::string entry = "resources: [{name: a, count: 1}]\n";
@@ -148,7 +147,7 @@ TEST_CASE("what is told of entries that come and go, and of a domain that gives 
   CHECK(told("domain: x.example\n" + entry, "domain: y.example\n" + entry) == "added a, removed a, 0 kept");
 }
 
-TEST_CASE("another directory of the kubelet moves our sockets") {
+TEST_CASE("a change of the kubelet's directory moves the sockets") {
   CHECK(told(kBefore, "kubelet: {directory: /run/k}\n" + kBefore) == "2 kept; kubelet");
   CHECK(told(kBefore, "kubelet: {registration: pluginsRegistry}\n" + kBefore) == "2 kept; kubelet");
   CHECK(told(kBefore, "kubelet: {directory: /var/lib/kubelet/device-plugins/}\n" + kBefore) == "2 kept");

@@ -63,7 +63,8 @@ TEST_CASE("a feature file is there whole for an hour, and others can read it, wh
   CHECK(rig.files() == files_of({kGpu}));
 }
 
-TEST_CASE("a feature file is written again when it says something else, or is about to end, and not before") {
+TEST_CASE(
+    "a feature file is written again when its content changes, or it is about to expire, and not before") {
   const DirectoryRig rig;
   const Wanted wanted{.labels = {{kGpu, {{"model", "T4"}}}}, .left = {}};
   REQUIRE(rig.directory.make(wanted, kNow).empty());
@@ -76,7 +77,7 @@ TEST_CASE("a feature file is written again when it says something else, or is ab
   CHECK(content(rig.at(kGpu)) == feature_file_text({{"model", "L4"}}, kNow + 92min));
 }
 
-TEST_CASE("what an entry leaves goes, and what is not plughost's, or not known yet, stays") {
+TEST_CASE("files of removed entries are deleted, and foreign files, or those not known yet, stay") {
   const DirectoryRig rig;
   const Labels::Pairs labels{{"a", "b"}};
   REQUIRE(
@@ -114,7 +115,7 @@ TEST_CASE("a link where a feature file is to be is replaced, and not followed") 
   CHECK(content(rig.at(kGpu)) == feature_file_text({{"a", "b"}}, kNow + 60min));
 }
 
-TEST_CASE("why feature files cannot be written is said") {
+TEST_CASE("a feature file that cannot be written has a reason") {
   const DirectoryRig rig;
   rig.tree.file("nfd", "no directory");
   CHECK(rig.directory.make({.labels = {{kGpu, {{"a", "b"}}}}, .left = {}}, kNow) == "Not a directory");

@@ -47,7 +47,7 @@ struct LabelsRig {
 
 }  // namespace
 
-TEST_CASE("labels: what is left out is told once, until it is otherwise") {
+TEST_CASE("labels: a left-out label is reported once, until it changes") {
   LabelsRig rig;
   rig.labels.follow({rig.subject({"T4", "L4"})});
   rig.labels.follow({rig.subject({"T4", "L4"})});
@@ -92,7 +92,7 @@ TEST_CASE("labels: nothing is left where they were, and going back is no trouble
   CHECK(rig.exists("first"));
 }
 
-TEST_CASE("labels: what lies in another directory goes although no entry has labels, then or before") {
+TEST_CASE("labels: files in a former directory are deleted although no entry has labels") {
   LabelsRig rig;
   rig.labels.follow({});
   run_once(rig.loop);

@@ -66,7 +66,7 @@ TEST_CASE("a card that turns sick is counted no more, and what already is right 
   CHECK(rig.shows("1", "100"));
 }
 
-TEST_CASE("a value that somebody else writes is written over") {
+TEST_CASE("a value that another program writes is overwritten") {
   CapacityRig rig;
   rig.follow(2);
   REQUIRE(rig.shows("2", "200"));
@@ -75,7 +75,7 @@ TEST_CASE("a value that somebody else writes is written over") {
   CHECK(rig.shows("2", "200"));
 }
 
-TEST_CASE("what an entry counted is 0 when it has gone, and nobody watches then") {
+TEST_CASE("counts of a removed entry are 0, and the Node is no longer watched") {
   CapacityRig rig;
   rig.follow(2);
   REQUIRE(rig.shows("2", "200"));
@@ -87,7 +87,7 @@ TEST_CASE("what an entry counted is 0 when it has gone, and nobody watches then"
   CHECK(rig.capacity.idle());
 }
 
-TEST_CASE("who stops before the cards are known, and before the Node is, leaves 0") {
+TEST_CASE("a stop before the cards or the Node are known leaves 0") {
   CapacityRig rig;
   rig.objects.show(kCapacity, "2");
   rig.follow(0, false);
@@ -101,7 +101,7 @@ TEST_CASE("who stops before the cards are known, and before the Node is, leaves 
   CHECK(rig.capacity.idle());
 }
 
-TEST_CASE("a refusal is told once, tried again, and holds nobody up for longer than the limit") {
+TEST_CASE("a refusal is reported once, retried, and delays nothing beyond the limit") {
   CapacityRig rig;
   rig.objects.refuse("PATCH", 403);
   rig.follow(2);
@@ -147,7 +147,7 @@ TEST_CASE("without an API server nothing is waited for") {
   CHECK(rig.objects.asked().empty());
 }
 
-TEST_CASE("a node that is made anew is told anew") {
+TEST_CASE("a Node that is made again is written again") {
   CapacityRig rig;
   rig.follow(2);
   REQUIRE(rig.shows("2", "200"));
@@ -158,7 +158,7 @@ TEST_CASE("a node that is made anew is told anew") {
   CHECK(rig.shows("2", "200"));
 }
 
-TEST_CASE("another API server is told anew") {
+TEST_CASE("a new API server is written to") {
   CapacityRig rig;
   rig.follow(2);
   REQUIRE(rig.shows("2", "200"));

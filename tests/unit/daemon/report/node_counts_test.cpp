@@ -17,7 +17,7 @@ NodeCounts counting(const NodeResources& counted) {
   return counts;
 }
 
-TEST_CASE("what the node does not show is written at once, and nothing else") {
+TEST_CASE("only counts that the Node lacks are written, at once") {
   NodeCounts counts = counting({{kCards, 2}, {kCores, 200}});
   const NodeCounts::Patch patch = counts.next({{kCards, "2"}, {"cpu", "8"}});
   CHECK(patch.resources == NodeResources{{kCores, 200}});
@@ -48,7 +48,7 @@ TEST_CASE("an entry that goes before its cards are known leaves 0 where a former
   CHECK(counts.next({{kCores, "100"}}).resources == NodeResources{{kCards, 2}});
 }
 
-TEST_CASE("what was written is not written again before the node has told its capacity") {
+TEST_CASE("a written count is not written again before the Node has shown its capacity") {
   NodeCounts counts = counting({{kCards, 2}});
   counts.written({{kCards, 2}}, kStart);
   CHECK(counts.next({{kCards, "1"}}).resources.empty());
@@ -56,14 +56,14 @@ TEST_CASE("what was written is not written again before the node has told its ca
   CHECK(counts.next({{kCards, "1"}}).resources == NodeResources{{kCards, 2}});
 }
 
-TEST_CASE("another number of healthy cards is written over one that was written just now") {
+TEST_CASE("a new number of healthy cards is written over one that was just written") {
   NodeCounts counts = counting({{kCards, 2}});
   counts.written({{kCards, 2}}, kStart);
   counts.want({{kCards, 1}}, {});
   CHECK(counts.next({}).resources == NodeResources{{kCards, 1}});
 }
 
-TEST_CASE("who writes another value is answered once a second") {
+TEST_CASE("another program's value is overwritten at most once a second") {
   NodeCounts counts = counting({{kCards, 2}});
   counts.written({{kCards, 2}}, kStart);
   counts.on_node();
@@ -82,7 +82,7 @@ TEST_CASE("a patch that fails is tried again after 1 s, 2 s ... 60 s") {
   CHECK(counts.next({}).at == kStart + 1s);
 }
 
-TEST_CASE("a server that says when to come again is taken at its word if that is later") {
+TEST_CASE("a server's Retry-After is obeyed if it is later") {
   NodeCounts counts = counting({{kCards, 2}});
   counts.failed({.code = 429, .retry_after = 30s}, kStart);
   CHECK(counts.next({}).at == kStart + 30s);
@@ -90,7 +90,7 @@ TEST_CASE("a server that says when to come again is taken at its word if that is
   CHECK(counts.next({}).at == kStart + 2s);
 }
 
-TEST_CASE("what had no answer is due once the server is heard, and what was refused is not") {
+TEST_CASE("a request without a response is due once the server responds, and a refused one is not") {
   NodeCounts counts = counting({{kCards, 2}});
   counts.failed({.code = 0}, kStart);
   CHECK(counts.next({}).at == kStart + 1s);
@@ -126,7 +126,7 @@ TEST_CASE("an entry that comes back before its 0 is written counts on") {
   CHECK_FALSE(counts.empty());
 }
 
-TEST_CASE("at the end all are 0, at once if somebody is in a hurry, and then there is nothing more to do") {
+TEST_CASE("at the end all counts are 0, at once if there is no time, and then nothing remains") {
   NodeCounts counts = counting({{kCards, 2}, {kCores, 200}});
   counts.written({{kCards, 2}}, kStart);
   counts.want({}, {});
@@ -140,7 +140,7 @@ TEST_CASE("at the end all are 0, at once if somebody is in a hurry, and then the
   CHECK(counts.empty());
 }
 
-TEST_CASE("of another API server nothing is known, and nothing is waited for") {
+TEST_CASE("a new API server has unknown counts, and no pauses") {
   NodeCounts counts = counting({{kCards, 2}});
   counts.written({{kCards, 2}}, kStart);
   counts.failed({.code = 429, .retry_after = 60s}, kStart);

@@ -60,7 +60,7 @@ TEST_CASE("a device that turns Unhealthy is an Event on the node, and on the pod
   CHECK(rig.objects.asked("POST /api/v1/namespaces/ml/events") == 2);
 }
 
-TEST_CASE("one list in which a device turns Unhealthy and another Healthy makes two Events of each object") {
+TEST_CASE("a list in which a device turns Unhealthy and another Healthy makes two Events of each object") {
   const Inventory first(std::vector<Device>{{.id = "a", .error = "hot"}, {.id = "b"}});
   const Inventory second(std::vector<Device>{{.id = "a"}, {.id = "b", .error = "cold"}});
   EventsRig rig;
@@ -78,9 +78,7 @@ TEST_CASE("one list in which a device turns Unhealthy and another Healthy makes 
   CHECK(rig.event(5) == "Pod uid-of-train: DeviceHealthy: x.com/gpu: a: Healthy again");
 }
 
-TEST_CASE(
-    "what happens again within the minute waits, and nothing is written of lists that are as healthy as "
-    "before") {
+TEST_CASE("a repetition within the minute waits, and lists without a change of health write nothing") {
   EventsRig rig;
   rig.answer.holdings = nullptr;
   rig.lists(kWell);
@@ -94,7 +92,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "of a first list what is Unhealthy is an Event, and what is Healthy is none, and so after a resource was "
+    "in a first list Unhealthy devices are Events, and Healthy ones are not, also after a resource was "
     "gone") {
   EventsRig rig;
   rig.answer.holdings = nullptr;
@@ -105,8 +103,7 @@ TEST_CASE(
   CHECK(rig.event(0) == "Node worker-1: DeviceUnhealthy: x.com/gpu: a: Unhealthy: hot");
 }
 
-TEST_CASE(
-    "a device that is gone and comes back is told as Healthy again, and one that is merely new is not") {
+TEST_CASE("a device that returns is Healthy again, and one that is new is no Event") {
   const Inventory gone(std::vector<Device>{{.id = "a", .error = "it is gone", .gone = true}});
   const Inventory two(std::vector<Device>{{.id = "a"}, {.id = "b"}});
   using News = std::vector<HealthNews>;
@@ -127,7 +124,8 @@ TEST_CASE("a refused reload is an Event on the node, with the first error") {
         "errors)");
 }
 
-TEST_CASE("nothing is written unless the configuration says so, and what waits is dropped when it says no") {
+TEST_CASE(
+    "nothing is written unless configured, and waiting Events are dropped when the configuration changes") {
   EventsRig rig(false);
   rig.lists(kSick);
   rig.events.record_refusal({"bad"});
@@ -143,7 +141,7 @@ TEST_CASE("nothing is written unless the configuration says so, and what waits i
   CHECK(rig.stays_at(0));
 }
 
-TEST_CASE("an API server that is away is asked again, and what happened meanwhile is told together") {
+TEST_CASE("an API server that is away is retried, and Events meanwhile are merged") {
   EventsRig rig;
   rig.answer.holdings = nullptr;
   rig.objects.refuse("POST", 503);
@@ -221,7 +219,7 @@ TEST_CASE(
   REQUIRE(run_until(idle.loop, [&] { return done; }));
 }
 
-TEST_CASE("another API server gets what waits for the former one") {
+TEST_CASE("a new API server gets the Events that wait for the former one") {
   EventsRig rig;
   rig.answer.holdings = nullptr;
   rig.objects.refuse("POST", 503);

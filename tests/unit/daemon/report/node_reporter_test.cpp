@@ -50,7 +50,7 @@ struct ReporterRig {
   bool has_client() { return process.api_server.client() != nullptr; }
 };
 
-TEST_CASE("an API server that a reload removes is asked until the node shows 0") {
+TEST_CASE("an API server that a reload removes is used until the node shows 0") {
   ReporterRig rig;
   rig.use(true);
   REQUIRE(rig.shows("2"));

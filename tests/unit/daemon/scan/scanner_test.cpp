@@ -61,7 +61,7 @@ struct Rig {
   }
 };
 
-TEST_CASE("what a scan finds is told, with the names that the entry gives it") {
+TEST_CASE("the result of a scan is reported, with the names of the entry") {
   Rig rig;
   rig.machine->show({.devices = {{.id = "a"}, {.id = "b"}}});
   const auto scanner = rig.scanner();
@@ -70,7 +70,7 @@ TEST_CASE("what a scan finds is told, with the names that the entry gives it") {
   CHECK(scanner->schedule().due() == ScanSchedule::kNever);
 }
 
-TEST_CASE("a hint brings another scan, and so does what a scan or its finder asks for") {
+TEST_CASE("a request leads to another scan, and so does what a scan or its consumer requests") {
   Rig rig;
   SUBCASE("a hint") {
     const auto scanner = rig.scanner();
@@ -101,7 +101,7 @@ TEST_CASE("a hint brings another scan, and so does what a scan or its finder ask
   }
 }
 
-TEST_CASE("what changed before it was watched is seen, and then every change") {
+TEST_CASE("changes before a directory is watched are found, and then every change") {
   Rig rig;
   const test::TempDir dir;
   rig.machine->show({.watch = {{.path = dir.path(), .name = "*"}}});
@@ -119,7 +119,7 @@ TEST_CASE("what changed before it was watched is seen, and then every change") {
   CHECK(scanner->schedule().due() == ScanSchedule::kNever);
 }
 
-TEST_CASE("a source is at rest when its scanner has ended, and as long as it is told so") {
+TEST_CASE("a source is at rest when its scanner has ended, and while it is told so") {
   Rig rig;
   auto scanner = rig.scanner();
   REQUIRE(rig.says(1));
@@ -139,7 +139,7 @@ TEST_CASE("a source is at rest when its scanner has ended, and as long as it is 
   CHECK(rig.machine->at_rest() == false);
 }
 
-TEST_CASE("what a network namespace has is away, not gone, while the hardware has its driver") {
+TEST_CASE("a device in another network namespace is away, not gone, while the hardware has its driver") {
   const test::MadeSysfs machine;
   const std::string card = "/sys/devices/pci0000:00/0000:03:00.0";
   machine.device(card, "pci");
@@ -162,7 +162,7 @@ TEST_CASE("what a network namespace has is away, not gone, while the hardware ha
   SUBCASE("an interface of it, or its RDMA device, is not shown here") {
     CHECK(looks_again() == "found b (away) c d");
     CHECK(rig.told.errors ==
-          std::vector<std::string>{"another network namespace has it, or its interface", "", ""});
+          std::vector<std::string>{"it, or its interface, is in another network namespace", "", ""});
     CHECK(looks_again() == "found b (away) c d");
     rig.machine->show({.devices = {b}});
     CHECK(looks_again() == "found b");
@@ -181,7 +181,7 @@ TEST_CASE("what a network namespace has is away, not gone, while the hardware ha
   }
 }
 
-TEST_CASE("a scan that takes too long is told of, and its result is used if it comes") {
+TEST_CASE("a scan that takes too long is reported, and its result is used when it arrives") {
   Rig rig;
   rig.machine->hang(true);
   const auto scanner = rig.scanner(20ms);

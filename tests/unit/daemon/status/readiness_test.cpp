@@ -11,7 +11,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-ResourceStatus resource(const std::string& name, const std::string& entry, std::vector<Device> devices) {
+ResourceStatus made_resource(const std::string& name, const std::string& entry, std::vector<Device> devices) {
   ResourceStatus made{.name = name, .entry = entry, .stage = Stage::kAttached};
   made.snapshot = std::make_shared<const ResourceSnapshot>(
       ResourceSnapshot{.resource = name, .inventory = Inventory(std::move(devices)), .spec = nullptr});
@@ -32,63 +32,64 @@ Json status_with(const Texts& problems) { return {{"problems", problems}, {"reso
 
 }  // namespace
 
-TEST_CASE("a node is ready whose resources are attached, whatever their devices are") {
+TEST_CASE("a node is ready if its resources are attached, whatever their devices are") {
   CHECK(problems(node({}, {})).empty());
-  CHECK(problems(node({resource("x.com/a", "x.com/a", {})}, {kEntry})).empty());
-  CHECK(problems(node({resource("x.com/a", "x.com/a", {{.id = "0", .error = "sick"}})}, {kEntry})).empty());
+  CHECK(problems(node({made_resource("x.com/a", "x.com/a", {})}, {kEntry})).empty());
+  CHECK(problems(node({made_resource("x.com/a", "x.com/a", {{.id = "0", .error = "sick"}})}, {kEntry}))
+            .empty());
   // An entry whose name has a placeholder may have no resource.
   CHECK(problems(node({}, {kEntry})).empty());
 }
 
-TEST_CASE("what is not attached, counted otherwise, not looked at or hangs is a problem") {
+TEST_CASE("a resource that is not attached, miscounted, not scanned or stalled is a problem") {
   DaemonStatus status =
-      node({resource("x.com/a", "x.com/a", {}), resource("x.com/b", "x.com/b", {})},
+      node({made_resource("x.com/a", "x.com/a", {}), made_resource("x.com/b", "x.com/b", {})},
            {kEntry, {.name = "x.com/c"}, {.name = "x.com/d", .scans_completed = 1, .stalled = true}});
   status.resources[0].stage = Stage::kBackingOff;
   status.resources[0].disagreement = "it is not attached, so it counts nothing";
   status.resources[1].disagreement = "it counts 0";
   CHECK(problems(status) == Texts{"not attached: x.com/a", "the kubelet counts other devices: x.com/b",
-                                  "not looked at yet: x.com/c", "device scan hangs: x.com/d"});
+                                  "not scanned yet: x.com/c", "device scan does not end: x.com/d"});
 }
 
-TEST_CASE(
-    "an entry of which nobody can tell whether it applies is a problem, and one that does not apply is "
-    "none") {
+TEST_CASE("an entry with an unknown condition is a problem, and one that does not apply is none") {
   DaemonStatus status = node({}, {});
   status.configuration.others = {
       {.name = "x.com/a", .why = "arch is x86_64, not arm64"},
       {.name = "x.com/b", .why = "the node's labels are not known", .unknown = true}};
-  CHECK(problems(status) == Texts{"nobody can tell whether it is for this node: x.com/b"});
+  CHECK(problems(status) == Texts{"cannot determine whether it is for this node: x.com/b"});
 }
 
 TEST_CASE("a required entry needs one Healthy device in any of its resources, and comes first") {
   const Texts missing{"required, and no device is Healthy: x.com/a"};
   CHECK(problems(node({}, {kRequired})) == missing);
-  CHECK(problems(node({resource("x.com/a", "x.com/a", {})}, {kRequired})) == missing);
-  const auto sick = resource("x.com/a0", "x.com/a", {{.id = "0", .error = "sick"}});
+  CHECK(problems(node({made_resource("x.com/a", "x.com/a", {})}, {kRequired})) == missing);
+  const auto sick = made_resource("x.com/a0", "x.com/a", {{.id = "0", .error = "sick"}});
   CHECK(problems(node({sick}, {kRequired})) == missing);
   // A drained device is out of service.
-  CHECK(problems(node({resource("x.com/a", "x.com/a", {{.id = "0", .reasons = {Reason::drain("drained")}}})},
-                      {kRequired})) == missing);
-  CHECK(problems(node({sick, resource("x.com/a1", "x.com/a", {{.id = "1"}})}, {kRequired})).empty());
+  CHECK(problems(
+            node({made_resource("x.com/a", "x.com/a", {{.id = "0", .reasons = {Reason::drain("drained")}}})},
+                 {kRequired})) == missing);
+  CHECK(problems(node({sick, made_resource("x.com/a1", "x.com/a", {{.id = "1"}})}, {kRequired})).empty());
   // A device that a pod got by another plugin's id is in service.
-  CHECK(
-      problems(node({resource("x.com/a", "x.com/a", {{.id = "0", .reasons = {Reason::holder("held", {0})}}})},
-                    {kRequired}))
-          .empty());
+  CHECK(problems(node({made_resource("x.com/a", "x.com/a",
+                                     {{.id = "0", .reasons = {Reason::holder("held", {0})}}})},
+                      {kRequired}))
+            .empty());
   // Another entry's device does not count.
-  CHECK(problems(node({sick, resource("x.com/b", "x.com/b", {{.id = "1"}})}, {kRequired})) == missing);
+  CHECK(problems(node({sick, made_resource("x.com/b", "x.com/b", {{.id = "1"}})}, {kRequired})) == missing);
   // Unknown so far.
-  CHECK(problems(node({}, {{.name = "x.com/a", .required = true}})) == Texts{"not looked at yet: x.com/a"});
+  CHECK(problems(node({}, {{.name = "x.com/a", .required = true}})) == Texts{"not scanned yet: x.com/a"});
 
   DaemonStatus both = node({sick}, {kRequired});
   both.resources[0].stage = Stage::kWaiting;
   CHECK(problems(both) == Texts{missing[0], "not attached: x.com/a0"});
 }
 
-TEST_CASE("the check says that all is well, with figures") {
-  DaemonStatus status = node(
-      {resource("x.com/a", "x.com/a", {{.id = "0", .replicas = 3}, {.id = "1", .error = "sick"}})}, {kEntry});
+TEST_CASE("the check reports readiness with figures") {
+  DaemonStatus status =
+      node({made_resource("x.com/a", "x.com/a", {{.id = "0", .replicas = 3}, {.id = "1", .error = "sick"}})},
+           {kEntry});
   Readiness check = readiness_of(status.json());
   CHECK(check.verdict == Readiness::Verdict::kOk);
   CHECK(static_cast<int>(check.verdict) == 0);
@@ -97,7 +98,7 @@ TEST_CASE("the check says that all is well, with figures") {
   CHECK(check.line == "0 resources attached, 0 of 0 devices Healthy");
 }
 
-TEST_CASE("the check says what is wrong, and how much more is, on a line of 80 bytes at most") {
+TEST_CASE("the check reports a problem, and the number of others, on a line of 80 bytes at most") {
   Readiness check = readiness_of(status_with({"not attached: x.com/a"}));
   CHECK(static_cast<int>(check.verdict) == 1);
   CHECK(check.line == "not attached: x.com/a");
@@ -128,7 +129,7 @@ TEST_CASE("the page's monitor runs the check, and cuts nothing of its line") {
   CHECK(rule["condition"] == monitor["conditions"].array().at(0)["type"]);
 }
 
-TEST_CASE("the check says that nothing is known, and why") {
+TEST_CASE("the check reports that the state is unknown, and why") {
   const Readiness check = unknown_readiness("plughost does not answer: " + std::string(100, 'x'));
   CHECK(static_cast<int>(check.verdict) == 2);
   CHECK(check.line.size() == 80);

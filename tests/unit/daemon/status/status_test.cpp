@@ -35,7 +35,7 @@ Holdings holdings() {
 
 }  // namespace
 
-TEST_CASE("a time is told as text, and none as null") {
+TEST_CASE("a time is text, and none is null") {
   CHECK(time_json(kThen) == Json(kThenText));
   CHECK(time_json(WallTime()).is_null());
   CHECK(time_json(std::nullopt).is_null());
@@ -61,7 +61,7 @@ TEST_CASE("each share of a device counts, and those that are held") {
   CHECK(drained.counts(nullptr).drained == 2);
 }
 
-TEST_CASE("what is drained is told, whether anybody lists it or not") {
+TEST_CASE("a drained device is in the status, listed or not") {
   DaemonStatus status;
   status.drains.set({"x.example/a", "amy"}, {.reason = "fan", .since = kThen, .until = kThen + 1us});
   status.drains.set({"x.example/b", "bob"}, {.reason = "", .since = kThen});
@@ -72,7 +72,7 @@ TEST_CASE("what is drained is told, whether anybody lists it or not") {
             kThenText + R"(","until":null}])");
 }
 
-TEST_CASE("devices are told with their health and who holds them, share by share") {
+TEST_CASE("devices have their health and their holders, share by share") {
   const Holdings held = holdings();
   CHECK(resource().devices_json(&held).dump() ==
         R"([{"id":"amy","health":"Healthy","reason":"","since":")" + kThenText +
@@ -86,7 +86,7 @@ TEST_CASE("devices are told with their health and who holds them, share by share
   for (const Json& device : nobody_known.array()) CHECK(device["holders"].array().empty());
 }
 
-TEST_CASE("an id that two pods hold counts once, and both are told") {
+TEST_CASE("an id that two pods hold counts once, and both are shown") {
   const Holder a{.pod_namespace = "default", .pod = "pod-a", .container = "main"};
   const Holder z{.pod_namespace = "default", .pod = "pod-z", .container = "main"};
   const Holdings held{{"x.example/a", {{"amy", a}, {"amy", z}, {"token::2", z}}}};
@@ -94,7 +94,7 @@ TEST_CASE("an id that two pods hold counts once, and both are told") {
   CHECK(resource().devices_json(&held).array().front()["holders"].array().size() == 2);
 }
 
-TEST_CASE("the holders of a device's shares are told in the order of the shares") {
+TEST_CASE("the holders of a device's shares are in the order of the shares") {
   ResourceStatus told = resource_with({{.id = "gpu", .replicas = 12}});
   const Holder pod{.pod_namespace = "default", .pod = "pod", .container = "main"};
   const Holdings held{{told.name, {{"gpu::10", pod}, {"gpu::2", pod}, {"gpu::12", pod}, {"gpu::0", pod}}}};
@@ -104,7 +104,7 @@ TEST_CASE("the holders of a device's shares are told in the order of the shares"
   CHECK(ids == "gpu::0 gpu::2 gpu::10 ");
 }
 
-TEST_CASE("a resource is told with its stage, its trouble and its devices") {
+TEST_CASE("a resource has its stage, its error and its devices") {
   ResourceStatus told = resource();
   told.stage = Stage::kBackingOff;
   told.since = kThen;
@@ -124,7 +124,7 @@ TEST_CASE("a resource is told with its stage, its trouble and its devices") {
   CHECK(resource().json(nullptr)["nextTry"].is_null());
 }
 
-TEST_CASE("an API server is told with who we are there, when it was heard, and each watch") {
+TEST_CASE("the API server has our identity, its last contact, and each watch") {
   DaemonStatus status;
   status.api_server = ApiServerStatus{
       .server = "https://10.0.0.1:6443",
@@ -143,7 +143,7 @@ TEST_CASE("an API server is told with who we are there, when it was heard, and e
           R"("objects":1,"heardAt":null,"trouble":"403"}]})");
 }
 
-TEST_CASE("a daemon is told with its kubelet, its configuration and its resources") {
+TEST_CASE("the daemon has its kubelet, its configuration and its resources") {
   DaemonStatus status{.version = "1.2", .started_at = kThen};
   status.kubelet = {.present = true, .directory = "/k", .since = kThen, .process = 42, .unverified = "old"};
   status.configuration = {.files = {"/c.yaml", "/d.yaml"},
@@ -186,7 +186,7 @@ TEST_CASE("a daemon is told with its kubelet, its configuration and its resource
   CHECK(json["resources"].array()[0]["devices"]["held"].number() == 2);
 }
 
-TEST_CASE("shares that are taken are Unhealthy and adopted, and say by whom") {
+TEST_CASE("taken shares are Unhealthy and adopted, with their holder") {
   const ResourceStatus adopted = resource_with(
       {{.id = "0", .replicas = 5, .reasons = {Reason::holder("2 of its 5 shares held by a/b", {1, 2})}},
        {.id = "1", .reasons = {Reason::holder("held by a/b", {0})}},

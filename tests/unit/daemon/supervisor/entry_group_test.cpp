@@ -191,7 +191,7 @@ TEST_CASE("entry group: one that goes is listed as gone although the other's sca
   CHECK(test::run_until(parts.process.loop, [&] { return parts.stall_of("one").empty(); }));
 }
 
-TEST_CASE("entry group: one that comes and cannot be scanned takes nobody's devices along") {
+TEST_CASE("entry group: a new entry that cannot be scanned removes no devices of others") {
   TwoParts parts;
   parts.start({parts.first});
   REQUIRE(parts.comes_to_list("one"));
@@ -203,7 +203,7 @@ TEST_CASE("entry group: one that comes and cannot be scanned takes nobody's devi
   parts.machine->hang(false);
 }
 
-TEST_CASE("entry group: one that says something else has what it had, until it has scanned") {
+TEST_CASE("entry group: a changed entry keeps its devices until it has scanned") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
@@ -220,7 +220,7 @@ TEST_CASE("entry group: one that says something else has what it had, until it h
   CHECK(parts.comes_to_list("new one three two!"));
 }
 
-TEST_CASE("entry group: two that find something else at once are both listed as they are") {
+TEST_CASE("entry group: two entries that find changes at once are both listed") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
@@ -235,8 +235,7 @@ TEST_CASE("entry group: two that find something else at once are both listed as 
   CHECK(parts.comes_to_list("one one-more two two-more"));
 }
 
-TEST_CASE(
-    "entry group: a scan that began before one came says nothing of the others, and counts for nothing") {
+TEST_CASE("entry group: a scan from before an entry was added neither covers it nor counts") {
   TwoParts parts;
   parts.start({parts.first});
   REQUIRE(parts.comes_to_list("one"));
@@ -252,7 +251,7 @@ TEST_CASE(
   CHECK(parts.comes_to_list("one two"));
 }
 
-TEST_CASE("entry group: one whose start has to wait is waited for no longer than until it says so") {
+TEST_CASE("entry group: an entry with a delayed start is waited for only until it reports that") {
   TwoParts parts;
   parts.other->show({.devices = {{.id = "two"}}, .not_yet = "no pipe"});
   parts.start_both();
@@ -291,7 +290,7 @@ TEST_CASE("entry group: labels and counts of all are of the whole") {
   CHECK(parts.entry->config().node_resources.size() == 1);
 }
 
-TEST_CASE("entry group: what was gone when another one comes is forgotten in its time") {
+TEST_CASE("entry group: devices that were gone when an entry is added are forgotten in time") {
   TwoParts parts;
   parts.machine->show({.devices = {{.id = "old"}, {.id = "one"}}});
   parts.start({parts.first});
@@ -307,7 +306,8 @@ TEST_CASE("entry group: what was gone when another one comes is forgotten in its
   parts.machine->hang(false);
 }
 
-TEST_CASE("entry group: one in the place of one whose scan hangs is refused until its own scan has ended") {
+TEST_CASE(
+    "entry group: an entry that replaces one whose scan hangs is refused until its own scan has ended") {
   TwoParts parts;
   parts.start({parts.first});
   REQUIRE(parts.comes_to_list("one"));

@@ -50,7 +50,7 @@ TEST_CASE("controller: a scan that fails leaves the list, is counted, and is tri
   CHECK(running.status().scans_failed == 1);
 }
 
-TEST_CASE("controller: while a scan hangs the list stands, and no container gets a device: it is told why") {
+TEST_CASE("controller: while a scan hangs the list stays, and requests are refused with the reason") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one")}});
   running.start();
@@ -131,7 +131,7 @@ TEST_CASE("controller: a device that has gone is listed as that, and forgotten a
   CHECK(running.device("x.com/one", "b"));
 }
 
-TEST_CASE("controller: another source has its devices listed, and streams are not touched") {
+TEST_CASE("controller: a new source's devices are listed, and streams stay open") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one")}});
   running.start();

@@ -65,7 +65,7 @@ struct RunningNode {
   }
 };
 
-TEST_CASE("supervisor: who needs no holders is told at once, whatever the kubelet does") {
+TEST_CASE("supervisor: a status without holders is returned at once, whatever the kubelet does") {
   RunningNode running;
   running.kubelet.hold(true);
   running.ask(WithHolders::kNo);
@@ -74,7 +74,7 @@ TEST_CASE("supervisor: who needs no holders is told at once, whatever the kubele
   CHECK(running.kubelet.calls().empty());
 }
 
-TEST_CASE("supervisor: who wants holders that are told soon does not wait for a kubelet that is silent") {
+TEST_CASE("supervisor: a status with a short deadline does not wait for a silent kubelet") {
   RunningNode running;
   running.kubelet.add("x.com/a", "one");
   SUBCASE("the kubelet tells") {
@@ -94,7 +94,7 @@ TEST_CASE("supervisor: who wants holders that are told soon does not wait for a 
   }
 }
 
-TEST_CASE("supervisor: who has to know the holders waits for them") {
+TEST_CASE("supervisor: a status that needs the holders waits for them") {
   RunningNode running;
   running.kubelet.add("x.com/a", "one");
   running.kubelet.hold(true);
@@ -142,8 +142,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "supervisor: a name that the configuration says belongs to that entry before it has scanned, and no "
-    "longer") {
+    "supervisor: a fixed name belongs to its entry before the first scan, and no longer than the entry") {
   RunningNode running;
   const auto other = std::make_shared<test::Machine>();
   running.machine->hang(true);
@@ -167,7 +166,7 @@ TEST_CASE(
   running.machine->hang(false);
 }
 
-TEST_CASE("supervisor: an id that two resources list is told once") {
+TEST_CASE("supervisor: an id that two resources list is reported once") {
   RunningNode running;
   const auto other = std::make_shared<test::Machine>();
   running.machine->show({.devices = {{.id = "same"}}});
@@ -183,7 +182,7 @@ TEST_CASE("supervisor: an id that two resources list is told once") {
   CHECK(running.process.log.warnings().count() == before + 1);
 }
 
-TEST_CASE("supervisor: everything is looked at again once a minute") {
+TEST_CASE("supervisor: everything is scanned again once a minute") {
   RunningNode running;
   REQUIRE(running.serves_one());
   const int before = running.machine->scans();
@@ -191,7 +190,7 @@ TEST_CASE("supervisor: everything is looked at again once a minute") {
   CHECK(test::run_until(running.process.loop, [&] { return running.machine->scans() > before; }));
 }
 
-TEST_CASE("supervisor: what is stopped has no resources, and says when it has ended") {
+TEST_CASE("supervisor: after a stop there are no resources, and the end is reported") {
   RunningNode running;
   REQUIRE(running.serves_one());
   bool ended = false;

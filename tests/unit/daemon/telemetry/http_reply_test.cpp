@@ -8,7 +8,7 @@ namespace {
 
 using enum HttpDoor;
 
-HttpRequest request_of(const char* method, std::optional<std::string> host = std::nullopt) {
+HttpRequest parsed_request(const char* method, std::optional<std::string> host = std::nullopt) {
   return {.method = method, .path = "/", .query = {}, .host = std::move(host), .body = {}};
 }
 
@@ -19,36 +19,37 @@ int code_of(const HttpRequest& request, HttpDoor door) {
 
 }  // namespace
 
-TEST_CASE("on an address whoever does not only read is turned away") {
+TEST_CASE("on a network address only reads are accepted") {
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "get", "GETT", ""}) {
     CAPTURE(method);
-    CHECK(code_of(request_of(method), kNetwork) == 405);
-    CHECK(code_of(request_of(method), kLoopback) == 405);
+    CHECK(code_of(parsed_request(method), kNetwork) == 405);
+    CHECK(code_of(parsed_request(method), kLoopback) == 405);
   }
-  for (const char* method : {"GET", "HEAD"}) CHECK(code_of(request_of(method), kLoopback) == 0);
+  for (const char* method : {"GET", "HEAD"}) CHECK(code_of(parsed_request(method), kLoopback) == 0);
 }
 
 TEST_CASE("the control socket takes orders, whatever its client calls this machine") {
   for (const char* method : {"GET", "HEAD", "POST"})
-    CHECK(code_of(request_of(method, "whatever.example"), kControl) == 0);
+    CHECK(code_of(parsed_request(method, "whatever.example"), kControl) == 0);
   for (const char* method : {"PUT", "DELETE", "post", ""})
-    CHECK(code_of(request_of(method), kControl) == 405);
+    CHECK(code_of(parsed_request(method), kControl) == 405);
 }
 
-TEST_CASE("what listens for this machine only answers to names of this machine only") {
-  CHECK(code_of(request_of("GET", "127.attacker.example"), kLoopback) == 421);
-  CHECK(code_of(request_of("GET", ""), kLoopback) == 421);
-  CHECK(code_of(request_of("GET", "localhost:9464"), kLoopback) == 0);
-  CHECK(code_of(request_of("GET", "node.example"), kNetwork) == 0);
+TEST_CASE("a local address answers only to local host names") {
+  CHECK(code_of(parsed_request("GET", "127.attacker.example"), kLoopback) == 421);
+  CHECK(code_of(parsed_request("GET", ""), kLoopback) == 421);
+  CHECK(code_of(parsed_request("GET", "localhost:9464"), kLoopback) == 0);
+  CHECK(code_of(parsed_request("GET", "node.example"), kNetwork) == 0);
 }
 
-TEST_CASE("who asks for something that is not there is told what is, and orders only where they are taken") {
+TEST_CASE(
+    "an unknown path is answered with the known ones, and orders are accepted only on the control socket") {
   CHECK(not_found(kControl).code == 404);
   CHECK(not_found(kControl).body.text.find("POST /reload") != std::string::npos);
   CHECK(not_found(kNetwork).body.text.find("POST") == std::string::npos);
 }
 
-TEST_CASE("an order that was not carried out is no success, and says why all the same") {
+TEST_CASE("an order that was not carried out is an error with its reason") {
   const HttpReply refused = done_reply(Json{{"error", "no"}}, true);
   CHECK(refused.code == 422);
   CHECK(refused.type == kJsonType);
@@ -56,7 +57,7 @@ TEST_CASE("an order that was not carried out is no success, and says why all the
   CHECK(done_reply(Json{{"error", ""}}, false).code == 200);
 }
 
-TEST_CASE("a reply's head says what the body is, that nobody keeps it, and how long it is if that is known") {
+TEST_CASE("a response has its type, is not cached, and has its length if known") {
   const std::string head = head_of(503, kTextType, 7);
   CHECK(head.starts_with("HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"));
   for (const char* line : {"\r\nCache-Control: no-store\r\n", "\r\nX-Content-Type-Options: nosniff\r\n",
@@ -68,7 +69,7 @@ TEST_CASE("a reply's head says what the body is, that nobody keeps it, and how l
   CHECK(head_of(431, kTextType, 0).starts_with("HTTP/1.1 431 Request Header Fields Too Large\r\n"));
 }
 
-TEST_CASE("it is ready when every resource is attached and every entry has been looked at") {
+TEST_CASE("the node is ready when every resource is attached and every entry scanned") {
   DaemonStatus status;
   CHECK(ready(status).code == 200);
   ResourceStatus resource;
@@ -83,7 +84,7 @@ TEST_CASE("it is ready when every resource is attached and every entry has been 
   entry.name = "example.com/b";
   status.entries.push_back(entry);
   CHECK(ready(status).code == 503);
-  CHECK(ready(status).body.text == "not looked at yet: example.com/b\n");
+  CHECK(ready(status).body.text == "not scanned yet: example.com/b\n");
   status.entries.back().scans_completed = 1;
   CHECK(ready(status).code == 200);
   status.resources.back().stage = Stage::kBackingOff;

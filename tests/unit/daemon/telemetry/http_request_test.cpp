@@ -35,7 +35,7 @@ TEST_CASE("a request has a method, a path and a host") {
   CHECK(request.host == "here:9464");
 }
 
-TEST_CASE("what follows a question mark is no part of the path, and a host may be missing") {
+TEST_CASE("a query is not part of the path, and the host may be missing") {
   const HttpRequest request = request_of("GET /healthz?verbose=1?x HTTP/1.0\r\n\r\n");
   CHECK(request.path == "/healthz");
   CHECK(request.query == "verbose=1?x");
@@ -52,7 +52,7 @@ TEST_CASE("a request is not whole before the empty line has come") {
   CHECK(read_request(whole).has_value());
 }
 
-TEST_CASE("what comes after the request does not matter") {
+TEST_CASE("bytes after the request are ignored") {
   const HttpRequest request = request_of("GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n");
   CHECK(request.path == "/a");
   CHECK(request.body.empty());
@@ -70,7 +70,7 @@ TEST_CASE("a request is not whole before its body is") {
   }
 }
 
-TEST_CASE("a query's number, or another one if it has none") {
+TEST_CASE("a query's number is read, or the default if it has none") {
   CHECK(number_in_query("limit=20", "limit", 7) == 20);
   CHECK(number_in_query("a=1&limit=0&b", "limit", 7) == 0);
   for (const char* query : {"", "limit", "limit=", "limit=x", "limit=-1", "limits=3", "unlimit=3",
@@ -93,7 +93,7 @@ TEST_CASE("a body has 64 KiB at most, however it comes") {
         HttpFault::kBodyTooLong);
 }
 
-TEST_CASE("what is no HTTP is bad") {
+TEST_CASE("invalid HTTP is a bad request") {
   for (const char* bytes : {"\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /\x01 HTTP/1.1\r\n\r\n",
                             "\x16\x03\x01\r\n\r\n", "GET / HTTP/1.1\r\nHost\r\n\r\n",
                             "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",

@@ -44,7 +44,7 @@ std::unique_ptr<Client> watching(unsigned port) {
 
 }  // namespace
 
-TEST_CASE("200 connections that ask nothing, or half of something, hold nobody") {
+TEST_CASE("200 connections without a request, or with half of one, delay no other") {
   Serving serving;
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < 200; ++i) {
@@ -58,7 +58,7 @@ TEST_CASE("200 connections that ask nothing, or half of something, hold nobody")
   }
 }
 
-TEST_CASE("who does not ask within 5 s is dropped, however busily it drips") {
+TEST_CASE("a connection without a request within 5 s is dropped, however busily it sends") {
   Serving serving;
   Client idle(serving.port);
   Client dripping(serving.port);
@@ -88,7 +88,7 @@ TEST_CASE("a head or a body that is too long is refused, and the refusal arrives
   CHECK(code_of(garbage.read_until("").value_or("")) == 400);
 }
 
-TEST_CASE("it is alive and ready whatever the kubelet does, and who needs the kubelet waits for it") {
+TEST_CASE("probes respond whatever the kubelet does, and requests that need it wait") {
   Serving serving;
   serving.daemon.silent = true;
   Client status(serving.port);
@@ -101,7 +101,7 @@ TEST_CASE("it is alive and ready whatever the kubelet does, and who needs the ku
   CHECK(code_of(status.read_until("").value_or("")) == 503);  // after 5 s
 }
 
-TEST_CASE("a loop that is busy is alive, and whoever asks need not wait for it") {
+TEST_CASE("a busy loop is alive, and requests need not wait for it") {
   Serving serving;
   {
     const BusyLoop busy(serving.daemon.loop);
@@ -125,12 +125,12 @@ TEST_CASE("a loop that stays silent is not alive, until it answers") {
     } while (code_of(reply) == 200 && Clock::now() - begin < 20s);
     CHECK(code_of(reply) == 503);
     CHECK(Clock::now() - begin >= Pulse::kSilence);
-    CHECK(body_of(reply) == "plughost's loop does not answer: look into its log\n");
+    CHECK(body_of(reply) == "plughost's loop does not respond: see its log\n");
   }
   CHECK(body_of(asked(serving.port, "/healthz")) == "alive\n");
 }
 
-TEST_CASE("its end waits for nobody, and tells who waits that no answer comes") {
+TEST_CASE("the server's end waits for no connection, and tells waiting ones that no response comes") {
   Serving serving;
   serving.daemon.silent = true;
   Client idle(serving.port);
@@ -148,7 +148,7 @@ TEST_CASE("its end waits for nobody, and tells who waits that no answer comes") 
   CHECK_THROWS_AS(Client(serving.port), std::system_error);
 }
 
-TEST_CASE("beyond 64 connections the oldest that has not asked goes first") {
+TEST_CASE("beyond 64 connections the oldest without a request is closed first") {
   Serving serving;
   std::vector<std::unique_ptr<Client>> clients;
   for (unsigned i = 0; i < HttpServer::kMostConnections; ++i)
@@ -161,7 +161,7 @@ TEST_CASE("beyond 64 connections the oldest that has not asked goes first") {
   CHECK(code_of(clients.back()->read_until("").value_or("")) == 200);
 }
 
-TEST_CASE("pages that watch are not closed for those who come later, but the oldest of those who wait is") {
+TEST_CASE("watching pages are not closed for newer connections, but the oldest waiting one is") {
   Serving serving;
   serving.daemon.silent = true;
   const auto page = watching(serving.port);
@@ -191,7 +191,7 @@ TEST_CASE("a text that the client takes slowly arrives whole") {
   CHECK(body_of(reply).size() > 2'000'000);
 }
 
-TEST_CASE("who asks and ends its half is answered, and HEAD has no body") {
+TEST_CASE("a client that ends its half is answered, and HEAD has no body") {
   const Serving serving;
   Client client(serving.port);
   client.send("GET /status.json HTTP/1.1\r\n\r\n");
@@ -204,7 +204,7 @@ TEST_CASE("who asks and ends its half is answered, and HEAD has no body") {
   CHECK(body_of(asked(serving.port, "/stream", "HEAD")).empty());
 }
 
-TEST_CASE("a page that reads slowly is told later what it could not be told at once") {
+TEST_CASE("a page that reads slowly receives later what it could not receive at once") {
   Serving serving("127.0.0.1:0", big_status());
   Client page(serving.port, Client::Room::kLittle);
   page.send("GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");

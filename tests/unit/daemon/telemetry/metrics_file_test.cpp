@@ -65,8 +65,7 @@ struct FileRig {
 
 }  // namespace
 
-TEST_CASE(
-    "metrics are in their file at once, and anew two seconds after a change, whatever changes meanwhile") {
+TEST_CASE("metrics are written at once, and again two seconds after a change, however many follow") {
   FileRig rig;
   REQUIRE(rig.asked(1));
   rig.answer("1");
@@ -149,7 +148,7 @@ TEST_CASE("an answer that comes when the file is to be gone brings it back no mo
       2500ms));
 }
 
-TEST_CASE("without a file nobody is asked, and the end is at once") {
+TEST_CASE("without a file no status is requested, and the end is immediate") {
   FileRig rig("");
   rig.metrics->changed();
   bool finished = false;

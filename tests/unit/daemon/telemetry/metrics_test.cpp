@@ -44,13 +44,13 @@ const std::string kNobody = R"(namespace="",pod="",container=""} 1)";
 
 }  // namespace
 
-TEST_CASE("a device that nobody holds is told without a pod, and by the first of its nodes") {
+TEST_CASE("a free device has no pod, and the first of its nodes") {
   CHECK(devices(status()) == Lines{R"({resource="x.example/a",device="amy",node_path="/dev/amy",)" + kNobody,
                                    R"({resource="x.example/a",device="bob",node_path="/dev/bob",)" + kNobody,
                                    R"({resource="x.example/a",device="eve",node_path="",)" + kNobody});
 }
 
-TEST_CASE("a device is told once for each container that holds it, however many shares that has") {
+TEST_CASE("a device has a series for each container that holds it, however many shares that has") {
   DaemonStatus held = status();
   const Holder first{.pod_namespace = "default", .pod = "pod-1", .container = "main"};
   const Holder second{.pod_namespace = "default", .pod = "pod-2", .container = "main"};
@@ -64,7 +64,7 @@ TEST_CASE("a device is told once for each container that holds it, however many 
                                R"({resource="x.example/a",device="eve",node_path="",)" + kNobody});
 }
 
-TEST_CASE("devices are told of where that was asked for, and where it is known who holds them") {
+TEST_CASE("devices have series if configured, and if their holders are known") {
   DaemonStatus silent = status();
   silent.device_metrics = false;
   CHECK(metrics_text(silent).find("plughost_device_info") == std::string::npos);
@@ -83,7 +83,7 @@ TEST_CASE("the textfile has all metrics but those that node_exporter has of itse
   CHECK(file.find("plughost_log_messages_total") != std::string::npos);
 }
 
-TEST_CASE("shares that pods hold by ids that are not listed are unhealthy, and told apart") {
+TEST_CASE("shares that pods hold by unlisted ids are unhealthy, and counted separately") {
   DaemonStatus taken = status();
   Device gpu{.id = "gpu", .replicas = 3, .reasons = {Reason::holder("held", {1, 2})}};
   taken.resources[0].snapshot = std::make_shared<const ResourceSnapshot>(

@@ -29,7 +29,7 @@ DrainOrder drain_of(const HttpRequest& request) { return std::get<DrainOrder>(or
 
 }  // namespace
 
-TEST_CASE("a reload needs no body, and a body says the level and how long it is on trial, in JSON or YAML") {
+TEST_CASE("a reload needs no body, and a body has the level and the length of the trial, in JSON or YAML") {
   CHECK(ordered(posted("/reload")) == Order(ReloadOrder{}));
   CHECK(ordered(posted("/reload", "{}")) == Order(ReloadOrder{}));
   CHECK(ordered(posted("/reload", R"({"logLevel": "debug", "confirm": "1m30s"})")) ==
@@ -38,7 +38,7 @@ TEST_CASE("a reload needs no body, and a body says the level and how long it is 
   CHECK(ordered(posted("/keep")) == Order(KeepOrder()));
 }
 
-TEST_CASE("a drain names a device, and may say why and for how long") {
+TEST_CASE("a drain names a device, and may have a reason and a duration") {
   const DrainOrder drain = drain_of(posted("/drain", "{resource: a.b/c, device: d-1, reason: fan, for: 2h}"));
   CHECK(drain.resource == "a.b/c");
   CHECK(drain.device == "d-1");
@@ -51,7 +51,7 @@ TEST_CASE("a drain names a device, and may say why and for how long") {
   CHECK_FALSE(drain_of(posted("/undrain", "{resource: a.b/c, device: d-1}")).terms.has_value());
 }
 
-TEST_CASE("what is no order is refused with its place and what would be right") {
+TEST_CASE("an invalid order is refused with its place and a remedy") {
   CHECK(error_of("/reload", "logLevel: loud") ==
         "/reload:1:11: logLevel: 'loud' is not one of debug, info, warn, error");
   CHECK(error_of("/reload", "confirm: 2d").find("from 1s to 1d") != std::string::npos);
@@ -65,11 +65,11 @@ TEST_CASE("what is no order is refused with its place and what would be right") 
   CHECK(error_of("/reload", "[1]").find("a list") != std::string::npos);
 }
 
-TEST_CASE("nothing is ordered by another path") {
+TEST_CASE("other paths accept no orders") {
   for (const char* path : {"/", "/reload/", "/status.json", "/drains"}) CHECK_FALSE(order_of(posted(path)));
 }
 
-TEST_CASE("what the client orders the daemon reads, whatever is in its texts") {
+TEST_CASE("the daemon reads each order that the client writes, whatever its texts contain") {
   for (const ReloadOrder& reload :
        {ReloadOrder{}, ReloadOrder{.level = LogLevel::kWarn, .confirm = {}},
         ReloadOrder{.level = {}, .confirm = 24h}, ReloadOrder{.level = LogLevel::kError, .confirm = 1s}})

@@ -11,11 +11,11 @@ const Pulse::Clock::time_point kNow{1h};
 
 }  // namespace
 
-TEST_CASE("who asks is told within 50 ms") { CHECK(Pulse::kAnswer < 50ms); }
+TEST_CASE("a query of the pulse is answered within 50 ms") { CHECK(Pulse::kAnswer < 50ms); }
 
-TEST_CASE("a loop that has never been asked is alive") { CHECK(Pulse().alive(kNow)); }
+TEST_CASE("a loop that has never been queried is alive") { CHECK(Pulse().alive(kNow)); }
 
-TEST_CASE("the loop is asked once, however many ask, until it answers") {
+TEST_CASE("the loop is queried once, however many callers wait") {
   Pulse pulse;
   CHECK(pulse.ask(kNow));
   CHECK_FALSE(pulse.ask(kNow));
@@ -40,7 +40,7 @@ TEST_CASE("its silence counts from the first question that it owes an answer, no
   CHECK_FALSE(pulse.alive(kNow + 6s));
 }
 
-TEST_CASE("a loop that answers at last is alive again, and its next silence counts anew") {
+TEST_CASE("a loop that responds late is alive again, and its next silence is counted separately") {
   Pulse pulse;
   pulse.ask(kNow);
   pulse.answered();

@@ -200,7 +200,7 @@ TEST_CASE("without an address the page goes, and with one it comes") {
   CHECK(code_of(asked(running.port(), "/healthz")) == 200);
 }
 
-TEST_CASE("what could not be opened costs no reload that does not name another, and is tried again by it") {
+TEST_CASE("a server that could not be opened fails no reload that keeps its address, and is retried by it") {
   AskedDaemon daemon;
   const TempDir dir;
   dir.file("precious");
@@ -215,7 +215,7 @@ TEST_CASE("what could not be opened costs no reload that does not name another, 
   daemon.requests.close();
 }
 
-TEST_CASE("a call that nobody answers does not keep a server that has moved") {
+TEST_CASE("an unanswered request does not keep a server that has moved") {
   Running running;
   running.daemon.silent = true;
   std::string why;
@@ -235,7 +235,7 @@ TEST_CASE("a call that nobody answers does not keep a server that has moved") {
   CHECK(why.find("plughost is stopping, or listens elsewhere now") != std::string::npos);
 }
 
-TEST_CASE("who follows is left with the server, whose end the loop does not wait for") {
+TEST_CASE("followers stay with the server, and the loop does not wait for its end") {
   Running running;
   running.daemon.log.info("something happens");
   for (const auto& [from, to] :
@@ -259,7 +259,7 @@ TEST_CASE("who follows is left with the server, whose end the loop does not wait
   }
 }
 
-TEST_CASE("a control server ends although calls come all the time that nobody answers") {
+TEST_CASE("a control server ends although requests arrive all the time and are not answered") {
   for (int i = 0; i < 10; ++i) {
     Controlled controlled;
     controlled.daemon.silent = true;
@@ -278,7 +278,7 @@ TEST_CASE("a control server ends although calls come all the time that nobody an
   }
 }
 
-TEST_CASE("orders come by POST: what the client says the daemon is asked") {
+TEST_CASE("orders arrive by POST as the client sends them") {
   Controlled controlled;
   const ReloadOrder reload{.level = LogLevel::kDebug, .confirm = 90s};
   CHECK(controlled.client.carry_out(reload)["errors"].array().empty());
@@ -291,7 +291,7 @@ TEST_CASE("orders come by POST: what the client says the daemon is asked") {
   CHECK(controlled.client.carry_out(KeepOrder())["error"].text() == "nothing is on trial");
 }
 
-TEST_CASE("an order that is refused, and one that is none, are told apart from one that was carried out") {
+TEST_CASE("a refused order and an invalid one differ from one that was carried out") {
   Controlled controlled;
   CHECK(code_of(asked(controlled.path, "/reload", "POST")) == 200);
   CHECK(code_of(asked(controlled.path, "/reload", "POST", "confirm: 5m")) == 200);
@@ -352,7 +352,7 @@ TEST_CASE("a status that comes in many pieces is followed whole") {
   CHECK(size == 3'000'000);
 }
 
-TEST_CASE("16 may follow, one more is told so, and one that ends leaves its place") {
+TEST_CASE("16 clients may follow, one more is refused, and one that ends makes room") {
   Controlled controlled;
   std::atomic<unsigned> following = 0;
   std::atomic<bool> one_ends = false;
@@ -389,7 +389,7 @@ TEST_CASE("16 may follow, one more is told so, and one that ends leaves its plac
   for (std::size_t i = 1; i < followers.size(); ++i) followers[i].join();
 }
 
-TEST_CASE("64 connections that ask nothing keep nobody from asking") {
+TEST_CASE("64 idle connections keep no other client from requests") {
   Controlled controlled;
   std::vector<UniqueFd> idle;
   for (unsigned i = 0; i < HttpServer::kMostConnections; ++i) idle.push_back(connect_unix(controlled.path));
@@ -397,7 +397,7 @@ TEST_CASE("64 connections that ask nothing keep nobody from asking") {
 }
 
 // Needs root, to become a user other than root and plughost's.
-TEST_CASE("of others nobody drains a device, and nobody's connection takes root's place") {
+TEST_CASE("another user drains no device, and no user's connection takes root's place") {
   if (::geteuid() != 0) return;
   Controlled controlled;
   controlled.daemon.silent = true;

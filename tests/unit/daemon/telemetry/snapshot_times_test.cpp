@@ -13,14 +13,14 @@ constexpr bool kOtherHolders = true;
 
 }  // namespace
 
-TEST_CASE("while nobody watches, nothing is due") {
+TEST_CASE("without watchers nothing is due") {
   SnapshotTimes times;
   CHECK_FALSE(times.due());
   times.changed(kBegin, !kIsWatched);
   CHECK_FALSE(times.due());
 }
 
-TEST_CASE("who begins to watch is told at once") {
+TEST_CASE("a new watcher gets a snapshot at once") {
   SnapshotTimes times;
   times.joined(kBegin);
   REQUIRE(times.due() == kBegin);
@@ -28,7 +28,7 @@ TEST_CASE("who begins to watch is told at once") {
   CHECK(times.arrived(!kOtherHolders));
 }
 
-TEST_CASE("changes that come together are told together, 200 ms after the first") {
+TEST_CASE("changes that come together make one snapshot, 200 ms after the first") {
   SnapshotTimes times;
   times.changed(kBegin, kIsWatched);
   CHECK(times.due() == kBegin + 200ms);
@@ -40,7 +40,7 @@ TEST_CASE("changes that come together are told together, 200 ms after the first"
   CHECK(times.due() == kBegin + 500ms);
 }
 
-TEST_CASE("pods are looked at every five seconds, and told only if others hold the devices") {
+TEST_CASE("holders are queried every five seconds, and published only if they differ") {
   SnapshotTimes times;
   times.joined(kBegin);
   REQUIRE(times.begin(kBegin, kIsWatched));
@@ -52,7 +52,7 @@ TEST_CASE("pods are looked at every five seconds, and told only if others hold t
   CHECK(times.arrived(kOtherHolders));
 }
 
-TEST_CASE("a change comes before the look at the pods that is due later") {
+TEST_CASE("a change is published before the later query of holders") {
   SnapshotTimes times;
   times.joined(kBegin);
   REQUIRE(times.begin(kBegin, kIsWatched));
@@ -68,7 +68,7 @@ TEST_CASE("when the last one has gone, nothing more is made") {
   CHECK_FALSE(times.due());
 }
 
-TEST_CASE("one snapshot is made at a time, and a change meanwhile is told with it") {
+TEST_CASE("one snapshot is made at a time, and a change meanwhile is in the next") {
   SnapshotTimes times;
   times.joined(kBegin);
   REQUIRE(times.begin(kBegin, kIsWatched));

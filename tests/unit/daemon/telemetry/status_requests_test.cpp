@@ -82,7 +82,7 @@ std::set<std::string> threads() {
 
 }  // namespace
 
-TEST_CASE("the thread that makes texts is there before anybody asks, so that none has to be had then") {
+TEST_CASE("the thread for texts exists before the first request") {
   const Asked first;  // a sanitizer starts threads with the process's first one
   const std::set<std::string> before = threads();
   const Asked asked;
@@ -91,7 +91,7 @@ TEST_CASE("the thread that makes texts is there before anybody asks, so that non
   CHECK(added.size() == 1);
 }
 
-TEST_CASE("who asks for the status is answered with what the daemon says") {
+TEST_CASE("a request for the status is answered with the daemon's snapshot") {
   Answers answers;
   Asked asked;
   asked.requests->query_status(WithHolders::kYes, answers.keep());
@@ -104,7 +104,7 @@ TEST_CASE("who asks for the status is answered with what the daemon says") {
   CHECK(answers.told[0]->status().version == "1.2");
 }
 
-TEST_CASE("who is answered may take its time to make a text: it is not the loop that waits") {
+TEST_CASE("a slow conversion to text does not delay the loop") {
   Answers answers;
   const auto reader = std::make_shared<Reader>();
   Asked asked;
@@ -120,7 +120,7 @@ TEST_CASE("who is answered may take its time to make a text: it is not the loop 
   CHECK(reader->thread != std::this_thread::get_id());
 }
 
-TEST_CASE("those who ask while a snapshot is being made share it, and the next one gets a new one") {
+TEST_CASE("requests during a snapshot share it, and the next one gets a new one") {
   Answers answers;
   Asked asked;
   for (int i = 0; i < 300; ++i) asked.requests->query_status(WithHolders::kYes, answers.keep());
@@ -135,7 +135,7 @@ TEST_CASE("those who ask while a snapshot is being made share it, and the next o
   CHECK(asked.status.size() == 2);
 }
 
-TEST_CASE("who needs no holders is told while others wait for them, and shares nothing with those") {
+TEST_CASE("a request without holders is answered while others wait for them, and shares nothing with those") {
   Answers waits;
   Answers soon;
   Answers none;
@@ -154,7 +154,7 @@ TEST_CASE("who needs no holders is told while others wait for them, and shares n
   CHECK(asked.eventually([&] { return waits.count() == 1; }));
 }
 
-TEST_CASE("who asks from within an answer asks anew") {
+TEST_CASE("a request from within an answer gets a new snapshot") {
   Asked asked;
   asked.requests->query_status(WithHolders::kYes, [&](const auto&) {
     asked.requests->query_status(WithHolders::kYes, [](const auto&) {});
@@ -164,7 +164,7 @@ TEST_CASE("who asks from within an answer asks anew") {
   CHECK(asked.eventually([&] { return asked.status.size() == 2; }));
 }
 
-TEST_CASE("a reload is asked for in the loop, with its order, and answered") {
+TEST_CASE("a reload is requested in the loop, with its order, and answered") {
   Asked asked;
   std::size_t unchanged = 0;
   const ReloadOrder order{.level = LogLevel::kDebug, .confirm = std::chrono::seconds(7)};
@@ -178,7 +178,7 @@ TEST_CASE("a reload is asked for in the loop, with its order, and answered") {
   CHECK(unchanged == 3);
 }
 
-TEST_CASE("to keep what is on trial is asked for in the loop, and answered") {
+TEST_CASE("a confirmation is requested in the loop, and answered") {
   Asked asked;
   std::string told;
   asked.requests->request_confirm([&](const std::string& error) { told = error; });
@@ -189,7 +189,7 @@ TEST_CASE("to keep what is on trial is asked for in the loop, and answered") {
   CHECK(told == "no");
 }
 
-TEST_CASE("who watches hears of a first snapshot, and only of news after it") {
+TEST_CASE("a watcher gets a first snapshot, and only changes after it") {
   Asked asked;
   const auto reader = std::make_shared<Reader>();
   asked.requests->changed();
@@ -213,7 +213,7 @@ TEST_CASE("who watches hears of a first snapshot, and only of news after it") {
   CHECK(asked.requests->newest().snapshot->status().version == "second");
 }
 
-TEST_CASE("once it is closed, watchers end, and nobody is answered") {
+TEST_CASE("once it is closed, watchers end, and no request is answered") {
   Asked asked;
   const auto reader = std::make_shared<Reader>();
   const auto of_events = std::make_shared<Reader>();
@@ -234,7 +234,7 @@ TEST_CASE("once it is closed, watchers end, and nobody is answered") {
   CHECK(asked.reloads.empty());
 }
 
-TEST_CASE("what is posted to one that is gone is dropped") {
+TEST_CASE("a task for a closed instance is dropped") {
   Asked asked;
   asked.requests->query_status(WithHolders::kYes, [](const auto&) {});
   asked.requests.reset();
@@ -242,7 +242,7 @@ TEST_CASE("what is posted to one that is gone is dropped") {
   CHECK(asked.status.empty());
 }
 
-TEST_CASE("a reload's answer is told in the words of the configuration") {
+TEST_CASE("a reload's answer uses the names of the configuration") {
   const ReloadAnswer answer{
       .errors = {"e"},
       .warnings = {"w"},

@@ -20,8 +20,7 @@ std::string error_with(const HostRoot& host, const std::string& path) {
 }
 
 std::string none_at(const std::string& path) {
-  return "there is no " + path +
-         " here: where the node is itself a container, that container has to be given it";
+  return "there is no " + path + " here: if the node is itself a container, that container must have it";
 }
 
 Device device_with(const std::vector<std::string>& paths) {
@@ -52,10 +51,10 @@ TEST_CASE("a device node that is gone, or is none any more, is named") {
   tree.file("dev/plain");
   const HostRoot host(tree.path());
   CHECK(error_with(host, "/dev/gone") == none_at("/dev/gone"));
-  CHECK(error_with(host, "/dev/plain") == "/dev/plain is no device node");
+  CHECK(error_with(host, "/dev/plain") == "/dev/plain is not a device node");
 }
 
-TEST_CASE("what is not below /dev is not looked at: its file system may hang") {
+TEST_CASE("a path outside /dev is not touched, because its file system may hang") {
   CHECK(error_with(HostRoot(), "/mnt/nowhere/node").empty());
   const test::TempDir tree;
   tree.link("dev/far", "/mnt/nowhere/node");
@@ -80,7 +79,7 @@ TEST_CASE("links within /dev are followed to their end") {
   CHECK(error_with(host, "/dev/ttyUSB0/below") == none_at("/dev/ttyUSB0/below"));
 }
 
-TEST_CASE("a device is Unhealthy whose node is missing, or is no device node, wherever it is") {
+TEST_CASE("a device is Unhealthy if a node is missing, or is not a device node, wherever it is") {
   const test::TempDir tree;
   tree.link("dev/good", "/dev/null");
   tree.file("dev/plain");
@@ -91,10 +90,10 @@ TEST_CASE("a device is Unhealthy whose node is missing, or is no device node, wh
   CHECK(error_of(host, device_with({"/dev/good", "/dev/gone"})) == none_at("/dev/gone"));
   CHECK(error_of(host, device_with({"/dev/dangling"})) == none_at("/dev/dangling"));
   CHECK(error_of(host, device_with({"/srv/gone"})) == none_at("/srv/gone"));
-  CHECK(error_of(host, device_with({"/dev/plain"})) == "/dev/plain is no device node");
+  CHECK(error_of(host, device_with({"/dev/plain"})) == "/dev/plain is not a device node");
 }
 
-TEST_CASE("a device is Unhealthy whose entry, or whose kind, gives a node that is missing") {
+TEST_CASE("a device is Unhealthy if a node of its entry or kind is missing") {
   const test::TempDir tree;
   const HostRoot host(tree.path());
   AllocationSpec spec;
@@ -107,7 +106,7 @@ TEST_CASE("a device is Unhealthy whose entry, or whose kind, gives a node that i
   CHECK(error_of(host, {.id = "a"}, spec) == none_at("/dev/a"));
 }
 
-TEST_CASE("a device is Unhealthy whose node has another number, or another type, than the kernel says") {
+TEST_CASE("a device is Unhealthy if its node has another number or type than the kernel's") {
   const HostRoot host;
   const Device null = device_with({"/dev/null"});
   CHECK(error_of(host, null, {}, {{"/dev/null", "c1:3"}}).empty());
@@ -118,7 +117,7 @@ TEST_CASE("a device is Unhealthy whose node has another number, or another type,
         "/dev/null is another device's node: it is c1:3, and the device is b1:3 (c: character, b: block)");
 }
 
-TEST_CASE("a device is Unhealthy whose Allocate would be refused, with its sentence") {
+TEST_CASE("a device is Unhealthy if its Allocate would be refused, with the same sentence") {
   const HostRoot host;
   Device two = device_with({"/dev/null", "/dev/zero"});
   for (DeviceNode& node : two.nodes) node.container_path = "/dev/modem";
@@ -138,8 +137,8 @@ TEST_CASE("a device is Unhealthy whose Allocate would be refused, with its sente
   Device outside{.id = "a"};
   outside.add("serial", "../../etc");
   CHECK(error_of(host, outside, spec) ==
-        "resource x.com/a: device \"a\": its {serial} is \"../../etc\", which leads to another directory and "
-        "cannot be in a path; use another attribute there");
+        "resource x.com/a: device \"a\": its {serial} is \"../../etc\", which leads to a different directory "
+        "and cannot be in a path; use a different attribute there");
   spec.mounts = {};
   spec.nodes = {{.host_path = Template("/dev/null"), .container_path = Template("/dev/{name}")}};
   Device dot{.id = "a"};
@@ -156,7 +155,7 @@ TEST_CASE("a device that is Unhealthy keeps its reason, and one that a container
   CHECK(error_of(host, {.id = "a"}).empty());
 }
 
-TEST_CASE("a device is Unhealthy whose VFIO group is not viable, and the cards' events are followed for it") {
+TEST_CASE("a device is Unhealthy if its VFIO group is not viable, and the cards' events are watched for it") {
   const test::MadeSysfs machine;
   const std::string audio = "/sys/devices/pci0000:00/0000:01:00.1";
   machine.device(audio, "pci", {{"class", "0x040300"}});
@@ -179,7 +178,7 @@ TEST_CASE("a device is Unhealthy whose VFIO group is not viable, and the cards' 
   CHECK(check("/dev/modem") == std::pair(std::string(), Texts{}));
 }
 
-TEST_CASE("a check says where a missing node would appear, and without udevd where any can go") {
+TEST_CASE("a check names the directory of a missing node, and without udevd the directory of every node") {
   const test::TempDir tree;
   tree.link("dev/good", "/dev/null");
   std::vector<Device> devices{device_with({"/dev/good", "/dev/bus/001"}), device_with({"/dev/good"})};
@@ -191,7 +190,7 @@ TEST_CASE("a check says where a missing node would appear, and without udevd whe
         Watched{{.path = "/dev/bus", .name = "001"}});
 }
 
-TEST_CASE("however many nodes are missing, a check asks for 1,000 directories at most to be watched") {
+TEST_CASE("however many nodes are missing, a check requests at most 1,000 watched directories") {
   const test::TempDir tree;
   std::vector<std::string> paths;
   for (std::size_t n = 0; n <= HostRoot::kMostWatched; ++n) paths.push_back("/dev/none/" + std::to_string(n));
@@ -244,7 +243,7 @@ TEST_CASE("a device's hardware is that of its own nodes and of the recipe's, but
   CHECK(devices[3].hardware->units == Texts{"known"});
 }
 
-TEST_CASE("devices that are given by CDI know where links among their nodes lead, and others do not") {
+TEST_CASE("devices that are given by CDI have the targets of their links, and others do not") {
   const test::TempDir tree;
   tree.file("dev/ttyUSB0");
   tree.file("dev/ttyUSB1");
@@ -290,7 +289,7 @@ TEST_CASE("with `access: group` the nodes of CDI are known with their groups, be
   CHECK(devices[0].cdi_nodes == std::vector<CdiNode>{{"/dev/modem", "/dev/ttyUSB0", its.st_gid}});
 }
 
-TEST_CASE("the node behind a link below /dev is found, and nobody leaves /dev for it") {
+TEST_CASE("the node behind a link below /dev is found, and a link out of /dev is not followed") {
   const test::TempDir tree;
   tree.file("dev/ttyUSB0");
   tree.link("dev/serial/by-id/modem", "../../ttyUSB0");

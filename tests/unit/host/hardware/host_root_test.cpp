@@ -49,7 +49,7 @@ TEST_CASE("any component may be a pattern") {
         Paths{"/sys/class/net/eth0/device", "/sys/class/net/eth1/device"});
 }
 
-TEST_CASE("of a thousand directories each is watched, and of more the rest is named in a remark") {
+TEST_CASE("a thousand directories are watched, and a remark names the rest") {
   const test::TempDir tree;
   const auto number = [](std::size_t n) { return std::to_string(10'000 + n); };
   for (std::size_t n = 1; n < HostRoot::kMostWatched; ++n) tree.file("d/" + number(n) + "/x");
@@ -77,7 +77,7 @@ TEST_CASE("many names in one directory are one directory to watch") {
   CHECK(match.remarks.empty());
 }
 
-TEST_CASE("a look ends with its fifty-thousandth directory, and says so") {
+TEST_CASE("a walk ends at its fifty-thousandth directory, with a remark") {
   const test::TempDir tree;
   const auto name = [](std::size_t n) { return "d/" + std::to_string(100'000 + n); };
   for (std::size_t n = 1; n < HostRoot::kMostDirectories; ++n) tree.directory(name(n));
@@ -91,12 +91,12 @@ TEST_CASE("a look ends with its fifty-thousandth directory, and says so") {
   tree.file(name(HostRoot::kMostDirectories) + "/x");
   match = host.glob("/d/*/x");
   CHECK(match.paths == Paths{'/' + name(HostRoot::kMostDirectories - 1) + "/x"});
-  CHECK(match.remarks == Paths{"/d/*/x leads through more than 50000 directories: what lies in the others is "
-                               "left out; replace wildcards by names",
+  CHECK(match.remarks == Paths{"/d/*/x leads through more than 50000 directories: the rest is left out; "
+                               "replace wildcards by names",
                                late});
 }
 
-TEST_CASE("a look through links that lead in a circle ends") {
+TEST_CASE("a walk through circular links ends") {
   const test::TempDir tree;
   for (const char* name : {"a", "b", "c"}) tree.link(std::string("d/") + name, ".");
   const HostRoot::Match match = HostRoot(tree.path()).glob("/d/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/x");
@@ -187,7 +187,7 @@ struct MadeTree {
   test::TempDir made;
 };
 
-TEST_CASE("of a recorded machine a pattern finds what it finds on the machine itself") {
+TEST_CASE("a pattern finds the same on a recorded machine as on the machine itself") {
   const MadeTree tree;
   const HostRoot real(tree.made.path());
   const HostRoot recorded = test::recorded(tree.made);
@@ -237,7 +237,7 @@ TEST_CASE("a recorded machine answers as the machine itself does") {
   CHECK(entries(real, "/dev/serial").first == Entries{{"by-id", FileType::kDirectory}});
 }
 
-TEST_CASE("each type of file is told") {
+TEST_CASE("each type of file is reported") {
   test::TempDir made;
   made.file("regular");
   made.directory("directory");
@@ -277,7 +277,7 @@ TEST_CASE("a recorded device node has a type and a number, and a file without co
   CHECK_FALSE(HostRoot().nvml());
 }
 
-TEST_CASE("whoever has looks noted is told each path, and no program runs meanwhile") {
+TEST_CASE("recorded scans report each path, and no program runs meanwhile") {
   const MadeTree tree;
   using Look = HostRoot::Look;
   std::vector<std::pair<Look, std::string>> noted;

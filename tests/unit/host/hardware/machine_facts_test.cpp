@@ -7,7 +7,7 @@
 namespace plughost {
 namespace {
 
-TEST_CASE("a machine is what the kernel and its firmware say of it") {
+TEST_CASE("a machine is described by what the kernel and its firmware report") {
   const test::TempDir tree;
   tree.file("proc/sys/kernel/hostname", "gpu-7\n");
   tree.file("proc/sys/kernel/osrelease", "6.1.0-28-arm64\n");
@@ -30,7 +30,7 @@ TEST_CASE("without a DMI table the device tree's model is the product") {
   CHECK(machine.product == "Raspberry Pi 4 Model B Rev 1.4");
 }
 
-TEST_CASE("a kernel that has no file for its architecture says it all the same") {
+TEST_CASE("a kernel without a file for its architecture reports it by uname") {
   const test::TempDir tree;
   CHECK_FALSE(machine_facts(HostRoot(tree.path())).arch.empty());
 }

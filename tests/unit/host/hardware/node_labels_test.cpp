@@ -33,19 +33,19 @@ TEST_CASE("labels are read from a node as the API server has it, from its metada
   CHECK(map.error.empty());
 }
 
-TEST_CASE("a node's name is its label, if nothing else says it") {
+TEST_CASE("a node's name is its hostname label, unless configured") {
   CHECK(node_labels_of("kubernetes.io/hostname=n3").node == "n3");
   CHECK(node_labels_of(R"({"metadata": {"name": "n1", "labels": {"kubernetes.io/hostname": "n3"}}})").node ==
         "n1");
 }
 
-TEST_CASE("half a file is no file: what is wrong with it is said") {
-  CHECK(node_labels_of("rack=a1\nzo").error == "line 2 is no key=value: zo");
-  CHECK(node_labels_of("=a").error == R"(line 1 is no key=value: "=a")");
+TEST_CASE("a file of labels that is cut off is an error, and not used") {
+  CHECK(node_labels_of("rack=a1\nzo").error == "line 2 is not key=value: zo");
+  CHECK(node_labels_of("=a").error == R"(line 1 is not key=value: "=a")");
   CHECK(node_labels_of("rack=a1\nzo").labels.empty());
   CHECK_FALSE(node_labels_of(R"({"rack": "a1")").error.empty());
   CHECK_FALSE(node_labels_of("rack=\"a1").error.empty());
-  CHECK(node_labels_of(R"({"rack": 1})").error == "the value of rack is no text");
+  CHECK(node_labels_of(R"({"rack": 1})").error == "the value of rack is not text");
   CHECK(node_labels_of("{\"rack\": " + std::string(1 << 19, '[')).error ==
         "this JSON is nested more than 64 deep");
 }
@@ -61,7 +61,7 @@ TEST_CASE("a file that cannot be read is named") {
   CHECK(read_node_labels(host, "/none").error == "/none: it cannot be read");
   CHECK(read_node_labels(host, "").error == "`nodeLabels` names no file");
   dir.file("labels", "zo");
-  CHECK(read_node_labels(host, "/labels").error == "/labels: line 1 is no key=value: zo");
+  CHECK(read_node_labels(host, "/labels").error == "/labels: line 1 is not key=value: zo");
   dir.file("labels", "rack=a1");
   CHECK(read_node_labels(host, "/labels").labels == Labels{{"rack", "a1"}});
 }

@@ -47,7 +47,7 @@ TEST_CASE("a library that is not there, or does not begin, is a sentence") {
   CHECK_FALSE(fake.in_use());
 }
 
-TEST_CASE("NVML tells a card's facts, and lets it go when it is closed") {
+TEST_CASE("NVML reports a card's facts, and is released when it is closed") {
   const FakeNvml fake(kTwoCards);
   {
     const auto nvml = opened();
@@ -92,7 +92,7 @@ TEST_CASE("MIG devices are found by their card") {
   CHECK(value(nvml->compute_instance(parts[1])) == 1);
 }
 
-TEST_CASE("links and levels say how near two cards are") {
+TEST_CASE("links and levels give the distance of two cards") {
   const FakeNvml fake("card GPU-a pci=0000:01:00.0\ncard GPU-b pci=0000:02:00.0\nlink 0 1 2\nlevel 0 1 30\n");
   const auto nvml = opened();
   const NvmlDevice card = value(nvml->device(0));

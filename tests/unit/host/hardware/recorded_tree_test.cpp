@@ -26,7 +26,7 @@ std::string place_of(const RecordedTree& tree, const std::string& path) {
   return tree.canonical(path).value_or("");
 }
 
-TEST_CASE("what was put into the tree is found at its path, and its directories are there") {
+TEST_CASE("a file of the recorded tree is found at its path, with its directories") {
   RecordedTree tree;
   add_file(tree, "/sys/b/x", "1");
   add_file(tree, "/sys/a/x", "2");
@@ -43,7 +43,7 @@ TEST_CASE("what was put into the tree is found at its path, and its directories 
   CHECK(sys.entries[2].name == "c");
 }
 
-TEST_CASE("what is put at a path twice is there once, and what was no directory becomes one") {
+TEST_CASE("a path that is recorded twice exists once, and a file may become a directory") {
   RecordedTree tree;
   add_file(tree, "/a", "1");
   add_file(tree, "/a", "2");
@@ -54,7 +54,7 @@ TEST_CASE("what is put at a path twice is there once, and what was no directory 
   CHECK(tree.find("/a").file->type == FileType::kDirectory);
 }
 
-TEST_CASE("what is not there is told as the kernel tells it") {
+TEST_CASE("a missing file gives the kernel's error") {
   RecordedTree tree;
   add_file(tree, "/a/file", "1");
   CHECK(tree.find("/b").failed == std::errc::no_such_file_or_directory);
@@ -112,7 +112,7 @@ TEST_CASE("as many links are followed as the kernel follows") {
   CHECK(tree.find("/a/x").failed == std::errc::too_many_symbolic_link_levels);
 }
 
-TEST_CASE("a link whose target nobody knows leads nowhere") {
+TEST_CASE("a link with an unknown target is dangling") {
   RecordedTree tree;
   tree.add("/a", {.type = FileType::kLink, .text = std::nullopt, .entries = {}});
   add_link(tree, "/b", "");

@@ -52,7 +52,7 @@ TEST_CASE("a device is found through its class or bus, by name") {
   CHECK_FALSE(SysDevice::at(host, "/sys/class/tty/ttyUSB1"));
 }
 
-TEST_CASE("what a device says of itself") {
+TEST_CASE("a device reports its attributes") {
   const Made sysfs;
   const HostRoot host = sysfs.host();
   const SysDevice dongle = device_at(host, kDongle);

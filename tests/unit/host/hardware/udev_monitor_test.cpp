@@ -9,8 +9,7 @@
 
 using namespace plughost;
 
-TEST_CASE(
-    "when udevd comes or goes, everything is to be looked at: what happened in between nobody has told") {
+TEST_CASE("a udevd that starts or stops leads to a scan of everything, because events in between are lost") {
   const test::TempDir machine;
   machine.directory("run/udev");
   EventLoop loop;

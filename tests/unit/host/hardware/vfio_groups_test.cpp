@@ -35,7 +35,7 @@ TEST_CASE("a group is viable if its functions have no driver, one of VFIO, pci-s
   CHECK(error(machine).empty());
 }
 
-TEST_CASE("each function of a group that another driver has is named, and of other groups none") {
+TEST_CASE("functions of a VFIO group with another driver are named, and those of other groups are not") {
   const test::MadeSysfs machine;
   add(machine, "0000:01:00.0", "0x030000", "vfio-pci");
   add(machine, "0000:01:00.1", "0x040300", "snd_hda_intel");
@@ -48,7 +48,7 @@ TEST_CASE("each function of a group that another driver has is named, and of oth
   CHECK(error(machine, "16").empty());
 }
 
-TEST_CASE("the nodes of VFIO say which group they open: by its number, without an IOMMU, and by device") {
+TEST_CASE("VFIO's nodes name their group: by number, without an IOMMU, and by device") {
   const test::MadeSysfs machine;
   add(machine, "0000:01:00.0", "0x030000", "vfio-pci");
   machine.device(kRoot + "0000:01:00.0/vfio-dev/vfio3", "vfio-dev");

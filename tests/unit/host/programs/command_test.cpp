@@ -4,7 +4,7 @@
 
 using namespace plughost;
 
-TEST_CASE("a command line has the device's values, or says which one is missing") {
+TEST_CASE("a command line has the device's values, or an error that names the missing one") {
   const std::vector<Template> command{Template("/bin/a"), Template("{resource}/{id}"),
                                       Template("--serial={serial}")};
   const Device device{.id = "a", .attributes = {{.name = "serial", .value = "S 1"}}};
@@ -15,7 +15,7 @@ TEST_CASE("a command line has the device's values, or says which one is missing"
   CHECK(line.missing == "serial");
 }
 
-TEST_CASE("a program of another user's is run by the one that changes to it") {
+TEST_CASE("a program of another user is started by the program that changes the user") {
   CHECK(words_as("").empty());
   CHECK(words_as("nobody") == std::vector<std::string>{"/usr/sbin/chroot", "--userspec=nobody:", "/"});
 }

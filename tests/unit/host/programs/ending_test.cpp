@@ -8,12 +8,12 @@ using namespace plughost;
 using namespace std::chrono_literals;
 using How = Ending::How;
 
-TEST_CASE("durations are told in seconds where they are whole") {
+TEST_CASE("durations are written in seconds if they are whole") {
   CHECK(duration_text(20s) == "20 s");
   CHECK(duration_text(2500ms) == "2500 ms");
 }
 
-TEST_CASE("what a check says is the first line of its output, or what became of it") {
+TEST_CASE("the reason of a check is its first line of output, or how it ended") {
   const auto why = [](How how, int number, const std::string& output) {
     return why_failed({.what = "the health check", .words = Program::Errors::kWithOutput},
                       {.how = how, .number = number, .timeout = 5s, .output = output});
@@ -32,26 +32,26 @@ TEST_CASE("what a check says is the first line of its output, or what became of 
   CHECK(why(How::kOverdue, 0, "working") == "the health check was killed after 5 s");
   CHECK(why(How::kNotStarted, ENOENT, "") == "the health check cannot be started: No such file or directory");
   CHECK(why(How::kHangs, 0, "") ==
-        "the health check was not started: it hangs, and those that were killed have not ended");
+        "the health check was not started: earlier runs that were killed have not ended");
   CHECK(why(How::kNoMeans, EMFILE, "") == "the health check cannot be started: Too many open files");
-  CHECK(why(How::kUntold, 0, "") == "the health check has ended, and nobody knows how");
+  CHECK(why(How::kUntold, 0, "") == "the health check has ended, and its exit status is unknown");
 }
 
-TEST_CASE("what a program of documents says is a sentence, and the last line of its standard error") {
+TEST_CASE("the reason of a document program is a sentence with the last line of its standard error") {
   const auto why = [](Ending ending) {
     ending.output = "{}";
     ending.errors = "one\nno controller\n";
-    return why_failed({.late = ": it said nothing for "}, ending);
+    return why_failed({.late = ": it printed nothing for "}, ending);
   };
   CHECK(why({.how = How::kExited}).empty());
   CHECK(why({.how = How::kExited, .number = 3}) == "the program exited with 3: no controller");
   CHECK(why({.how = How::kSignalled, .number = 9}) == "the program was ended by signal 9: no controller");
   CHECK(why({.how = How::kOverdue, .timeout = 300ms}) ==
-        "the program was killed: it said nothing for 300 ms: no controller");
-  CHECK(why({.how = How::kUntold}) == "the program has ended, and nobody knows how: no controller");
+        "the program was killed: it printed nothing for 300 ms: no controller");
+  CHECK(why({.how = How::kUntold}) == "the program has ended, and its exit status is unknown: no controller");
 }
 
-TEST_CASE("one that printed too much was killed for that, whatever its end looks like") {
+TEST_CASE("a program that printed too much was killed for that, however it ended") {
   const Ending ending{.how = How::kExited, .output = std::string(4u << 20, 'x'), .excess = true};
   CHECK(why_failed({}, ending) == "the program was killed: it printed more than 4 MiB");
   // A check has only output that is not read.

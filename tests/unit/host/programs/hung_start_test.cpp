@@ -46,7 +46,7 @@ struct Hung {
 
 }  // namespace
 
-TEST_CASE("a program whose start hangs keeps neither the loop nor other programs from going on") {
+TEST_CASE("a program whose start hangs delays neither the loop nor other programs") {
   Hung file;
   for (int i = 0; i < 4; ++i) file.start(1min);
   auto last = Clock::now();
@@ -64,7 +64,7 @@ TEST_CASE("a program whose start hangs keeps neither the loop nor other programs
   CHECK(file.overdue == 0);
 }
 
-TEST_CASE("a start that hangs is given up at the program's time-out, and killed where that is possible") {
+TEST_CASE("a start that hangs is abandoned at the program's time-out, and killed if possible") {
   Hung file;
   const auto begun = Clock::now();
   file.start(300ms);
@@ -73,7 +73,7 @@ TEST_CASE("a start that hangs is given up at the program's time-out, and killed 
   CHECK(test::run_until(file.loop, [&] { return file.gone == 1; }));
 }
 
-TEST_CASE("a start that hangs and is nobody's any more is killed, and its thread is free") {
+TEST_CASE("an abandoned start that hangs is killed later, and its thread is freed") {
   Hung file;
   file.start(1min);
   REQUIRE(test::run_until(file.loop, [&] { return file.hung.front().begun(); }));

@@ -9,7 +9,7 @@
 
 using namespace plughost;
 
-TEST_CASE("a program that is given up before its process is there does not run on") {
+TEST_CASE("a program that is abandoned before its process exists does not run") {
   // Writing this takes milliseconds, in which the start has begun and no process exists.
   const std::string long_input(32u << 20, 'x');
   for (bool in_time = false; !in_time;) {

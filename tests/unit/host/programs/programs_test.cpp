@@ -94,7 +94,7 @@ TEST_CASE("the loop goes on while thousands of programs are started and end") {
   CHECK(longest < 500ms);
 }
 
-TEST_CASE("whatever was killed is reaped, and nobody waits for its end") {
+TEST_CASE("every killed program is reaped, and no caller waits for its end") {
   const std::size_t before = zombies();  // of other tests
   Many many;
   // Its end takes a while, because each one's memory is freed.
@@ -111,7 +111,7 @@ TEST_CASE("whatever was killed is reaped, and nobody waits for its end") {
   CHECK(test::run_until(many.loop, [&] { return zombies() <= before; }));
 }
 
-TEST_CASE("what is running when the process ends is killed and reaped") {
+TEST_CASE("programs that run when the process ends are killed and reaped") {
   pid_t pid = 0;
   {
     Many many;
@@ -155,7 +155,7 @@ TEST_CASE(
   CHECK(::kill(stubborn, 0) != 0);
 }
 
-TEST_CASE("at the process's end nobody waits for the grace of programs that end") {
+TEST_CASE("the process's end does not wait for the grace period of ending programs") {
   const test::TempDir dir;
   Clock::time_point begun;
   {
@@ -169,7 +169,7 @@ TEST_CASE("at the process's end nobody waits for the grace of programs that end"
   CHECK(Clock::now() - begun < 500ms);
 }
 
-TEST_CASE("at the process's end a program is ended that has begun, and of which the loop does not know yet") {
+TEST_CASE("the process's end also ends a program that the loop does not know yet") {
   const test::TempDir dir;
   const std::string at = dir.path().string();
   pid_t pid = 0;

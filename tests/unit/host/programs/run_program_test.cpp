@@ -30,7 +30,7 @@ TEST_CASE("a run returns what the program wrote, one stream apart from the other
   CHECK(ending.errors == "trouble\n");
 }
 
-TEST_CASE("a run that takes too long is killed, and what the program has said by then is kept") {
+TEST_CASE("a run that takes too long is killed, and its output so far is kept") {
   Program program = shell_program("echo waiting >&2; exec sleep 1000");
   program.timeout = 300ms;
   const Ending ending = run_program(program);
@@ -59,7 +59,7 @@ TEST_CASE("a program that has ended with too much output is past killing") {
   }
 }
 
-TEST_CASE("of a flood of errors the end is kept") {
+TEST_CASE("the end of a flood of errors is kept") {
   const Ending ending = run_program(shell_program("head -c 1000000 /dev/zero >&2; echo the end >&2"));
   CHECK(ending.errors.size() == Subprocess::kMostErrors);
   CHECK(ending.errors.ends_with("the end\n"));

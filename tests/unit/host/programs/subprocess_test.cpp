@@ -79,14 +79,14 @@ TEST_CASE("arguments arrive as they are") {
   CHECK(run.result->output == "a b||$HOME;|");
 }
 
-TEST_CASE("a signal that ends a program is told") {
+TEST_CASE("a signal that ends a program is reported") {
   Run run(shell("kill -TERM $$"));
   REQUIRE(run.ended());
   CHECK(run.result->how == How::kSignalled);
   CHECK(run.result->number == SIGTERM);
 }
 
-TEST_CASE("what cannot be started is told with its reason, later") {
+TEST_CASE("a program that cannot be started is reported with its reason, later") {
   int reason = 0;
   std::string program;
   SUBCASE("no such program") {
@@ -104,7 +104,7 @@ TEST_CASE("what cannot be started is told with its reason, later") {
   CHECK(run.result->number == reason);
 }
 
-TEST_CASE("after its time-out the program and its children are killed, and its end is told, too") {
+TEST_CASE("after its time-out the program and its children are killed, and its end is reported") {
   Run run(shell("sleep 1000 & echo $!; wait"), 200ms);
   REQUIRE(run.ended());
   CHECK(run.result->how == How::kOverdue);
@@ -113,7 +113,7 @@ TEST_CASE("after its time-out the program and its children are killed, and its e
   CHECK(test::run_until(run.loop, [&] { return run.gone && test::is_gone(child); }));
 }
 
-TEST_CASE("a program that is overdue before its start has been told is killed, and its end is told") {
+TEST_CASE("a program that exceeds its time before its start is reported is killed, and its end is reported") {
   const test::TempDir dir;
   Run run(
       Program{.command = shell("echo > " + dir.at("began").string() + "; exec sleep 1000"), .timeout = 20ms});
@@ -136,7 +136,7 @@ TEST_CASE("a program that is overdue before its start has been told is killed, a
   CHECK(test::run_until(run.loop, [&] { return run.gone; }));
 }
 
-TEST_CASE("after its time-out a program may clear up, and whoever waits for it has its answer before that") {
+TEST_CASE("after its time-out a program may clean up, and its caller has the result before that") {
   const test::TempDir dir;
   Run run(shell("cd " + dir.path().string() + "; " +
                 test::trapping("while [ ! -e answered ]; do sleep 0.01; done; echo bye; : > cleared")),
@@ -164,7 +164,7 @@ TEST_CASE("a program that does not end by itself after its time-out is killed wh
   CHECK(test::run_until(run.loop, [&] { return test::is_gone(child); }));
 }
 
-TEST_CASE("what a shell leaves in its group when it is ended may clear up, too") {
+TEST_CASE("a child that a shell leaves in its group may clean up, too") {
   const test::TempDir dir;
   Run run(shell("cd " + dir.path().string() + "; (" + test::trapping(": > cleared") + ") & wait"), 300ms);
   REQUIRE(run.ended());
@@ -232,7 +232,7 @@ TEST_CASE("destroyed means killed and reaped, and nothing is called") {
   CHECK_FALSE(run.gone);
 }
 
-TEST_CASE("destroyed means that it may clear up, and say so to nobody") {
+TEST_CASE("a destroyed Subprocess lets the program clean up, and reports nothing") {
   const test::TempDir dir;
   Run run(shell("cd " + dir.path().string() + "; " +
                 test::trapping("echo bye; echo bye >&2; : > cleared", ": > ready")));
@@ -326,7 +326,7 @@ TEST_CASE("a line that is longer than what is kept is one too many, and no sum o
   CHECK(run.result->excess);
 }
 
-TEST_CASE("a program that writes too much may clear up, and its end is told then") {
+TEST_CASE("a program that writes too much may clean up, and its end is reported then") {
   const test::TempDir dir;
   Run run(Program{
       .command = shell("cd " + dir.path().string() + "; " + test::trapping(": > cleared", "echo 0123456789")),
@@ -352,7 +352,7 @@ TEST_CASE("a program that is given more time is killed when that is over") {
   CHECK(EventLoop::Clock::now() - begun >= 100ms);
 }
 
-TEST_CASE("what a program reads is all that it is given, and then the end") {
+TEST_CASE("a program reads all of its input, and then the end") {
   const std::string text(200'000, 'x');
   Run run(Program{.command = {"/usr/bin/wc", "-c"}, .input = text});
   REQUIRE(run.ended());
@@ -403,7 +403,7 @@ TEST_CASE("a time-out from now on counts the time that a program waits for its t
   CHECK(ended->how == How::kOverdue);
 }
 
-TEST_CASE("where no descriptor is left, that says nothing about the program") {
+TEST_CASE("exhausted descriptors are no verdict on the program") {
   Run run(shell("exit 0"));
   REQUIRE(run.ended());  // its threads exist
   run.result.reset();

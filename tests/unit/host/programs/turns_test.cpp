@@ -26,7 +26,7 @@ struct Waiting {
 
 }  // namespace
 
-TEST_CASE("a line's limit holds, and who leaves makes room for who has waited longest") {
+TEST_CASE("a queue's limit holds, and a place goes to the longest waiting program") {
   Waiting programs;
   const auto line = programs.turns.open(Purpose::kHealth, 2);
   const auto tickets = programs.wait(line, 4);
@@ -66,7 +66,7 @@ TEST_CASE("however many run for one purpose, four run for each other one") {
   }
 }
 
-TEST_CASE("of the purposes, the one with the fewest running goes first") {
+TEST_CASE("of the purposes the one with the fewest running programs goes first") {
   Waiting programs;
   const auto starts = programs.turns.open(Purpose::kPreStart, Turns::kNoLimit);
   const auto prepared = programs.wait(starts, 40);
@@ -79,7 +79,7 @@ TEST_CASE("of the purposes, the one with the fewest running goes first") {
   CHECK(programs.go() == std::vector{checked[4]});
 }
 
-TEST_CASE("what stays takes no place from others, and none keeps it from running") {
+TEST_CASE("a staying program takes no place from others, and none keeps it from running") {
   Waiting programs;
   const auto stays = programs.turns.open(Purpose::kStay, Turns::kNoLimit);
   programs.wait(stays, 100);
@@ -93,7 +93,7 @@ TEST_CASE("what stays takes no place from others, and none keeps it from running
   CHECK(programs.go().empty());
 }
 
-TEST_CASE("a line that was closed is nobody's") {
+TEST_CASE("a closed queue notifies no caller") {
   Waiting programs;
   const auto line = programs.turns.open(Purpose::kHealth, 1);
   const auto tickets = programs.wait(line, 2);

@@ -31,8 +31,7 @@ void socket(const MadeNode& node, const std::string& path) {
 
 }  // namespace
 
-TEST_CASE(
-    "what runs says more than what is enabled, that more than what is installed, and that than leftovers") {
+TEST_CASE("a running Kubernetes outranks an enabled one, that an installed one, and that leftovers") {
   const MadeNode node;
   CHECK(names(node).empty());
   node.tree.directory("var/lib/k0s");
@@ -52,7 +51,7 @@ TEST_CASE(
   CHECK(signs_of_kubernetes(node.host)[0].units == Units{"k3s-agent.service"});
 }
 
-TEST_CASE("signs that are as strong are all told, and a masked unit is none") {
+TEST_CASE("equally strong signs are all reported, and a masked unit is none") {
   const MadeNode node;
   install(node, "k3s.service");
   install(node, "k0sworker.service");
@@ -65,7 +64,7 @@ TEST_CASE("signs that are as strong are all told, and a masked unit is none") {
   CHECK(names(node) == std::vector<std::string>{"k0s", "k3s"});
 }
 
-TEST_CASE("kubelet.service is kubeadm's, OpenShift's or somebody's, by what only these have") {
+TEST_CASE("kubelet.service belongs to kubeadm, OpenShift or another one, by what only these have") {
   const MadeNode node;
   install(node, "kubelet.service");
   CHECK(names(node) == std::vector<std::string>{"kubelet"});
@@ -111,7 +110,7 @@ TEST_CASE("a kubelet that was moved into the runtime's control group is its Kube
   CHECK(kubernetes_of(node.host).root == "/var/lib/k0s/kubelet");
 }
 
-TEST_CASE("the one that somebody has named counts, with its own strongest sign") {
+TEST_CASE("the distribution that is named on the command line wins, with its strongest sign") {
   const MadeNode node;
   install(node, "k0sworker.service");
   node.process(6, "/usr/local/bin/k3s", "k3s.service");
@@ -138,8 +137,8 @@ TEST_CASE("without any sign, or with two, the usual unit and directories are ass
 }
 
 TEST_CASE(
-    "the kubelet's root directory is what it runs with, what its unit says, what its files say, or the usual "
-    "one") {
+    "the kubelet's root directory comes from its process, its unit, its files, or the default, in this "
+    "order") {
   const MadeNode node;
   const auto root = [&] { return kubernetes_of(node.host).root.string(); };
   const auto why = [&] { return kubernetes_of(node.host).root_why; };

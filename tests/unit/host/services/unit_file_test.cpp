@@ -54,7 +54,8 @@ TEST_CASE(
   CHECK(other->settings.words("Before") == Words{"a", "d"});
 }
 
-TEST_CASE("a unit is enabled by a link in another unit's wants or requires, and masked by one to nowhere") {
+TEST_CASE(
+    "a unit is enabled by a link in another unit's wants or requires, and masked by a link to /dev/null") {
   const MadeNode node;
   node.tree.file("etc/systemd/system/x.service", "[Unit]\n");
   CHECK_FALSE(unit_file(node.host, "x.service")->enabled);

@@ -59,7 +59,7 @@ TEST_CASE("exec: the devices are those that the program prints, and its errors a
   CHECK(ids_of(disks.scan()) == std::vector<std::string>{"sdb", "sda"});
 }
 
-TEST_CASE("exec: a scan asks to look again after the interval, and upon its triggers") {
+TEST_CASE("exec: a scan requests the next one after the interval, and at its triggers") {
   const std::string script = R"(echo '{"devices": []}')";
   CHECK(Listed(script).scan().rescan_after == 30s);
   const Listed disks(script,
@@ -75,7 +75,7 @@ TEST_CASE("exec: a scan asks to look again after the interval, and upon its trig
                                                     {.path = "/run", .name = "disks.list"}});
 }
 
-TEST_CASE("exec: what goes wrong is said, with the last line of standard error") {
+TEST_CASE("exec: a failure is reported with the last line of standard error") {
   CHECK(Listed("echo one >&2; echo no controller >&2; exit 3").error() ==
         "the program exited with 3: no controller");
   CHECK(Listed("kill -SEGV $$").error() == "the program was ended by signal 11");
@@ -143,7 +143,7 @@ TEST_CASE("exec: what a program prints after a failure is the list again") {
   CHECK_THROWS_WITH(disks.scan(), "the program exited with 3");
 }
 
-TEST_CASE("exec: a program is killed when nobody wants its scan any more, and nobody is told") {
+TEST_CASE("exec: a program whose scan is no longer wanted is killed, and nothing is reported") {
   Listed disks("echo $$ > $1/new; mv $1/new $1/pid; exec sleep 1000", {{"timeout", text("1m")}});
   auto watch = disks.watch();
   bool ready = false;
@@ -172,17 +172,16 @@ TEST_CASE("exec: a program runs as the user of the entry") {
   CHECK(error.ends_with("chroot: invalid user"));
 }
 
-TEST_CASE("exec: what is wrong with an entry is told") {
+TEST_CASE("exec: errors of an entry are reported") {
   CHECK(problems({}) ==
-        std::vector<std::string>{
-            "resources[0].exec.discover: a program and its arguments are expected here, as in "
-            "discover: [/usr/lib/superdisk/list]"});
+        std::vector<std::string>{"resources[0].exec.discover: must be a program and its arguments, as in "
+                                 "discover: [/usr/lib/superdisk/list]"});
   const auto with = [](const std::string& key, Node value) {
     return problems({{"discover", text("/bin/list")}, {key, std::move(value)}});
   };
   CHECK(with("interval", text("500ms")).at(0) == "resources[0].exec.interval: the range is from 1s to 1d");
   CHECK(with("interval", text("1500ms")).at(0) ==
-        "resources[0].exec.interval: whole seconds are expected here, as in 90s");
+        "resources[0].exec.interval: must be whole seconds, as in 90s");
   CHECK(with("timeout", text("2m")).at(0) == "resources[0].exec.timeout: the range is from 100ms to 1m");
   CHECK(with("attributes", list({text("serial"), text("a-b")})).at(0) ==
         "resources[0].exec.attributes: 'a-b' cannot be a placeholder: letters, digits and _ make one");
@@ -191,5 +190,5 @@ TEST_CASE("exec: what is wrong with an entry is told") {
   CHECK(with("triggers", map({{"subsystems", text("/sys")}})).size() == 1);
   CHECK(problems({{"discover", text("list")}})
             .at(0)
-            .starts_with("resources[0].exec.discover: the program: an absolute path is expected here"));
+            .starts_with("resources[0].exec.discover: the program: must be an absolute path"));
 }

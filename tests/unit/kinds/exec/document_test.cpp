@@ -37,7 +37,7 @@ std::string keys(const nlohmann::json& object) {
 
 }  // namespace
 
-TEST_CASE("everything that a document says of a device arrives") {
+TEST_CASE("every member of a document's device is read") {
   const auto devices = read_exec_document(R"({"devices": [
     {"id": "b", "healthy": false, "reason": "too hot\nsecond line", "numa": [1, 0]},
     {"id": "a", "numa": 1,
@@ -59,10 +59,10 @@ TEST_CASE("everything that a document says of a device arrives") {
 
 TEST_CASE("no devices are a list, too") { CHECK(read_exec_document(R"({"devices": []})").empty()); }
 
-TEST_CASE("a device that is not healthy has a reason, whatever the program says") {
+TEST_CASE("a device that is not healthy has a reason, even if the program prints none") {
   const auto devices = read_exec_document(R"({"devices": [{"id": "a", "healthy": false, "reason": " \n"},
                                                           {"id": "b", "reason": "well"}]})");
-  CHECK(devices[0].error == "its program says that it is Unhealthy");
+  CHECK(devices[0].error == "its program reports it as Unhealthy");
   CHECK(devices[1].healthy());
 }
 
@@ -70,64 +70,59 @@ TEST_CASE("-1 is no NUMA node: the kubelet would take it for one that never fits
   CHECK(read_exec_document(R"({"devices": [{"id": "a", "numa": -1}]})")[0].numa_nodes.empty());
 }
 
-TEST_CASE("what is not a document is refused with the reason") {
+TEST_CASE("an invalid document is refused with the reason") {
   CHECK(error_of("") == "the document: it is empty");
   CHECK(error_of(" \n") == "the document: it is empty");
   CHECK(error_of("nvme0n1\n").starts_with("the document: it is not JSON: parse error at line 1, column 2"));
   CHECK(error_of(R"({"devices": [{"id": "a"})").starts_with("the document: it is not JSON: "));
   CHECK(error_of("{\"devices\": [{\"id\": \"\xff\"}]}").starts_with("the document: it is not JSON: "));
   CHECK(error_of(R"({"devices": []} {"devices": []})").starts_with("the document: it is not JSON: "));
-  CHECK(error_of("[]") == "the document: an object is expected here, and this is a list");
+  CHECK(error_of("[]") == "the document: must be an object, not a list");
   CHECK(error_of("{}") == "the document: the key 'devices' is missing");
   CHECK(error_of(std::string(100'000, '[')) == "the document: it is nested too deeply");
   CHECK(error_of(R"({"devices": 1e999})") == "the document: it has a number that is too large");
   CHECK(error_of(R"({"devices": [], "devices": []})") ==
-        "the document: the key 'devices' is there twice in one object");
+        "the document: the key 'devices' is twice in one object");
   CHECK(error_of(R"({"devices": [], "device": []})") ==
         "the document: unknown key 'device' (did you mean 'devices'?)");
-  CHECK(error_of(R"({"devices": {}})") == "devices: a list is expected here, and this is an object");
+  CHECK(error_of(R"({"devices": {}})") == "devices: must be a list, not an object");
 }
 
-TEST_CASE("what is wrong with a device is told by its place and id") {
-  CHECK(error_of(R"({"devices": ["a"]})") == "devices[0]: an object is expected here, and this is text");
+TEST_CASE("an error of a device is reported with its place and id") {
+  CHECK(error_of(R"({"devices": ["a"]})") == "devices[0]: must be an object, not text");
   CHECK(error_of(R"({"devices": [{"id": "a"}, {"healthy": true}]})") ==
         "devices[1]: the key 'id' is missing");
-  CHECK(error_of(R"({"devices": [{"id": 7}]})") ==
-        "devices[0].id: text is expected here, and this is a number");
+  CHECK(error_of(R"({"devices": [{"id": 7}]})") == "devices[0].id: must be text, not a number");
   CHECK(error_of(R"({"devices": [{"id": ""}]})") == "devices[0] (''): the id is empty");
   CHECK(error_with(R"("helthy": true)") ==
         "devices[0] ('a'): unknown key 'helthy' (did you mean 'healthy'?)");
-  CHECK(error_with(R"("healthy": "yes")") ==
-        "devices[0] ('a').healthy: true or false is expected here, and this is text");
-  CHECK(error_with(R"("reason": null)") ==
-        "devices[0] ('a').reason: text is expected here, and this is null");
+  CHECK(error_with(R"("healthy": "yes")") == "devices[0] ('a').healthy: must be true or false, not text");
+  CHECK(error_with(R"("reason": null)") == "devices[0] ('a').reason: must be text, not null");
   CHECK(error_with(R"("numa": 0.5)") ==
-        "devices[0] ('a').numa: a NUMA node's number is expected here, and this is a number");
+        "devices[0] ('a').numa: must be the number of a NUMA node, not a number");
   CHECK(error_with(R"("numa": [0, 5000])") ==
         "devices[0] ('a').numa[1]: the range of NUMA nodes is from 0 to 1023");
   CHECK(error_with(R"("numa": 18446744073709551615)") ==
         "devices[0] ('a').numa: the range of NUMA nodes is from 0 to 1023");
   CHECK(error_with(R"("nodes": ["dev/a"])") ==
-        "devices[0] ('a').nodes[0]: an absolute path is expected here, and this is 'dev/a'");
+        "devices[0] ('a').nodes[0]: must be an absolute path, not 'dev/a'");
   CHECK(error_with(R"("nodes": [{"hostPath": "/dev/a", "permissions": "rx"}])") ==
         "devices[0] ('a').nodes[0].permissions: permissions are one or more of r, w and m, as in rw");
   CHECK(error_with(R"("nodes": [{"hostPath": "/dev/a", "containerPath": "/dev/{serial}"}])") ==
-        "devices[0] ('a').nodes[0].containerPath: the placeholder {serial} is not known here; {n} is");
-  CHECK(error_with(R"("mounts": ["/srv"])") ==
-        "devices[0] ('a').mounts[0]: an object is expected here, and this is text");
+        "devices[0] ('a').nodes[0].containerPath: the placeholder {serial} is not allowed here; {n} is");
+  CHECK(error_with(R"("mounts": ["/srv"])") == "devices[0] ('a').mounts[0]: must be an object, not text");
   CHECK(error_with(R"("mounts": [{"hostPath": "/a/../b"}])")
             .starts_with("devices[0] ('a').mounts[0].hostPath: the path is not in its plain form"));
   CHECK(error_with(R"("env": {"A=B": "1"})") ==
         "devices[0] ('a').env.'A=B': the name of a variable cannot have '='");
-  CHECK(error_with(R"("env": {"A": 1})") ==
-        "devices[0] ('a').env.'A': text is expected here, and this is a number");
+  CHECK(error_with(R"("env": {"A": 1})") == "devices[0] ('a').env.'A': must be text, not a number");
   CHECK(error_with(R"("env": {"A": "\u0000"})") ==
         "devices[0] ('a').env.'A': a text cannot have a NUL character");
   CHECK(error_with(R"("attributes": {"id": "b"})") ==
         "devices[0] ('a').attributes.'id': the id has a key of its own");
 }
 
-TEST_CASE("everything that an answer to an allocation says arrives, as it is written") {
+TEST_CASE("every member of an allocation's response is read unchanged") {
   CHECK(read_allocation_document(R"({
     "nodes": ["/dev/a{1}", {"hostPath": "/dev/b", "containerPath": "/dev/disk{n}", "permissions": "r"}],
     "mounts": [{"hostPath": "/srv/a", "readOnly": true}, {"hostPath": "/srv/b", "containerPath": "/b"}],
@@ -150,17 +145,17 @@ TEST_CASE("an answer to an allocation that cannot be right is refused where it i
     return "it was taken";
   };
   CHECK(error("") == "the document: it is empty");
-  CHECK(error("[]") == "the document: an object is expected here, and this is a list");
-  CHECK(error(R"({"nodes": ["dev/a"]})").starts_with("nodes[0]: an absolute path is expected here"));
+  CHECK(error("[]") == "the document: must be an object, not a list");
+  CHECK(error(R"({"nodes": ["dev/a"]})").starts_with("nodes[0]: must be an absolute path"));
   CHECK(error(R"({"mounts": [{"hostPath": "/a", "containerPath": "b"}]})")
-            .starts_with("mounts[0].containerPath: an absolute path is expected here"));
+            .starts_with("mounts[0].containerPath: must be an absolute path"));
   CHECK(error(R"({"env": {"A=B": "c"}})") == "env.'A=B': the name of a variable cannot have '='");
   CHECK(error(R"({"cdi": ["disk"]})") == "cdi[0]: 'disk' is no CDI name, which is vendor.example/class=name");
   CHECK(error(R"({"devices": []})").starts_with("the document: unknown key 'devices'"));
   CHECK(error("{\"env\": {\"A\": \"\xff\"}}").starts_with("the document: it is not JSON: "));
 }
 
-TEST_CASE("the schemas have the keys that are taken and asked, and no others") {
+TEST_CASE("the schemas have exactly the keys that are read") {
   const auto schema = schema_of("exec.schema.json");
   CHECK(keys(schema["properties"]) == "devices");
   const auto& parts = schema["$defs"];
@@ -168,14 +163,14 @@ TEST_CASE("the schemas have the keys that are taken and asked, and no others") {
   CHECK(keys(parts["node"]["properties"]) == "containerPath, hostPath, permissions");
   CHECK(keys(parts["mount"]["properties"]) == "containerPath, hostPath, readOnly");
   CHECK(error_with(R"("xyzzyxyzzyxyzzy": 1)") ==
-        "devices[0] ('a'): unknown key 'xyzzyxyzzyxyzzy'; known here: id, healthy, reason, numa, nodes, "
+        "devices[0] ('a'): unknown key 'xyzzyxyzzyxyzzy'; valid: id, healthy, reason, numa, nodes, "
         "mounts, env, attributes");
 
   const auto allocation = schema_of("exec-allocate.schema.json")["$defs"];
   CHECK(keys(allocation["answer"]["properties"]) == "annotations, cdi, env, mounts, nodes");
   CHECK_THROWS_WITH(
       read_allocation_document(R"({"xyzzyxyzzyxyzzy": 1})"),
-      "the document: unknown key 'xyzzyxyzzyxyzzy'; known here: nodes, mounts, env, annotations, cdi");
+      "the document: unknown key 'xyzzyxyzzyxyzzy'; valid: nodes, mounts, env, annotations, cdi");
   CHECK(keys(allocation["node"]["properties"]) == keys(parts["node"]["properties"]));
   CHECK(keys(allocation["mount"]["properties"]) == keys(parts["mount"]["properties"]));
   const ResourceSnapshot snapshot{.resource = "x.com/a", .inventory = Inventory({{.id = "a"}})};

@@ -118,9 +118,9 @@ TEST_CASE("the page's program in the shell lists devices") { check_list("sh"); }
 TEST_CASE("the page's program in Python lists devices") { check_list("python"); }
 TEST_CASE("the page's program in C++ lists devices") { check_list("cpp"); }
 
-TEST_CASE("the page's program in the shell stays, and says what is new") { check_watch("sh"); }
-TEST_CASE("the page's program in Python stays, and says what is new") { check_watch("python"); }
-TEST_CASE("the page's program in C++ stays, and says what is new") { check_watch("cpp"); }
+TEST_CASE("the page's shell program stays, and prints changes") { check_watch("sh"); }
+TEST_CASE("the page's Python program stays, and prints changes") { check_watch("python"); }
+TEST_CASE("the page's C++ program stays, and prints changes") { check_watch("cpp"); }
 
 TEST_CASE("the page's program in the shell gives each container a token of its own") {
   const std::string token = answer("sh").env.at("SUPERDISK_TOKEN");

@@ -83,7 +83,7 @@ std::vector<std::string> problems_of(std::vector<std::pair<std::string, Node>> m
 
 }  // namespace
 
-TEST_CASE("exec: each line of a program that stays is the list, and a reason to look") {
+TEST_CASE("exec: each line of a staying program is the list, and requests a scan") {
   Watched disks(kOne + kWait + R"(echo '{"devices": [{"id": "b"}, {"id": "c"}]}'; exec sleep 1000)");
   disks.begin();
   CHECK(disks.scan().undecided);
@@ -103,7 +103,7 @@ TEST_CASE("exec: when a program that was to stay ends, its devices are Unhealthy
   CHECK(disks.content("starts") == "\n\n");
 }
 
-TEST_CASE("exec: what its end says") {
+TEST_CASE("exec: the end of a staying program has a reason") {
   CHECK(Watched(kOne + "exit 0").error() == "the program, which was to stay, has ended");
   CHECK(Watched(kOne + "kill -9 $$").error() == "the program was ended by signal 9");
   CHECK(Watched(kOne + "printf '{\"devices\": [{\"id\"'; exit 1").error() ==
@@ -115,7 +115,7 @@ TEST_CASE("exec: what its end says") {
 TEST_CASE("exec: a program that is silent for too long is killed") {
   Watched disks(kOne + "echo asking the controller >&2; echo $$ > $1/pid; exec sleep 1000",
                 {{"timeout", text("300ms")}});
-  CHECK(disks.error() == "the program was killed: it said nothing for 300 ms: asking the controller");
+  CHECK(disks.error() == "the program was killed: it printed nothing for 300 ms: asking the controller");
   const std::string pid = disks.content("pid");
   CHECK(run_until(disks.loop, [&] { return !runs(pid); }));
 }
@@ -130,7 +130,7 @@ TEST_CASE("exec: an empty line is a sign of life, and no list") {
   CHECK(disks.hints == 1);
 }
 
-TEST_CASE("exec: a line that cannot be used leaves the list as it was, until there is another") {
+TEST_CASE("exec: a line that is invalid leaves the former list until the next line") {
   Watched disks(kOne + kWait + R"(echo a warning >&2; echo garbage; rm $1/go; )" + kWait +
                 R"(echo '{"devices": [{"id": "b"}]}'; exec sleep 1000)");
   disks.begin();
@@ -222,10 +222,10 @@ TEST_CASE("exec: a program is run again and again, or it stays") {
       std::vector<std::string>{"resources[0].exec.watch: the entry has 'discover' already; one program lists "
                                "the devices: it is run again and again, or it stays"});
   CHECK(problems_of({{"watch", program}, {"interval", text("10s")}}).at(0) ==
-        "resources[0].exec.interval: this belongs to discover: what watches says by itself when to look");
+        "resources[0].exec.interval: this belongs to discover: a watch program decides itself when to print");
   CHECK(problems_of({{"watch", program}, {"timeout", text("2d")}}).at(0) ==
         "resources[0].exec.timeout: the range is from 100ms to 1d");
   CHECK(problems_of({{"watch", text("list")}})
             .at(0)
-            .starts_with("resources[0].exec.watch: the program: an absolute path is expected here"));
+            .starts_with("resources[0].exec.watch: the program: must be an absolute path"));
 }

@@ -46,7 +46,7 @@ TEST_CASE("a driver's library, cards and nodes are those below its root") {
                                        {kRoot + "/dev/nvidia3", "/dev/nvidia3", "rw"}});
 }
 
-TEST_CASE("a library is found where distributions have libraries, and nowhere else") {
+TEST_CASE("a library is found in the distributions' directories only") {
   const MadeSysfs machine;
   CHECK(library_below(machine.host(), kRoot, "libnvidia-ml.so.1").empty());
   machine.tree().file(kRoot + "/opt/libnvidia-ml.so.1");

@@ -11,7 +11,7 @@ using namespace test;
 using Keys = GpuRig::Keys;
 using Texts = std::vector<std::string>;
 
-TEST_CASE("cards know where they are in the tree of PCI bridges") {
+TEST_CASE("cards have their path in the tree of PCI bridges") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({});
   const std::string above = kPciRoot + "0000:3a:00.0";
@@ -76,7 +76,7 @@ TEST_CASE("cards that the entry leaves out need not fit into a list") {
   CHECK(small.devices[0].replicas == 16384);
 }
 
-TEST_CASE("single cards may have replicas of their own, and what is shared another name") {
+TEST_CASE("single cards may have their own replicas, and shared ones another name") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({});
   AllocationSpec spec;
@@ -111,7 +111,7 @@ TEST_CASE("a card of 80 GB in MiB fits with short ids, and with long ones the re
   CHECK_THROWS(rig.scan_for(spec));
 }
 
-TEST_CASE("units say whether a container's may be those of several cards") {
+TEST_CASE("`spanCards` decides whether a container's units may be of several cards") {
   const auto units = [](Keys keys) { return GpuRig(std::move(keys)).source->units(); };
   const Node memory = map({{"memory", text("1GiB")}});
   const Node cores = map({{"cores", text("10")}});
@@ -121,7 +121,7 @@ TEST_CASE("units say whether a container's may be those of several cards") {
   CHECK(units({{"unit", cores}, {"spanCards", text("true")}}) == SharesOf::kAny);
 }
 
-TEST_CASE("an entry says which variables its cards may bring, whatever the machine has") {
+TEST_CASE("an entry lists the variables that its cards may set, on any machine") {
   const auto variables = [](Keys keys) {
     Texts names;
     for (const auto& spec : GpuRig(std::move(keys)).source->specs()) {
@@ -136,7 +136,7 @@ TEST_CASE("an entry says which variables its cards may bring, whatever the machi
   CHECK(variables({{"vendor", text("amd")}}) == Texts{});
 }
 
-TEST_CASE("two entries over one card both hear of its error") {
+TEST_CASE("two entries over one card both receive its errors") {
   const FakeNvml fake(kTwoCards);
   const GpuRig whole({});
   const GpuRig cores({{"unit", map({{"cores", text("10")}})}});

@@ -81,7 +81,7 @@ TEST_CASE("it runs again when the cards or their parts change, and not otherwise
   CHECK(made.runs().size() == 2);
 }
 
-TEST_CASE("it runs again when the driver or the tool is another one, or was away") {
+TEST_CASE("nvidia-ctk runs again when the driver or the tool has changed, or was missing") {
   const FakeNvml fake(kTwoCards);
   const ToolRig made;
   const TempDir& tree = made.rig.machine.tree();
@@ -110,7 +110,7 @@ TEST_CASE("it runs again when the driver or the tool is another one, or was away
   CHECK(runs_once_more());
 }
 
-TEST_CASE("it runs again when the driver's library is another one") {
+TEST_CASE("nvidia-ctk runs again when the driver's library has changed") {
   const FakeNvml fake(kTwoCards);
   const ToolRig made({{"deviceListStrategy", text("cdi-cri")}, {"driverRoot", text("/run/driver")}});
   const std::filesystem::path library = kFakeNvml;
@@ -130,7 +130,7 @@ TEST_CASE("it runs again when the driver's library is another one") {
   CHECK(made.runs().size() == 2);
 }
 
-TEST_CASE("it runs again when nodes come that were not there, and hears of those of MIG") {
+TEST_CASE("nvidia-ctk runs again when nodes appear, MIG's included") {
   const FakeNvml fake("card GPU-a minor=3 mig=1\nmig 0 MIG-x gi=7 ci=0 name=A_MIG_1g.5gb\n");
   const ToolRig made({{"deviceListStrategy", text("cdi-cri")}, {"mig", text("mixed")}});
   const TempDir& tree = made.rig.machine.tree();
@@ -149,7 +149,7 @@ TEST_CASE("it runs again when nodes come that were not there, and hears of those
   }
 }
 
-TEST_CASE("without a CDI strategy, or without the tool, nothing is run and nothing is said") {
+TEST_CASE("without a CDI strategy, or without the tool, nothing runs and nothing is reported") {
   const FakeNvml fake(kTwoCards);
   const ToolRig by_variable(Keys{});
   by_variable.prints(specification_of({"GPU-a", "GPU-b"}));
@@ -162,7 +162,7 @@ TEST_CASE("without a CDI strategy, or without the tool, nothing is run and nothi
   CHECK(scan.remarks.empty());
 }
 
-TEST_CASE("`nvidiaCtk` says where the tool is, and names by index are asked for as such") {
+TEST_CASE("`nvidiaCtk` is the tool's path, and names by index are requested as such") {
   const FakeNvml fake(kTwoCards);
   const ToolRig made({{"deviceListStrategy", text("cdi-cri")},
                       {"deviceIDStrategy", text("index")},
@@ -174,7 +174,7 @@ TEST_CASE("`nvidiaCtk` says where the tool is, and names by index are asked for 
   CHECK(made.runs()[0].ends_with("--device-name-strategy=index"));
 }
 
-TEST_CASE("the tool is told where the driver is") {
+TEST_CASE("the tool receives the driver's root") {
   const FakeNvml fake(kTwoCards);
   const ToolRig made({{"deviceListStrategy", text("cdi-cri")}, {"driverRoot", text("/run/driver")}});
   const std::filesystem::path library = kFakeNvml;
@@ -187,7 +187,7 @@ TEST_CASE("the tool is told where the driver is") {
   CHECK(made.runs()[0].ends_with("--device-name-strategy=uuid --driver-root=/run/driver"));
 }
 
-TEST_CASE("what is wrong with the tool's answer is why the cards cannot be had, in words") {
+TEST_CASE("an invalid output of the tool makes the cards Unhealthy, with a sentence") {
   const FakeNvml fake(kTwoCards);
   const auto error = [](const std::string& tool) {
     const ToolRig made;
@@ -201,7 +201,7 @@ TEST_CASE("what is wrong with the tool's answer is why the cards cannot be had, 
   CHECK(error("echo 'no NVML' >&2; exit 3") ==
         "/usr/bin/nvidia-ctk cdi generate: the program exited with 3: no NVML");
   CHECK(error("echo devices: []") ==
-        "/usr/bin/nvidia-ctk cdi generate: what it printed is no CDI specification in JSON");
+        "/usr/bin/nvidia-ctk cdi generate: its output is not a CDI specification in JSON");
   CHECK(error("kill -9 $$").find("ended by signal 9") != std::string::npos);
 }
 
@@ -332,7 +332,7 @@ TEST_CASE("a scan does not wait for the tool: it is undecided until the tool has
   CHECK(watched.made.runs().size() == 1);
 }
 
-TEST_CASE("what was said of other cards than there are now is not used, and the tool is asked again") {
+TEST_CASE("an output for other cards than the present ones is not used, and the tool runs again") {
   const FakeNvml fake(kTwoCards);
   WatchedTool watched;
   watched.made.prints(specification_of({"GPU-a", "GPU-b", "GPU-c"}));

@@ -50,7 +50,7 @@ TEST_CASE("a driver that is loaded later is taken, and one that is unloaded is l
   CHECK(rig.scan().devices.size() == 2);
 }
 
-TEST_CASE("a card that is unbound is let go, and so are all when nobody asks any more") {
+TEST_CASE("an unbound card is released, and so are all when no entry uses them") {
   const FakeNvml fake(kTwoCards);
   GpuRig rig({});
   add_pci(rig.machine, "0000:86:00.0", "10de", "030200", "nvidia");
@@ -68,7 +68,7 @@ TEST_CASE("a card that is unbound is let go, and so are all when nobody asks any
   CHECK_FALSE(fake.in_use());
 }
 
-TEST_CASE("at rest NVML is closed, and the cards that it told last are Unhealthy until it tells others") {
+TEST_CASE("at rest NVML is closed, and its last cards are Unhealthy until it reports them again") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({});
   SUBCASE("from a look on") { REQUIRE(rig.scan().devices.size() == 2); }
@@ -103,7 +103,7 @@ TEST_CASE("a scan that is under way when the rest begins is not waited for, and 
   CHECK_FALSE(fake.in_use());
 }
 
-TEST_CASE("nobody waits for a driver that hangs while it lets its cards go") {
+TEST_CASE("a driver that hangs while it releases cards delays no scan") {
   const FakeNvml fake(kTwoCards);
   GpuRig rig({});
   REQUIRE(rig.scan().devices.size() == 2);
@@ -152,7 +152,7 @@ TEST_CASE("a change of the parts while running is seen with the next scan") {
   CHECK(ids_of(rig.scan()) == Texts{"MIG-x"});
 }
 
-TEST_CASE("`mig: single` takes parts of one profile, and says what else there is") {
+TEST_CASE("`mig: single` lists parts of one profile, and reports the others") {
   const FakeNvml fake("card GPU-a mig=1\nmig 0 MIG-x name=A_MIG_1g.5gb\nmig 0 MIG-y name=A_MIG_1g.5gb\n");
   const GpuRig rig({{"mig", text("single")}});
   CHECK(ids_of(rig.scan()) == Texts{"MIG-x", "MIG-y"});
@@ -200,7 +200,7 @@ TEST_CASE("an entry that leaves out NVIDIA's cards waits neither for MPS nor for
   CHECK(scan.cdi.empty());
 }
 
-TEST_CASE("`mig: none` lists cards, and says that a divided one cannot be used whole") {
+TEST_CASE("`mig: none` lists cards, and reports that a divided one cannot be used whole") {
   const FakeNvml fake(kDividedCards);
   const GpuRig rig({});
   const Scan scan = rig.scan();

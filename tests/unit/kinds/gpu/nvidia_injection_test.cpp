@@ -118,7 +118,7 @@ TEST_CASE("without a strategy the cards' UUIDs are in the variable") {
         Env{{"NVIDIA_VISIBLE_DEVICES", kVolumes}});
 }
 
-TEST_CASE("the key of an annotation is another one for other devices, and the same for the same") {
+TEST_CASE("the key of an annotation depends on the devices only") {
   const Keys keys{{"deviceListStrategy", text("cdi-annotations")}};
   const auto key = [&](const Texts& ids) { return answer_of(keys, ids).annotations.begin()->first; };
   CHECK(key({kA}) == key({kA}));
@@ -166,7 +166,7 @@ TEST_CASE("IMEX channels come by every strategy") {
   CHECK(mounted.mounts.back().container_path == kVolumes + "/imex/0");
 }
 
-TEST_CASE("what the entry sets by itself is what the container gets") {
+TEST_CASE("variables that the entry sets override the kind's") {
   const FakeNvml fake(kCards);
   const GpuRig rig({{"gds", text("true")}});
   AllocationSpec spec;

@@ -37,15 +37,15 @@ void show_in_proc(const GpuRig& rig) {
                           "GPU UUID: " + kUuid + "\nBus Location: 0000:3b:00.0\nDevice Minor: 5\n");
 }
 
-TEST_CASE("cards whose library is there and refuses are Unhealthy in its words, until it does not") {
+TEST_CASE("cards are Unhealthy with the library's reason while it refuses") {
   const FakeNvml fake("fail nvmlInit_v2 18\n");
   const GpuRig rig({{"healthChecks", text("false")}});
   show_in_proc(rig);
   const Scan scan = rig.scan();
   REQUIRE(ids_of(scan) == Texts{kUuid});
   CHECK(scan.devices[0].error == "NVML refuses: " + std::string(kFakeNvml) +
-                                     " does not begin: Unknown Error (18); boot the machine anew, or load "
-                                     "the driver that came with the library");
+                                     " does not begin: Unknown Error (18); reboot the machine, or load the "
+                                     "driver that matches the library");
   CHECK(scan.rescan_after == 5s);
   fake.show("card " + kUuid + " minor=5\n");
   CHECK(rig.error(kUuid).empty());
@@ -70,7 +70,7 @@ TEST_CASE("a library that cannot be loaded refuses, too: it is there") {
   CHECK(rig.error(kUuid).starts_with("NVML refuses: " + files.at("libnvidia-ml.so.1").string() + ": "));
 }
 
-TEST_CASE("what a library that refuses has told before stands, with the parts of cards") {
+TEST_CASE("devices that a refusing library reported before stay, with the parts of cards") {
   const FakeNvml fake("card " + kUuid +
                       " minor=5 pci=0000:3b:00.0 mig=1\nmig 0 MIG-x gi=7 name=A_MIG_1g.5gb\n");
   const GpuRig rig({{"mig", text("mixed")}});
@@ -83,8 +83,7 @@ TEST_CASE("what a library that refuses has told before stands, with the parts of
   CHECK(scan.rescan_after == 5s);
 }
 
-TEST_CASE(
-    "of what a library that refuses has told before, a card that the driver has lost since does not stand") {
+TEST_CASE("a card that the driver has lost is removed although a refusing library reported it before") {
   const FakeNvml fake("card " + kUuid + " minor=5 pci=0000:3b:00.0\ncard " + kOther +
                       " minor=6 pci=0000:86:00.0\n");
   const GpuRig rig({});
@@ -94,7 +93,7 @@ TEST_CASE(
   CHECK(ids_of(rig.scan()) == Texts{kUuid});
 }
 
-TEST_CASE("on a machine without a card there is nothing, and nothing is said") {
+TEST_CASE("on a machine without a card there are no devices and no remarks") {
   const GpuRig rig({}, "libnvidia-none.so.1");
   const Scan scan = rig.scan();
   CHECK(scan.devices.empty());
@@ -102,7 +101,7 @@ TEST_CASE("on a machine without a card there is nothing, and nothing is said") {
   CHECK(scan.rescan_after == 0s);
 }
 
-TEST_CASE("cards without a driver are not offered, and the log says what to do") {
+TEST_CASE("cards without a driver are not offered, and the log has the remedy") {
   const GpuRig rig({}, "libnvidia-none.so.1");
   add_pci(rig.machine, "0000:3b:00.0", "10de", "030200", "");
   add_pci(rig.machine, "0000:3b:00.1", "10de", "040300", "snd_hda_intel");

@@ -32,7 +32,7 @@ TEST_CASE("how near cards are comes from the switches and links between them") {
   CHECK(scan.devices[2].hardware->bonds == part);
 }
 
-TEST_CASE("an error of the card makes it sick, and time without another makes it well") {
+TEST_CASE("an error of the card makes it sick, and time without errors makes it healthy") {
   const FakeNvml fake(kTwoCards);
   GpuRig rig({});
   CHECK(rig.error("GPU-a").empty());
@@ -105,7 +105,7 @@ TEST_CASE("after an error that only a reset ends, time does not make a card well
   }
 }
 
-TEST_CASE("which errors a card gets over by itself") {
+TEST_CASE("errors from which a card recovers by itself are known") {
   for (const unsigned xid : {13U, 31U, 43U, 45U, 63U, 68U, 69U, 92U, 137U, 157U}) CHECK_FALSE(xid_lasts(xid));
   for (const unsigned xid : {46U, 48U, 62U, 64U, 74U, 79U, 94U, 95U, 119U, 120U, 140U, 143U, 149U, 158U})
     CHECK(xid_lasts(xid));
@@ -123,7 +123,7 @@ TEST_CASE("a memory error that NVML counts itself lasts as its XID does") {
   CHECK_FALSE(rig.error("GPU-a").empty());
 }
 
-TEST_CASE("errors that programs cause are not the card's, unless somebody wants them to be") {
+TEST_CASE("errors that programs cause are not the card's, unless configured") {
   const std::string events = "event 1 0 8 31\nevent 2 1 8 48\n";
   const auto errors = [&](Keys keys) {
     const FakeNvml fake(kTwoCards);
@@ -229,7 +229,7 @@ TEST_CASE("a card that left the bus does not make the one that moved up sick") {
   for (const Device& device : scan.devices) CHECK(device.healthy());
 }
 
-TEST_CASE("a card that asks for a reset is sick until it does not") {
+TEST_CASE("a card that requests a reset is sick until it no longer does") {
   const FakeNvml fake("card GPU-a recovery=1\n");
   GpuRig rig({});
   CHECK(rig.error("GPU-a").find("recovery action (1)") != std::string::npos);
@@ -263,7 +263,7 @@ TEST_CASE("a library from before the calls had versions lists its cards and repo
   CHECK(rig.error("GPU-b").starts_with("XID 79"));
 }
 
-TEST_CASE("a call that hangs holds one look, and what it finds in the end is whole") {
+TEST_CASE("a call that hangs delays one scan, and its late result is complete") {
   for (const char* call :
        {"nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetUUID",
         "nvmlDeviceGetName", "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetMemoryInfo",
@@ -280,7 +280,7 @@ TEST_CASE("a call that hangs holds one look, and what it finds in the end is who
   }
 }
 
-TEST_CASE("a card whose errors cannot be followed is Unhealthy, if its health was asked for") {
+TEST_CASE("a card whose errors cannot be watched is Unhealthy, if health checks are on") {
   for (const char* call : {"nvmlEventSetCreate", "nvmlDeviceGetSupportedEventTypes",
                            "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"}) {
     CAPTURE(call);
@@ -297,7 +297,7 @@ TEST_CASE("a card whose errors cannot be followed is Unhealthy, if its health wa
   }
 }
 
-TEST_CASE("no call that fails costs more than it would have told") {
+TEST_CASE("a failing call loses nothing but its own value") {
   for (const char* call :
        {"nvmlDeviceGetName", "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetMemoryInfo",
         "nvmlDeviceGetMigMode", "nvmlDeviceGetTopologyCommonAncestor", "nvmlDeviceGetNvLinkState",

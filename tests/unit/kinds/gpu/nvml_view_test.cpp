@@ -21,7 +21,7 @@ HostRoot with_view(const HostRoot& host, NvmlView view) {
 
 constexpr const char* kMinors = "gpu3/gi7/access 66\ngpu3/gi7/ci0/access 67\ngpu3/gi8/access 75\n";
 
-TEST_CASE("by what NVML said a scan finds what it finds by NVML itself") {
+TEST_CASE("a scan finds the same from a recorded view as from NVML itself") {
   for (const char* mig : {"none", "mixed"}) {
     CAPTURE(mig);
     const FakeNvml fake(kDividedCards + "card GPU-c fabric=2\nlink 0 0 1\nlevel 0 1 20\n");
@@ -43,7 +43,7 @@ TEST_CASE("by what NVML said a scan finds what it finds by NVML itself") {
   }
 }
 
-TEST_CASE("the library of this machine is not loaded for another one") {
+TEST_CASE("the library of this machine is not loaded for a recorded one") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({});
   NvmlView view;
@@ -78,7 +78,7 @@ TEST_CASE("where NVML refused, the cards of the machine that was recorded are Un
         "NVML refuses: versions differ");
 }
 
-TEST_CASE("a library that cannot be loaded, or does not tell its cards, is the view's trouble") {
+TEST_CASE("a library that cannot be loaded, or does not list its cards, is the view's error") {
   const MadeSysfs machine;
   const NvmlView missing = query_nvml(machine.host(), "/none/libnvidia-ml.so.1");
   CHECK(missing.error.starts_with("/none/libnvidia-ml.so.1: "));

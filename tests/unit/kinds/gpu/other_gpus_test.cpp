@@ -17,7 +17,7 @@ void add_drm(const MadeSysfs& machine, const std::string& address, const std::st
     machine.device(kPciRoot + address + "/drm/" + name, "drm", {}, {{"DEVNAME", "dri/" + name}});
 }
 
-TEST_CASE("a card of AMD whose memory fails needs a reset, and is well after it") {
+TEST_CASE("a card of AMD whose memory fails needs a reset, and is healthy after it") {
   const GpuRig rig({{"vendor", text("amd")}}, "");
   add_pci(rig.machine, "0000:03:00.0", "1002", "030000", "amdgpu");
   add_drm(rig.machine, "0000:03:00.0", "card0", "renderD128");
@@ -58,7 +58,7 @@ TEST_CASE("cards of AMD have the node that all share, and their own") {
   CHECK(scan.devices[0].spec == nullptr);
 }
 
-TEST_CASE("cards of Intel are told apart by their driver, and virtual functions are left out") {
+TEST_CASE("cards of Intel are separated by their driver, and virtual functions are left out") {
   const GpuRig rig({{"vendor", text("auto")}}, "");
   add_pci(rig.machine, "0000:00:02.0", "8086", "030000", "i915");
   add_drm(rig.machine, "0000:00:02.0", "card0", "renderD128");

@@ -29,7 +29,7 @@ TEST_CASE("mistakes in `gpu` are found when it is read") {
   CHECK(problem({{"nvidiaCtk", text("nvidia-ctk")}}).starts_with("resources[0].gpu.nvidiaCtk: "));
   for (const char* wrong : {"1", "GiB", "0GiB", "1GB", "-1GiB", "1.5GiB", ""}) {
     CAPTURE(wrong);
-    CHECK(problem({{"unit", map({{"memory", text(wrong)}})}}).find("is no unit of memory") !=
+    CHECK(problem({{"unit", map({{"memory", text(wrong)}})}}).find("is not an amount of memory") !=
           std::string::npos);
   }
   CHECK(problem({{"unit", map({{"memory", text("1GiB")}, {"cores", text("1")}})}}).find("a unit is") !=
@@ -54,7 +54,7 @@ class AssumeRig {
   std::vector<std::string> problems;
 };
 
-TEST_CASE("`assume` is the dialect's terms, with what the entry says of them") {
+TEST_CASE("`assume` has the dialect's terms, with the entry's own overrides") {
   const AssumeRig plain({{"dialect", text("gpushare")}});
   CHECK(plain.problems.empty());
   REQUIRE(plain.terms);
@@ -88,7 +88,7 @@ TEST_CASE("`assume` is the dialect's terms, with what the entry says of them") {
   CHECK(one_word.terms->names[1].card == "x.com/card");
 }
 
-TEST_CASE("NVIDIA_VISIBLE_DEVICES is the dialect's only where the runtime is told by it") {
+TEST_CASE("NVIDIA_VISIBLE_DEVICES is the dialect's only if the runtime reads it") {
   const auto sets = [](std::vector<Node> strategies) {
     return AssumeRig({{"dialect", text("doslab")}}, {{"unit", map({{"memory", text("1GiB")}})},
                                                      {"deviceListStrategy", list(std::move(strategies))}})

@@ -84,7 +84,7 @@ TEST_CASE("an optional path is absent where it has no match, and a required one 
   CHECK(ids_of(scan_of(tree, {group({path("/dev/a?", {{"optional", text("true")}})})})) == Ids{"a0", "a1"});
 }
 
-TEST_CASE("a group's count says how many containers may share a device") {
+TEST_CASE("a group's count is the number of containers that may share a device") {
   const TempDir tree;
   make_nodes(tree, {"dev/fuse"});
   const Scan scan = scan_of(tree, {group({path("/dev/fuse")}, {{"count", text("10")}})});
@@ -123,7 +123,7 @@ TEST_CASE("a mount gives files and directories") {
   CHECK(scan.devices[1].healthy());
 }
 
-TEST_CASE("a pattern passes over what is no device node, and a path that is none is Unhealthy") {
+TEST_CASE("a pattern passes over what is not a device node, and a path that is none is Unhealthy") {
   const TempDir tree;
   make_nodes(tree, {"dev/snd/timer"});
   tree.directory("dev/snd/by-path");

@@ -32,7 +32,7 @@ void add_tty(const MadeSysfs& sysfs, const std::string& port, const std::string&
 
 Node usb(Members keys) { return list({map({{"usb", list({map(std::move(keys))})}})}); }
 
-Scan scan_of(const MadeSysfs& sysfs, Members keys) {
+Scan usb_scan(const MadeSysfs& sysfs, Members keys) {
   const Entry entry = read_entry("groups", usb(std::move(keys)));
   REQUIRE(entry.problems == Ids{});
   return entry.source->scan(sysfs.host());
@@ -46,13 +46,13 @@ TEST_CASE("vendor and product are hexadecimal text, however they are written") {
   plug_in(sysfs, "1-3", "f001", "A2");
   for (const char* vendor : {"0451", "0x0451", "0x451"}) {
     CAPTURE(vendor);
-    const Scan scan = scan_of(sysfs, {{"vendor", text(vendor)}, {"product", text("F000")}});
+    const Scan scan = usb_scan(sysfs, {{"vendor", text(vendor)}, {"product", text("F000")}});
     REQUIRE(ids_of(scan) == Ids{"0451:f000:A1"});
     CHECK(scan.devices[0].nodes == Nodes{{"/dev/bus/usb/001/02", "/dev/bus/usb/001/02", "rw"}});
   }
-  CHECK(scan_of(sysfs, {{"vendor", text("1a86")}}).devices.empty());
-  CHECK(ids_of(scan_of(sysfs, {{"serial", text("A2")}})) == Ids{"0451:f001:A2"});
-  CHECK(ids_of(scan_of(sysfs, {{"port", text("1-2")}})) == Ids{"0451:f000:A1"});
+  CHECK(usb_scan(sysfs, {{"vendor", text("1a86")}}).devices.empty());
+  CHECK(ids_of(usb_scan(sysfs, {{"serial", text("A2")}})) == Ids{"0451:f001:A2"});
+  CHECK(ids_of(usb_scan(sysfs, {{"port", text("1-2")}})) == Ids{"0451:f000:A1"});
 }
 
 TEST_CASE("devices without a serial number are known by their ports, and those with one by it or by both") {
@@ -60,7 +60,7 @@ TEST_CASE("devices without a serial number are known by their ports, and those w
   plug_in(sysfs, "1-2", "f000", "");
   plug_in(sysfs, "1-3", "f000", "0001");
   plug_in(sysfs, "1-4", "f000", "0001");
-  const Scan scan = scan_of(sysfs, {{"vendor", text("0451")}});
+  const Scan scan = usb_scan(sysfs, {{"vendor", text("0451")}});
   CHECK(ids_of(scan) == Ids{"usb-1-2", "0451:f000:0001", "0451:f000:0001"});
   CHECK(scan.devices[0].hardware->ids.by_place.empty());
   const Device& duplicate = scan.devices[2];
@@ -76,20 +76,20 @@ TEST_CASE("a hub is not meant by its vendor: others are plugged into it") {
   plug_in(sysfs, "1-2", "8142", "");
   sysfs.attribute(kRoot + "1-2", "bDeviceClass", "09");
   plug_in(sysfs, "1-3", "f000", "");
-  const Scan vendor = scan_of(sysfs, {{"vendor", text("0451")}});
+  const Scan vendor = usb_scan(sysfs, {{"vendor", text("0451")}});
   CHECK(ids_of(vendor) == Ids{"usb-1-3"});
   REQUIRE(vendor.remarks.size() == 1);
   CHECK(vendor.remarks[0].find(": 1-2; to list it, name it more exactly") != std::string::npos);
   const Members names[] = {{{"vendor", text("0451")}, {"product", text("8142")}}, {{"port", text("1-2")}}};
   for (const Members& name : names) {
-    const Scan scan = scan_of(sysfs, name);
+    const Scan scan = usb_scan(sysfs, name);
     CHECK(ids_of(scan) == Ids{"usb-1-2"});
     CHECK(scan.remarks.empty());
   }
   const auto any_of = [&](const char* product) {
     return ids_of(
-        scan_of(sysfs, {{"anyOf", list({map({{"vendor", text("0451")}}),
-                                        map({{"vendor", text("0451")}, {"product", text(product)}})})}}));
+        usb_scan(sysfs, {{"anyOf", list({map({{"vendor", text("0451")}}),
+                                         map({{"vendor", text("0451")}, {"product", text(product)}})})}}));
   };
   CHECK(any_of("8142") == Ids{"usb-1-2", "usb-1-3"});
   CHECK(any_of("8143") == Ids{"usb-1-3"});
@@ -99,25 +99,26 @@ TEST_CASE("child nodes are given instead of the bus node, by a link that lasts w
   const MadeSysfs sysfs;
   plug_in(sysfs, "1-2", "f000", "A1");
   const Members wanted{{"vendor", text("0451")}, {"nodes", list({text("tty")})}};
-  Scan scan = scan_of(sysfs, wanted);
+  Scan scan = usb_scan(sysfs, wanted);
   REQUIRE(scan.devices.size() == 1);
   CHECK(scan.devices[0].error ==
         "the USB device at port 1-2 has no tty node: is its driver loaded, and has it been given to another "
         "one?");
   add_tty(sysfs, "1-2", "ttyUSB3", "3");
-  CHECK(scan_of(sysfs, wanted).devices[0].nodes == Nodes{{"/dev/ttyUSB3", "/dev/ttyUSB3", "rw"}});
+  CHECK(usb_scan(sysfs, wanted).devices[0].nodes == Nodes{{"/dev/ttyUSB3", "/dev/ttyUSB3", "rw"}});
   sysfs.tree().file("/run/udev/data/c188:3",
                     "S:serial/by-id/usb-A1\nS:serial/by-path/pci-2\nE:ID_SERIAL_SHORT=A1\n");
-  CHECK(scan_of(sysfs, wanted).devices[0].nodes == Nodes{{"/dev/serial/by-id/usb-A1", "/dev/ttyUSB3", "rw"}});
+  CHECK(usb_scan(sysfs, wanted).devices[0].nodes ==
+        Nodes{{"/dev/serial/by-id/usb-A1", "/dev/ttyUSB3", "rw"}});
   const Nodes by_path{{"/dev/serial/by-path/pci-2", "/dev/ttyUSB3", "rw"}};
   sysfs.tree().file("/dev/ttyUSB4");
   sysfs.link("/dev/serial/by-id/usb-A1", "/dev/ttyUSB4");  // not a duplicate for this entry
-  CHECK(scan_of(sysfs, wanted).devices[0].nodes == by_path);
+  CHECK(usb_scan(sysfs, wanted).devices[0].nodes == by_path);
   sysfs.tree().remove("/dev/serial");
   plug_in(sysfs, "1-3", "f001", "A1");  // another product
-  CHECK(scan_of(sysfs, wanted).devices[0].nodes[0].host_path == "/dev/serial/by-id/usb-A1");
+  CHECK(usb_scan(sysfs, wanted).devices[0].nodes[0].host_path == "/dev/serial/by-id/usb-A1");
   plug_in(sysfs, "1-4", "f000", "A1");  // a duplicate: the name by id is ambiguous now
-  CHECK(scan_of(sysfs, wanted).devices[0].nodes == by_path);
+  CHECK(usb_scan(sysfs, wanted).devices[0].nodes == by_path);
   CHECK(std::ranges::count(scan.subsystems, "tty") == 1);
   CHECK(std::ranges::count(scan.subsystems, "usb") == 1);
 }
@@ -130,22 +131,22 @@ TEST_CASE("a device is listed when udev has finished with it and with all of its
   sysfs.tree().file("/run/udev/control");
   sysfs.tree().file("/run/udev/data/c188:0");
   const Members wanted{{"vendor", text("0451")}, {"nodes", text("tty")}};
-  const Scan early = scan_of(sysfs, wanted);
+  const Scan early = usb_scan(sysfs, wanted);
   CHECK(early.devices.empty());
   CHECK(early.unfinished == Ids{"/dev/ttyUSB1"});
-  CHECK(scan_of(sysfs, {{"vendor", text("0451")}}).devices.size() == 1);  // its ttys are not selected
+  CHECK(usb_scan(sysfs, {{"vendor", text("0451")}}).devices.size() == 1);  // its ttys are not selected
   sysfs.tree().file("/run/udev/data/c188:1");
-  CHECK(scan_of(sysfs, wanted).devices.at(0).nodes.size() == 2);
+  CHECK(usb_scan(sysfs, wanted).devices.at(0).nodes.size() == 2);
 }
 
 TEST_CASE("a mount path places the node, and attributes name the device") {
   const MadeSysfs sysfs;
   plug_in(sysfs, "1-2", "f000", "A1");
   add_tty(sysfs, "1-2", "ttyUSB0", "0");
-  const Scan scan = scan_of(sysfs, {{"serial", text("A1")},
-                                    {"nodes", text("tty")},
-                                    {"mountPath", text("/dev/modem")},
-                                    {"permissions", text("r")}});
+  const Scan scan = usb_scan(sysfs, {{"serial", text("A1")},
+                                     {"nodes", text("tty")},
+                                     {"mountPath", text("/dev/modem")},
+                                     {"permissions", text("r")}});
   CHECK(scan.devices.at(0).nodes == Nodes{{"/dev/ttyUSB0", "/dev/modem", "r"}});
   CHECK(*scan.devices[0].attribute("port") == "1-2");
   CHECK(*scan.devices[0].attribute("serial") == "A1");
@@ -159,12 +160,12 @@ TEST_CASE("a device whose identity changes keeps its id, which is its port") {
   plug_in(before, "1-4", "0002", "A2");
   const Members either = {{"anyOf", list({map({{"product", text("0001")}}),
                                           map({{"product", text("0002")}, {"vendor", text("0451")}})})}};
-  const Scan first = scan_of(before, either);
+  const Scan first = usb_scan(before, either);
   REQUIRE(ids_of(first) == Ids{"usb-1-2", "usb-1-4"});
   CHECK(*first.devices[0].attribute("product") == "0001");
   const MadeSysfs after;
   plug_in(after, "1-2", "0002", "B7");
-  const Scan second = scan_of(after, either);
+  const Scan second = usb_scan(after, either);
   REQUIRE(ids_of(second) == Ids{"usb-1-2"});
   CHECK(*second.devices[0].attribute("product") == "0002");
   CHECK(*second.devices[0].attribute("serial") == "B7");
@@ -172,14 +173,14 @@ TEST_CASE("a device whose identity changes keeps its id, which is its port") {
   CHECK(second.remarks.empty());
 }
 
-TEST_CASE("what stands beside anyOf holds for all that a device may be") {
+TEST_CASE("keys beside anyOf hold for every identity of a device") {
   const MadeSysfs sysfs;
   for (const char* port : {"1-2", "1-3"}) plug_in(sysfs, port, "0001", "");
-  CHECK(ids_of(scan_of(sysfs, {{"port", text("1-3")},
-                               {"anyOf", list({map({{"product", text("0001")}}),
-                                               map({{"product", text("0002")}})})}})) == Ids{"usb-1-3"});
+  CHECK(ids_of(usb_scan(sysfs, {{"port", text("1-3")},
+                                {"anyOf", list({map({{"product", text("0001")}}),
+                                                map({{"product", text("0002")}})})}})) == Ids{"usb-1-3"});
   CHECK(
-      ids_of(scan_of(sysfs, {{"vendor", text("1a86")}, {"anyOf", list({map({{"product", text("0001")}})})}}))
+      ids_of(usb_scan(sysfs, {{"vendor", text("1a86")}, {"anyOf", list({map({{"product", text("0001")}})})}}))
           .empty());
 }
 
@@ -191,7 +192,7 @@ TEST_CASE("mistakes in anyOf are found when it is read") {
   CHECK(problem(list({})).starts_with(
       "resources[0].groups[0].usb[0].anyOf: a list of what the device may be is expected"));
   CHECK(problem(list({map({{"vendor", text("1a6e")}}), map({})}))
-            .starts_with("resources[0].groups[0].usb[0].anyOf[1].vendor: say what the device may be"));
+            .starts_with("resources[0].groups[0].usb[0].anyOf[1].vendor: select the device by vendor"));
   CHECK(problem(list({map({{"vendor", text("fritz")}})}))
             .starts_with("resources[0].groups[0].usb[0].anyOf[0].vendor: "));
   CHECK(

@@ -150,7 +150,7 @@ TEST_CASE("the interfaces of a card in switchdev mode are its own, each of which
             .devices.empty());
 }
 
-TEST_CASE("a card says what of it a network namespace can have: its RDMA device, and its own interfaces") {
+TEST_CASE("a card lists what can move to a network namespace: its RDMA device and its own interfaces") {
   const Rig rig;
   rig.add_card(kFirst, "mlx5_0", 0, "15b3", "eno1");
   const std::string function = "/sys/devices/pci0000:00/0000:00:01.0/" + std::string(kFirst);
@@ -160,7 +160,7 @@ TEST_CASE("a card says what of it a network namespace can have: its RDMA device,
   CHECK(rig.card().hardware->in_namespace == Texts{function + "/infiniband"});
 }
 
-TEST_CASE("a card says which virtual functions it has, and whose it is") {
+TEST_CASE("a card lists its virtual functions, or its physical one") {
   const Rig rig;
   const std::string card = rig.add_card(kFirst, "mlx5_0", 0);
   const std::string function = card.substr(0, card.find("/infiniband"));
@@ -255,7 +255,7 @@ TEST_CASE("a device without an address and a GUID has only its name") {
   CHECK(rig.ids() == Texts{"siw0"});
 }
 
-TEST_CASE("devices that share a PCI function are told apart, and the card keeps its address") {
+TEST_CASE("devices that share a PCI function have distinct ids, and the card keeps its address") {
   const Rig rig{{{"portState", text("ignore")}}};
   const std::string card = rig.add_card(kFirst, "mlx5_1", 0);
   const std::string function = card.substr(0, card.find("/infiniband"));
@@ -298,7 +298,7 @@ TEST_CASE("a word of each selector has to fit, and all selectors") {
   CHECK(rig.ids().size() == 3);
 }
 
-TEST_CASE("a port's policy says when a card is Healthy, and its trouble names the ports") {
+TEST_CASE("`portState` decides when a card is Healthy, and its reason names the ports") {
   Rig rig;
   const std::string card = rig.add_card(kFirst, "mlx5_0", 0);
   const auto error = [&](const char* policy) {
@@ -315,7 +315,7 @@ TEST_CASE("a port's policy says when a card is Healthy, and its trouble names th
   CHECK(error("any") == "port 1 is DOWN, port 2 is INIT");
   CHECK(error("ignore").empty());
   rig.machine.tree().remove(card + "/ports/2/state");
-  CHECK(error("all") == "port 1 is DOWN, port 2 does not tell its state");
+  CHECK(error("all") == "port 1 is DOWN, port 2 does not report its state");
 }
 
 TEST_CASE("a port's state counts once it has lasted, in both directions") {
@@ -347,7 +347,7 @@ TEST_CASE("a port's state counts once it has lasted, in both directions") {
   CHECK(healthy_with("1: DOWN"));
 }
 
-TEST_CASE("a port's state is polled, and everything else is followed by events") {
+TEST_CASE("a port's state is polled, and everything else is watched by events") {
   Rig rig;
   CHECK(rig.scan().rescan_after == kPortStateInterval);
   rig.configure({{"portState", text("ignore")}});
@@ -393,7 +393,7 @@ TEST_CASE("a pool is made of the cards that the entry takes") {
   CHECK(rig.scan(named("*")).devices.empty());
 }
 
-TEST_CASE("the ports of a card that the entry leaves out are not asked for") {
+TEST_CASE("the ports of a card that the entry leaves out are not read") {
   const Rig rig;
   const std::string card = rig.add_card(kFirst, "mlx5_0", 0);
   rig.set_port(card, 1, "1: DOWN");
@@ -402,7 +402,7 @@ TEST_CASE("the ports of a card that the entry leaves out are not asked for") {
   CHECK(rig.card().healthy());  // a change would have to last
 }
 
-TEST_CASE("a pool without a card that works says why") {
+TEST_CASE("a pool without a working card has a reason") {
   const Rig rig{{{"pool", text("true")}}};
   rig.set_port(rig.add_card(kFirst, "mlx5_0", 0), 1, "1: DOWN");
   rig.set_port(rig.add_card(kSecond, "mlx5_1", 1), 1, "1: DOWN");

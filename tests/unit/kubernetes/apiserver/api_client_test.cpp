@@ -64,7 +64,7 @@ TEST_CASE("a request has the path, the identity and the body that it should, and
   CHECK(state.error.empty());
 }
 
-TEST_CASE("what is created is posted, and what is got or listed is got") {
+TEST_CASE("a create is a POST, and get and list are GETs") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   ClientOfTest test;
   test.kubeconfig(server.url(), "      username: me\n      password: pass\n");
@@ -84,7 +84,7 @@ TEST_CASE("what is created is posted, and what is got or listed is got") {
   CHECK(counted(*test.tally, "list", 200) == 1);
 }
 
-TEST_CASE("what is updated is put with its body, and what is deleted has none unless it says more") {
+TEST_CASE("an update is a PUT with its body, and a delete has no body unless it needs options") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   ClientOfTest test;
   test.kubeconfig(server.url());
@@ -107,7 +107,7 @@ TEST_CASE("what is updated is put with its body, and what is deleted has none un
   CHECK(counted(*test.tally, "delete", 200) == 2);
 }
 
-TEST_CASE("requests share one connection, which is closed when nobody asks") {
+TEST_CASE("requests share one connection, which is closed when unused") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   ClientOfTest test;
   test.kubeconfig(server.url());
@@ -142,7 +142,7 @@ TEST_CASE("409, 422 and 404 are answers, with the server's words") {
   CHECK(test.client->state().error.empty());
 }
 
-TEST_CASE("429 and 503 say when to come again, a minute at most") {
+TEST_CASE("the Retry-After of 429 and 503 is obeyed, a minute at most") {
   std::atomic<int> seconds = 7;
   FakeApiServer server([&](const FakeRequest&, FakeConnection& out) {
     out.answer(429, "", "Retry-After: " + std::to_string(seconds) + "\r\n");
@@ -157,7 +157,7 @@ TEST_CASE("429 and 503 say when to come again, a minute at most") {
   CHECK_FALSE(test.get("/").retry_after);
 }
 
-TEST_CASE("a token that the server does not take is read anew at once, and the request is made once more") {
+TEST_CASE("a refused token is read again at once, and the request is sent once more") {
   FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
     out.answer(request.headers.at("authorization") == "Bearer new" ? 200 : 401, "{}");
   });
@@ -180,7 +180,7 @@ TEST_CASE("a token that the server does not take is read anew at once, and the r
   CHECK(test.client->state().error.empty());
 }
 
-TEST_CASE("credentials that have grown old are read anew before the next request") {
+TEST_CASE("old credentials are read again before the next request") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   ClientOfTest test;
   test.kubeconfig(server.url(), "      token: one\n");
@@ -212,7 +212,7 @@ TEST_CASE("without credentials or without libcurl a request ends with the reason
   CHECK(says(test.get("/").error, "install the package libcurl4"));
   test.options.library = "libdl.so.2";
   test.start();
-  CHECK(says(test.get("/").error, "libdl.so.2 is no libcurl"));
+  CHECK(says(test.get("/").error, "libdl.so.2 is not libcurl"));
 }
 
 TEST_CASE(
@@ -282,7 +282,7 @@ TEST_CASE("one that is slow does not hold back the others") {
   CHECK(test.get("/quick").ok());
 }
 
-TEST_CASE("an answer that is longer than wanted, or whose head is, is cut off") {
+TEST_CASE("a response with a too long body or head is cut off") {
   FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
     if (request.target == "/fits") return out.answer(200, std::string(1000, 'x'));
     if (request.target == "/long") return out.answer(200, std::string(1001, 'x'));
@@ -325,7 +325,7 @@ TEST_CASE("a call may be dropped, and the next made, when one is done") {
   CHECK(run_until(test.loop, [&] { return done == 3; }));
 }
 
-TEST_CASE("a name is asked for with the server's own name, and connected to elsewhere") {
+TEST_CASE("a resolved name keeps its name for TLS, and connects to the address") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   ClientOfTest test;
   test.kubeconfig(server.url(), "      token: t\n", "      tls-server-name: kubernetes.example\n");
@@ -353,7 +353,7 @@ TEST_CASE("a proxy is the kubeconfig's, and never the environment's") {
   CHECK(server.requests().size() == 1);
 }
 
-TEST_CASE("a stream begins, says what comes and ends, and a refusal is its end") {
+TEST_CASE("a stream begins, delivers and ends, and a refusal is its end") {
   FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
     if (request.target == "/no") return out.answer(403, R"({"message":"not you"})");
     out.begin();
@@ -418,7 +418,7 @@ TEST_CASE("a stream comes in parts however fast its server is, and a paused one 
   CHECK(largest <= std::size_t{512} << 10u);
 }
 
-TEST_CASE("a file system that does not answer is waited for once, and not by those who come later") {
+TEST_CASE("a file system that hangs is waited for once, and not by later requests") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   ClientOfTest test;
   test.kubeconfig(server.url());
@@ -444,7 +444,7 @@ TEST_CASE("a file system that does not answer is waited for once, and not by tho
   while (!test.get("/").ok()) REQUIRE(EventLoop::Clock::now() < end);
 }
 
-TEST_CASE("a node that cannot be called so is not asked for") {
+TEST_CASE("an invalid node name is not requested") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   ClientOfTest test;
   test.kubeconfig(server.url());
@@ -459,7 +459,8 @@ TEST_CASE("a node that cannot be called so is not asked for") {
   CHECK(test.get("/").ok());
 }
 
-TEST_CASE("the log says once that the API server cannot be asked, that it answers, and what is not safe") {
+TEST_CASE(
+    "the log reports once that the API server cannot be reached, that it responds, and what is not secure") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   ClientOfTest test;
   test.options.access_age = 0ms;
@@ -483,9 +484,8 @@ TEST_CASE("while opening libcurl stalls, requests end with the reason, and after
   test.options.file_deadline = 50ms;
   test.start();
   for (int i = 0; i < 2; ++i)
-    CHECK(test::says(
-        test.get("/").error,
-        "opening libcurl takes longer than 50 ms: the file system that it lies on does not answer"));
+    CHECK(test::says(test.get("/").error,
+                     "opening libcurl takes longer than 50 ms: its file system does not respond"));
   stalled.give_back();
   const auto end = EventLoop::Clock::now() + 10s;
   // The file is a shell script, which the loader refuses.

@@ -119,7 +119,7 @@ Step cuts(const std::string& events) {
 
 }  // namespace
 
-TEST_CASE("a watch lists what there is, and then tells each change") {
+TEST_CASE("a watch lists the objects, and then reports each change") {
   Watching test({answers(200, list("10", pod("a", 3) + ',' + pod("b", 4))),
                  streams(event("ADDED", pod("c", 11)) + event("MODIFIED", pod("a", 12)) +
                          event("BOOKMARK", R"({"metadata":{"resourceVersion":"13"}})") +
@@ -155,7 +155,7 @@ TEST_CASE("a watch lists what there is, and then tells each change") {
   CHECK(run_until(test.test.loop, [&] { return test.server.connections() <= 1; }));
 }
 
-TEST_CASE("pages are one list, and no selector is asked for where there is none") {
+TEST_CASE("pages are one list, and an empty selector is not sent") {
   Watching test({answers(200, list("10", pod("a", 3), "next/1")), answers(200, list("10", pod("b", 4), "2")),
                  answers(200, list("11", pod("c", 5))), streams("")},
                 "");
@@ -178,7 +178,7 @@ TEST_CASE("an empty list is a list") {
   CHECK(nothing.heard.lines[0] == "listed");
 }
 
-TEST_CASE("both forms of 410 list anew at once, and what comes is a full replacement") {
+TEST_CASE("both forms of 410 list again at once, and the result replaces everything") {
   for (const bool as_event : {false, true}) {
     CAPTURE(as_event);
     const std::string status = R"({"kind":"Status","code":410,"message":"too old","reason":"Expired"})";
@@ -194,7 +194,7 @@ TEST_CASE("both forms of 410 list anew at once, and what comes is a full replace
   }
 }
 
-TEST_CASE("a connection that is cut goes on from the last event, and nobody lists") {
+TEST_CASE("a cut connection continues from the last event, without a list") {
   Watching test({answers(200, list("10", pod("a", 3))),
                  cuts(event("MODIFIED", pod("a", 12)) + R"({"type":"MODIFIED","obj)"),
                  streams(event("MODIFIED", pod("a", 13)))});
@@ -216,7 +216,7 @@ TEST_CASE("a server that ends a watch in order is watched again") {
   CHECK(says(test.server.requests()[2].target, "resourceVersion=12&"));
 }
 
-TEST_CASE("trouble is said when it begins and when it is over") {
+TEST_CASE("an error is reported when it begins and when it ends") {
   Watching test({answers(500, R"({"message":"no etcd"})"), answers(200, list("10", "")), streams("")});
   REQUIRE(run_until(test.test.loop, [&] { return !test.heard.error.empty(); }));
   CHECK(says(test.heard.error, "was asked to list /api/v1/pods: 500 Internal Server Error: no etcd"));
@@ -304,7 +304,7 @@ TEST_CASE("a server that goes and comes again is found again") {
   CHECK(heard.lines[1] == "changed b");
 }
 
-TEST_CASE("a watch that says nothing for too long is made anew, from where it was") {
+TEST_CASE("a silent watch is made again, from its last version") {
   ClientOfTest test;
   FakeApiServer server(script({answers(200, list("10", "")), streams(event("ADDED", pod("a", 11)))}));
   test.kubeconfig(server.url());
@@ -316,7 +316,7 @@ TEST_CASE("a watch that says nothing for too long is made anew, from where it wa
   CHECK(says(server.requests()[2].target, "resourceVersion=11&"));
 }
 
-TEST_CASE("what came of a list that is begun anew is void") {
+TEST_CASE("objects of a list that begins again are dropped") {
   Watching test({answers(200, list("10", pod("a", 3), "more")), answers(410, "{}"),
                  answers(200, list("20", pod("b", 15))), streams("")});
   REQUIRE(test.until(1));
@@ -343,7 +343,7 @@ TEST_CASE("an object that is too large is left out and named once, and all the o
   CHECK(says(warnings[1], R"("object":"ns/b")"));
 }
 
-TEST_CASE("an object with texts of megabytes is as good as another") {
+TEST_CASE("an object with texts of megabytes is read like any other") {
   std::string escaped;
   for (std::size_t i = 0; i < kMiB; ++i) escaped += "\\u003c";
   const std::string fat =
@@ -377,7 +377,8 @@ TEST_CASE("objects that cannot be read are left out, and the others of their lis
 }
 
 TEST_CASE(
-    "events come in their order, whoever parses them, and the last before a cut is the one to go on from") {
+    "events keep their order, whichever thread parses them, and the last before a cut is the one to continue "
+    "from") {
   std::string events;
   std::vector<std::string> wanted{"listed"};
   for (unsigned i = 0; i < 40; ++i) {
@@ -392,7 +393,7 @@ TEST_CASE(
   CHECK(says(test.server.requests()[2].target, "resourceVersion=50&"));
 }
 
-TEST_CASE("what is kept of a list is bounded, and the log names what does not fit") {
+TEST_CASE("the memory of a list is bounded, and the log names objects that do not fit") {
   std::string annotations;
   for (int i = 0; i < 50; ++i)
     annotations += (i ? ",\"" : "\"") + std::to_string(i) + "\":\"" + std::string(1000, 'x') + '"';
@@ -438,7 +439,7 @@ TEST_CASE("an object of which too much would be kept is left out") {
   CHECK(test.logged(R"("object":"many")").size() == 1);
 }
 
-TEST_CASE("a list that always has one more page is trouble, and none is told") {
+TEST_CASE("a list with endless pages is an error, and nothing is reported") {
   Watching test({answers(200, list("10", pod("a", 3), "more"))});
   REQUIRE(run_until(
       test.test.loop, [&] { return !test.heard.error.empty(); }, 60s));
@@ -446,7 +447,7 @@ TEST_CASE("a list that always has one more page is trouble, and none is told") {
   CHECK(test.heard.lines.empty());
 }
 
-TEST_CASE("a list whose metadata comes last is a list, and one with too much of them is none") {
+TEST_CASE("a list whose metadata comes last is valid, and one with too much metadata is not") {
   Watching test({answers(200, R"({"items":[)" + pod("a", 3) + R"(],"metadata":{"resourceVersion":"10"}})"),
                  streams("")});
   REQUIRE(test.until(1));
@@ -493,7 +494,7 @@ TEST_CASE("while no worker reads, the server waits, and others are answered") {
   CHECK(std::ranges::count(heard.lines[0], 'b') == kParts);
 }
 
-TEST_CASE("a watch that is ended while a worker reads is told nothing") {
+TEST_CASE("a watch that ends while a worker reads reports nothing") {
   ClientOfTest test;
   FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
     out.answer(200, request.target == "/ping" ? "{}" : list("10", large_pod("a", 3, kMiB)));

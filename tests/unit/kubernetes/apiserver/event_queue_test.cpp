@@ -20,7 +20,7 @@ std::chrono::system_clock::time_point at(int seconds) {
   return std::chrono::system_clock::time_point(1795348800s + std::chrono::seconds(seconds));
 }
 
-TEST_CASE("an Event's message is printable, whatever a device says of itself") {
+TEST_CASE("an Event's message is printable, whatever a device reports") {
   EventQueue queue;
   queue.record(kNode, kSick, "worn\x1b[2J\nout", at(0));
   const auto event = queue.take(kStart);
@@ -54,7 +54,7 @@ TEST_CASE("the first Event of a reason is written at once, and what follows is o
   CHECK_FALSE(queue.take(kStart + 10min));
 }
 
-TEST_CASE("another reason and another subject wait for nobody, and the oldest comes first") {
+TEST_CASE("Events with other reasons and subjects do not wait, and the oldest is sent first") {
   EventQueue queue;
   queue.record(kPod, kSick, "b", at(2));
   queue.record(kNode, kWell, "c", at(3));
@@ -66,7 +66,7 @@ TEST_CASE("another reason and another subject wait for nobody, and the oldest co
   CHECK_FALSE(queue.take(kStart));
 }
 
-TEST_CASE("what waits while nobody takes it is bounded: the newest stays, and what was left out is counted") {
+TEST_CASE("waiting Events are bounded: the newest stays, and the dropped ones are counted") {
   EventQueue queue;
   const auto pod = [](std::size_t n) { return EventSubject{.pod_namespace = "x", .pod = std::to_string(n)}; };
   for (std::size_t n = 0; n < EventQueue::kMost; ++n)
@@ -85,7 +85,7 @@ TEST_CASE("what waits while nobody takes it is bounded: the newest stays, and wh
   CHECK_FALSE(left.contains(pod(1)));
 }
 
-TEST_CASE("a message has at most 1024 bytes, whole characters, and says how much it leaves out") {
+TEST_CASE("a message has at most 1024 bytes of whole characters, and reports how much was cut") {
   EventQueue queue;
   std::string umlauts;
   while (umlauts.size() < 2000) umlauts += "ä";
@@ -113,7 +113,7 @@ EventDraft draft() {
           .last = at(59)};
 }
 
-TEST_CASE("an Event of a pod is in its namespace and has its uid, by which kubectl looks for it") {
+TEST_CASE("an Event of a pod is in its namespace and has its uid, by which kubectl finds it") {
   Json event = event_json(draft(), "uid-1", "node-a");
   const std::string name = event["metadata"]["name"].text();
   CHECK(name.starts_with("train-0."));

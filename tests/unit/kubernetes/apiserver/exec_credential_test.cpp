@@ -78,7 +78,7 @@ struct PluginOfTest : ClientOfTest {
 
 }  // namespace
 
-TEST_CASE("a plugin is told its version, that nobody is there, and of the cluster if it wants to be") {
+TEST_CASE("a plugin receives its version, that there is no terminal, and the cluster if configured") {
   ApiAccess access{
       .server = "https://h", .tls_server_name = "n", .insecure = true, .ca = "abc", .proxy = "http://p"};
   access.exec = kPlugin;
@@ -93,7 +93,7 @@ TEST_CASE("a plugin is told its version, that nobody is there, and of the cluste
       R"("certificate-authority-data":"YWJj","proxy-url":"http://p"}}})");
 }
 
-TEST_CASE("a plugin gives a token or a certificate, and says how long it is good") {
+TEST_CASE("a plugin returns a token or a certificate, with its expiry") {
   const ExecCredential token = credential(R"("token":"t","expirationTimestamp":"2026-11-21T18:00:00Z")");
   CHECK(token.token == "t");
   CHECK(token.expires == time_in("2026-11-21T18:00:00Z"));
@@ -103,7 +103,7 @@ TEST_CASE("a plugin gives a token or a certificate, and says how long it is good
   CHECK_FALSE(pair.expires);
 }
 
-TEST_CASE("an answer that is none says why") {
+TEST_CASE("an invalid response of a plugin has a reason") {
   CHECK(error("nonsense").find("its output cannot be read: this is no JSON") == 0);
   CHECK(error("{}") == "its output is no ExecCredential, but of the kind ''");
   CHECK(error(R"({"kind":"ExecCredential","apiVersion":"v0"})").find("has the apiVersion 'v0', and not") !=
@@ -140,7 +140,7 @@ TEST_CASE("a time that no clock here reaches is its last or its first") {
   CHECK(seconds("0001-01-01T00:00:00Z") == 0);
 }
 
-TEST_CASE("a plugin's token is used for as long as it is good, and then there is another") {
+TEST_CASE("a plugin's token is used until it expires, and then the plugin runs again") {
   PluginOfTest test;
   test.answers(R"("token":"one")");
   test.start();
@@ -183,7 +183,7 @@ TEST_CASE("a token that ends within ten seconds is as good as ended") {
   CHECK(test.calls() == 3);
 }
 
-TEST_CASE("another plugin, or none any more, is heeded without a restart") {
+TEST_CASE("a changed or removed plugin takes effect without a restart") {
   PluginOfTest test;
   test.answers(R"("token":"one","expirationTimestamp":"2120-01-01T00:00:00Z")");
   test.start();
@@ -210,7 +210,7 @@ TEST_CASE("another plugin, or none any more, is heeded without a restart") {
   CHECK(test.token() == "Bearer three");
 }
 
-TEST_CASE("a plugin is asked again when the server refuses its token") {
+TEST_CASE("a plugin runs again when the server refuses its token") {
   PluginOfTest test;
   test.answers(R"("token":"refused")");
   test.start();

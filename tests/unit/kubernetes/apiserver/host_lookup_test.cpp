@@ -163,7 +163,7 @@ TEST_CASE("a host name is resolved again after a while, and the new address repl
   CHECK(says(named.test.get("/").error, "the name servers are away"));
 }
 
-TEST_CASE("an IP address is not resolved, and of a proxy and of another TLS name the host to connect to is") {
+TEST_CASE("an IP address is not resolved, and for a proxy or another TLS name the host to connect to is") {
   Named named;
   named.test.options.access_age = 0ms;
   named.test.kubeconfig(named.server.url());
@@ -181,7 +181,7 @@ TEST_CASE("an IP address is not resolved, and of a proxy and of another TLS name
   CHECK(named.asked == std::vector<std::string>{"api.test", "proxy.test"});
 }
 
-TEST_CASE("the system's resolver knows localhost, and says why it knows no other name") {
+TEST_CASE("the system's resolver resolves localhost, and reports why it resolves no other name") {
   const auto found = resolve_host("localhost");
   REQUIRE(std::holds_alternative<Addresses>(found));
   const auto& addresses = std::get<0>(found);

@@ -224,7 +224,7 @@ TEST_CASE("JSON is a kubeconfig, too, and the other keys of a cluster and a user
 }
 
 TEST_CASE(
-    "a secret for an http server on another machine draws a warning, and for a kubectl proxy here none") {
+    "a secret for an http server on another machine draws a warning, and for a local kubectl proxy none") {
   const auto warnings = [](const std::string& server, const std::string& user) {
     return Files().access(with("    server: " + server + "\n", user), "/k").warnings;
   };
@@ -255,7 +255,7 @@ TEST_CASE("data wins over a file, and a token or a certificate over a program") 
   CHECK(Files().access(with(kServer, exec)).exec);
 }
 
-TEST_CASE("a kubeconfig that cannot be used says where and why") {
+TEST_CASE("an invalid kubeconfig is reported with its place and reason") {
   const Files files{{{"/empty", ""}, {"/text", "text"}}};
   CHECK(files.error("") == "/k: this is no kubeconfig: it is empty");
   CHECK(files.error("[]").find("/k:1:1: this is no kubeconfig, but a list") == 0);
@@ -301,15 +301,14 @@ TEST_CASE("a kubeconfig that cannot be used says where and why") {
   CHECK(exec("apiVersion: v2").find("/k:13:11: `exec` has the apiVersion 'v2'") == 0);
   const std::string v1 = "apiVersion: client.authentication.k8s.io/v1";
   CHECK(exec(v1) == "/k:13:11: `exec` has no `command`");
-  CHECK(exec(v1 + ", command: x, interactiveMode: Always").find("wants somebody at a terminal") !=
-        std::string::npos);
+  CHECK(exec(v1 + ", command: x, interactiveMode: Always").find("needs a terminal") != std::string::npos);
   CHECK(exec(v1 + ", command: x, env: [{value: y}]").find("an item of `env` has a `name`") !=
         std::string::npos);
   CHECK(exec(v1 + ", command: x, env: [{name: a=b}]").find("an item of `env` has a `name`") !=
         std::string::npos);
 }
 
-TEST_CASE("a certificate of a node says its name, and any other nothing") {
+TEST_CASE("a node's certificate has its name, and any other has none") {
   // openssl req -x509 -newkey ed25519 -nodes -days 1 -subj SUBJECT -noenc
   const std::string node =
       "-----BEGIN CERTIFICATE-----\nMIIBkTCCAUOgAwIBAgIUebPx3F5K//H7C0QWRtGkUzI7QmswBQYDK2VwMD4xFTAT\n"
@@ -378,7 +377,7 @@ TEST_CASE("auto finds the kubelet's own credentials of each distribution") {
   }
 }
 
-TEST_CASE("of several the one counts whose Kubernetes is here") {
+TEST_CASE("of several kubeconfigs the one of the running Kubernetes is used") {
   const test::TempDir root;
   root.file("/etc/kubernetes/kubelet.conf", token_config("kubeadm"));
   root.file("/var/lib/rancher/k3s/agent/kubelet.kubeconfig", token_config("k3s"));
@@ -413,7 +412,7 @@ TEST_CASE("auto takes a pod's account where there is one, and its files are read
   CHECK(not_found(HostRoot(root.path()), in_pod).ends_with("/token is empty"));
 }
 
-TEST_CASE("where nothing is found, it is said where that was looked for") {
+TEST_CASE("if none is found, the error lists the searched places") {
   const test::TempDir root;
   const std::string error = not_found(HostRoot(root.path()), kAuto);
   CHECK(error.find("/etc/kubernetes/kubelet.conf") != std::string::npos);
@@ -423,7 +422,7 @@ TEST_CASE("where nothing is found, it is said where that was looked for") {
         "the kubeconfig /etc/x cannot be opened: No such file or directory");
 }
 
-TEST_CASE("a program without a directory is looked for where programs are") {
+TEST_CASE("a program without a directory is searched in PATH") {
   const test::TempDir root;
   root.file("/etc/x",
             with(kTrusted,
@@ -431,9 +430,8 @@ TEST_CASE("a program without a directory is looked for where programs are") {
                  "Ask us.}\n"));
   const WhereAccess where{.kubeconfig = "/etc/x"};
   CHECK(not_found(HostRoot(root.path()), where) ==
-        "/etc/x:14:11: the program 'get-token' is in none of the directories that programs are looked for "
-        "in; write "
-        "its whole path. Ask us.");
+        "/etc/x:14:11: the program 'get-token' is in none of the directories of PATH; write its whole path. "
+        "Ask us.");
   root.file("/usr/bin/get-token");
   CHECK(not_found(HostRoot(root.path()), where).find("is in none of") != std::string::npos);
   fs::permissions(root.at("/usr/bin/get-token"), fs::perms::owner_all);

@@ -7,7 +7,7 @@ namespace {
 
 using Texts = std::map<std::string, std::string>;
 
-TEST_CASE("of a Node its name, uid, labels and capacity are read, each from its place") {
+TEST_CASE("a Node's name, uid, labels and capacity are read") {
   const NodeObject node = node_object_of(Json::parse(
       R"({"metadata":{"name":"n","uid":"u","labels":{"rack":"a","empty":""},"annotations":{"x":"y"}},)"
       R"("status":{"capacity":{"x.com/gpu":"2","cpu":"8"},"allocatable":{"x.com/gpu":"1"},"images":[1]}})"));
@@ -17,7 +17,7 @@ TEST_CASE("of a Node its name, uid, labels and capacity are read, each from its 
                            .capacity = Texts{{"x.com/gpu", "2"}, {"cpu", "8"}}});
 }
 
-TEST_CASE("what is missing in a Node, or is no text, is left out") {
+TEST_CASE("missing members of a Node, or members that are not text, are left out") {
   CHECK(node_object_of(Json()) == NodeObject());
   const NodeObject node =
       node_object_of(Json::parse(R"({"metadata":{"name":3,"labels":{"a":1,"b":"c"}},"status":[]})"));

@@ -31,7 +31,7 @@ struct Rig {
   NodeWatch watch{server};
 };
 
-TEST_CASE("our Node is watched once, however many follow it, and not before somebody does") {
+TEST_CASE("the Node is watched once, however many observers it has, and not without one") {
   Rig rig;
   FakeCluster cluster;
   cluster.label("rack", "a");
@@ -56,7 +56,7 @@ TEST_CASE("our Node is watched once, however many follow it, and not before some
   CHECK(cluster.asked().size() == 2);
 }
 
-TEST_CASE("a Node that goes is not known any more, and one that is not there is said to be missing") {
+TEST_CASE("a Node that is deleted is unknown, and one that never existed is reported as missing") {
   Rig rig;
   FakeCluster cluster;
   rig.server.use(rig.config(cluster));
@@ -80,7 +80,7 @@ TEST_CASE("an API server that refuses is a trouble, which ends when it does not"
   REQUIRE(run_until(rig.loop, [&] { return rig.watch.node() && rig.watch.error().empty(); }));
 }
 
-TEST_CASE("another API server is watched from then on, and nothing of the former one is known any more") {
+TEST_CASE("after a change of API server the new one is watched, and the former objects are dropped") {
   Rig rig;
   FakeCluster former;
   former.label("rack", "a");

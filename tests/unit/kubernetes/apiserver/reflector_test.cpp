@@ -45,7 +45,7 @@ struct Told {
 
 }  // namespace
 
-TEST_CASE("it lists first, then watches from what the list said") {
+TEST_CASE("it lists first, then watches from the list's version") {
   Told told;
   CHECK_FALSE(told.reflector.listed());
   CHECK_FALSE(told.reflector.heard());
@@ -57,7 +57,7 @@ TEST_CASE("it lists first, then watches from what the list said") {
   told.step<Reflector::Rest>();
 }
 
-TEST_CASE("while a list is under way nothing else is") {
+TEST_CASE("during a list nothing else is requested") {
   Told told;
   told.step<Reflector::List>();
   told.step<Reflector::Rest>();
@@ -74,7 +74,7 @@ TEST_CASE("a list of several pages is known with the last one, and watched from 
   CHECK(told.watch() == "11");
 }
 
-TEST_CASE("events and bookmarks say where the next watch begins") {
+TEST_CASE("events and bookmarks give the version of the next watch") {
   Told told;
   told.list("10");
   told.watch();
@@ -180,7 +180,7 @@ TEST_CASE("a watch that lives without an event is no trouble, though the one bef
   CHECK(told.reflector.error().empty());
 }
 
-TEST_CASE("a server that says when to come again is not asked before") {
+TEST_CASE("a server's Retry-After delays the next request") {
   Told told;
   told.step<Reflector::List>();
   told.fail(429, 20s);
@@ -190,7 +190,7 @@ TEST_CASE("a server that says when to come again is not asked before") {
   CHECK(told.pause() >= 1s);
 }
 
-TEST_CASE("what is too old is listed anew at once, and with pauses if that goes on") {
+TEST_CASE("an expired version lists again at once, and with pauses if that repeats") {
   for (const bool begun : {false, true}) {
     CAPTURE(begun);
     Told told;
@@ -213,7 +213,7 @@ TEST_CASE("what is too old is listed anew at once, and with pauses if that goes 
   }
 }
 
-TEST_CASE("a page that is too old begins the list anew, from the first page") {
+TEST_CASE("an expired page begins the list again, from the first page") {
   Told told;
   told.step<Reflector::List>();
   told.reflector.page("10", "more", told.now);
@@ -222,7 +222,7 @@ TEST_CASE("a page that is too old begins the list anew, from the first page") {
   CHECK(told.step<Reflector::List>().continue_token.empty());
 }
 
-TEST_CASE("a page that fails begins the list anew") {
+TEST_CASE("a page that fails begins the list again") {
   Told told;
   told.step<Reflector::List>();
   told.reflector.page("10", "more", told.now);
@@ -232,7 +232,7 @@ TEST_CASE("a page that fails begins the list anew") {
   CHECK(told.step<Reflector::List>().continue_token.empty());
 }
 
-TEST_CASE("a watch that is refused for its version lists anew, and any other goes on from where it was") {
+TEST_CASE("a watch that is refused for its version lists again, and any other continues from its version") {
   for (const int code : {400, 404, 409, 422, 504}) {
     CAPTURE(code);
     Told told;
@@ -253,7 +253,7 @@ TEST_CASE("a watch that is refused for its version lists anew, and any other goe
   }
 }
 
-TEST_CASE("what is forbidden is trouble only after a minute of it") {
+TEST_CASE("a 403 is an error only after a minute") {
   Told told;
   const auto since = told.now;
   while (told.now < since + Reflector::kForbiddenMayPass) {
@@ -273,8 +273,7 @@ TEST_CASE("what is forbidden is trouble only after a minute of it") {
   CHECK(told.reflector.error().empty());
 }
 
-TEST_CASE(
-    "a watch asks the server for an end within five to six minutes, and is dead after seven in silence") {
+TEST_CASE("a watch requests its end within five to six minutes, and is dead after seven silent ones") {
   Told told;
   told.list("10");
   const auto watch = told.step<Reflector::Watch>();

@@ -63,7 +63,7 @@ struct Tls {
 
 }  // namespace
 
-TEST_CASE("the kubelet's certificate is who we are, and says what our node is called") {
+TEST_CASE("the kubelet's certificate is the identity, and has the node's name") {
   Tls tls;
   tls.begin();
   tls.authority.issue("kubelet", "/O=system:nodes/CN=system:node:worker-7");
@@ -107,7 +107,7 @@ TEST_CASE("a certificate that is rotated is used without a restart") {
   CHECK(tls.said("client second"));
 }
 
-TEST_CASE("a server of another authority, or of another name, is not talked to") {
+TEST_CASE("a server of another authority, or of another name, is refused") {
   Tls tls;
   tls.begin("DNS:kubernetes.example");
   tls.authority.issue("kubelet", "/CN=me");
@@ -138,7 +138,7 @@ TEST_CASE("a server of another authority, or of another name, is not talked to")
   CHECK(says(tls.test.client->state().warnings[0], "insecure-skip-tls-verify"));
 }
 
-TEST_CASE("a balancer that hangs up is nobody, and a server that we do not trust is somebody") {
+TEST_CASE("a balancer that hangs up is retried, and an untrusted server is an error") {
   test::ClientOfTest test;
   const UniqueFd balancer(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};

@@ -53,14 +53,14 @@ TEST_CASE("an event that is an error has the server's code and words") {
   CHECK(std::get<WatchEvent>(event).message == "too old resource version");
 }
 
-TEST_CASE("what is no event says why") {
+TEST_CASE("an invalid event has a reason") {
   CHECK(error_of("{").find("this is no JSON: byte") != std::string::npos);
   CHECK(error_of(R"({"type":"OTHER","object":{"a":1}})").find("'OTHER'") != std::string::npos);
   CHECK(error_of(R"({"type":"ADDED"})") == "an event of the watch has no object");
   CHECK(error_of("[]").find("of the type ''") != std::string::npos);
 }
 
-TEST_CASE("an event that ends early is one if its object has a name, and says why it is not whole") {
+TEST_CASE("an event that ends early counts if its object has a name, with the reason why it is incomplete") {
   const std::string line =
       R"({"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"7"},"spec":{"x)";
   const auto event = parse_watch_event(line);
@@ -71,7 +71,7 @@ TEST_CASE("an event that ends early is one if its object has a name, and says wh
         std::string::npos);
 }
 
-TEST_CASE("an event whose parts are of other types than they should be is read as far as they are") {
+TEST_CASE("an event with members of unexpected types is read as far as possible") {
   for (const std::string object : {R"({"metadata":[1]})", R"({"metadata":{"resourceVersion":[]}})"}) {
     const auto event = parse_watch_event(R"({"type":"ERROR","object":)" + object + "}");
     REQUIRE(std::holds_alternative<WatchEvent>(event));
@@ -85,12 +85,12 @@ TEST_CASE("an object comes without managedFields, in each of its places, and wit
             .dump() == R"({"a":{"c":[true,null,"x"]},"d":-3})");
 }
 
-TEST_CASE("a number that is no integer of 64 bits is a text") {
+TEST_CASE("a number that is not a 64-bit integer is a text") {
   CHECK(json_of(R"([1.50,9223372036854775807,9223372036854775808,-9223372036854775808])").dump() ==
         R"(["1.50",9223372036854775807,"9223372036854775808",-9223372036854775808])");
 }
 
-TEST_CASE("a refusal is said in the server's words, cut and printable") {
+TEST_CASE("a refusal has the server's message, cut and printable") {
   CHECK(refusal_text(403, R"({"kind":"Status","message":"pods is forbidden","code":403})") ==
         "403 Forbidden: pods is forbidden");
   CHECK(refusal_text(502, "<html>\n<body>") == "502: <html>");
@@ -101,11 +101,11 @@ TEST_CASE("a refusal is said in the server's words, cut and printable") {
   CHECK(refusal_text(500, R"({"message":")" + std::string(300, 'x') + "\"}").ends_with("xx"));
 }
 
-TEST_CASE("what was wanted is said without the query") {
+TEST_CASE("the text of a request has no query") {
   CHECK(wanted_text(ApiVerb::kList, "/api/v1/pods?limit=500") == "to list /api/v1/pods");
   CHECK(wanted_text(ApiVerb::kPatch, "") == "to patch");
 }
 
-TEST_CASE("what stands in a URL is encoded") {
+TEST_CASE("values in a URL are encoded") {
   CHECK(url_encoded("spec.nodeName=a,b c/Ü~_-") == "spec.nodeName%3Da%2Cb%20c%2F%C3%9C~_-");
 }

@@ -51,7 +51,7 @@ Allocatable::Count ask(const test::TempDir& dir) {
 
 }  // namespace
 
-TEST_CASE("a kubelet says which devices it would give, and each is told once, sorted") {
+TEST_CASE("a kubelet reports its allocatable devices, and each is returned once, sorted") {
   const test::TempDir dir;
   const Kubelet kubelet(dir, grpc::Status::OK);
   const Allocatable::Count count = ask(dir);
@@ -60,7 +60,7 @@ TEST_CASE("a kubelet says which devices it would give, and each is told once, so
   CHECK(count.why.empty());
 }
 
-TEST_CASE("why a kubelet does not say which devices it would give is told in its words, or the system's") {
+TEST_CASE("a failure to report allocatable devices has the kubelet's reason, or the system's") {
   const test::TempDir dir;
   CHECK_FALSE(ask(dir).ids);
   CHECK(ask(dir).why.find("No such file") != std::string::npos);
@@ -69,7 +69,7 @@ TEST_CASE("why a kubelet does not say which devices it would give is told in its
   CHECK(ask(dir).why == "disabled");
 }
 
-TEST_CASE("a question to a kubelet that goes with its asker is heard of no more") {
+TEST_CASE("the response to a destroyed caller is dropped") {
   const test::TempDir dir;
   const Kubelet kubelet(dir, grpc::Status::OK);
   EventLoop loop;

@@ -37,7 +37,7 @@ struct Rig {
   std::size_t pods(std::size_t n) const { return told.at(n).checkpoint->pod_devices.size(); }
 };
 
-TEST_CASE("the checkpoint: a file that is not there says that nobody holds anything") {
+TEST_CASE("the checkpoint: a missing file means that there are no holders") {
   Rig rig;
   CheckpointReader reader = rig.reader();
   reader.read(Clock::now(), rig.notify());
@@ -46,7 +46,8 @@ TEST_CASE("the checkpoint: a file that is not there says that nobody holds anyth
   CHECK(rig.pods(0) == 0);
 }
 
-TEST_CASE("the checkpoint: one reading will do for all who ask for one as old, and no older one does") {
+TEST_CASE(
+    "the checkpoint: callers that accept the same age share one reading, and an older one does not count") {
   Rig rig;
   rig.files.file("checkpoint", kOnePod);
   CheckpointReader reader = rig.reader();
@@ -67,7 +68,7 @@ TEST_CASE("the checkpoint: one reading will do for all who ask for one as old, a
   CHECK(rig.pods(3) == 0);
 }
 
-TEST_CASE("the checkpoint: who asks for a newer one than is being read gets the next") {
+TEST_CASE("the checkpoint: a caller that needs a newer reading than the current one gets the next") {
   Rig rig;
   CheckpointReader reader = rig.reader();
   reader.read(Clock::now(), rig.notify());
@@ -77,7 +78,7 @@ TEST_CASE("the checkpoint: who asks for a newer one than is being read gets the 
   CHECK(rig.told[0].began < rig.told[1].began);
 }
 
-TEST_CASE("the checkpoint: who asks again when told has it at once, or the next") {
+TEST_CASE("the checkpoint: a caller that asks again from its callback gets the result at once, or the next") {
   Rig rig;
   CheckpointReader reader = rig.reader();
   reader.read(Clock::now(), [&](const CheckpointReader::Reading& reading) {
@@ -100,7 +101,8 @@ TEST_CASE("the checkpoint: one that is none is not known") {
 }
 
 TEST_CASE(
-    "the checkpoint: while reading hangs nobody waits beyond the deadline, and a late end is a reading") {
+    "the checkpoint: while a reading hangs no caller waits beyond the deadline, and a late end is a "
+    "reading") {
   Rig rig;
   REQUIRE(::mkfifo(rig.files.at("checkpoint").c_str(), 0600) == 0);
   CheckpointReader reader = rig.reader(20ms);

@@ -42,7 +42,7 @@ TEST_CASE("a checkpoint without any pod is read: Go writes null for an empty lis
   CHECK(checkpoint.pod_devices.empty());
 }
 
-TEST_CASE("an answer that cannot be read does not hide who holds what") {
+TEST_CASE("an unreadable response in the checkpoint does not hide the holders") {
   const Checkpoint checkpoint = Checkpoint::parse(
       R"({"Data":{"PodDeviceEntries":[{"PodUID":"u","ContainerName":"c","ResourceName":"r/x",
           "DeviceIDs":{"-1":["a"]},"AllocResp":"not base64!"}]}})");
@@ -50,7 +50,7 @@ TEST_CASE("an answer that cannot be read does not hide who holds what") {
   CHECK_FALSE(checkpoint.pod_devices.at(0).allocation.has_value());
 }
 
-TEST_CASE("what is no checkpoint is refused with a sentence") {
+TEST_CASE("an invalid checkpoint is refused with a sentence") {
   for (const char* text :
        {"", "[]", "{}", R"({"Data":{"PodDeviceEntries":[{}]}})", "{\"Data\":",
         R"({"Data":{"PodDeviceEntries":[{"PodUID":1,"ContainerName":"c","ResourceName":"r"}]}})"})
@@ -67,6 +67,6 @@ TEST_CASE("a checkpoint without a byte is called empty, and what cannot be read 
   CHECK_THROWS_AS(Checkpoint::read(dir.path()), std::system_error);
 }
 
-TEST_CASE("the checkpoint that is read if nobody names one is the kubelet's") {
+TEST_CASE("the default checkpoint is the kubelet's") {
   CHECK(std::string(kKubeletDirectory) + '/' + kCheckpointName == kKubeletCheckpoint);
 }

@@ -28,7 +28,7 @@ TEST_CASE("a connection that waits holds 512 bytes for the next read, and not gR
   CHECK(length_of_slice(MemoryRequest(8 << 10)) == 512);
 }
 
-TEST_CASE("what gRPC allocates for anything else is as long as it asks for") {
+TEST_CASE("allocations of gRPC for other purposes have the requested size") {
   CHECK(length_of_slice(MemoryRequest(4 << 10)) == 4 << 10);
   CHECK(length_of_slice(MemoryRequest(64 << 10)) == 64 << 10);
   CHECK(length_of_slice(MemoryRequest(1 << 10, 8 << 10)) == 8 << 10);

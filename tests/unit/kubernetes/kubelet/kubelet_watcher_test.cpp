@@ -25,7 +25,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("a kubelet is noticed when it comes, when it goes, and when another takes its place") {
+TEST_CASE("a kubelet is noticed when it starts, ends, and is replaced") {
   Fixture f;
   KubeletWatcher watcher(
       f.watcher, f.kubelet, [&] { ++f.changes; }, f.dir.path(), [&] { ++f.own; });
@@ -56,7 +56,7 @@ TEST_CASE("other files and late events change nothing") {
   CHECK(f.own == 1);
 }
 
-TEST_CASE("the removal of one of our own sockets is told") {
+TEST_CASE("the removal of an own socket is reported") {
   Fixture f;
   f.dir.file("plughost-x-1.sock");
   KubeletWatcher watcher(

@@ -8,7 +8,7 @@
 using namespace plughost;
 namespace fs = std::filesystem;
 
-TEST_CASE("the sockets that a killed host left go, and nothing else does") {
+TEST_CASE("only sockets of a killed plughost are removed") {
   const test::TempDir dir;
   for (const char* name : {"plughost-dead.sock", "other-dead.sock"})
     const UniqueFd gone = listen_unix(dir.path() / name);

@@ -10,7 +10,6 @@
 
 using namespace plughost;
 using namespace std::chrono_literals;
-using Clock = EventLoop::Clock;
 using Answers = std::vector<PodResources::Answer>;
 
 namespace {
@@ -21,7 +20,7 @@ struct Client {
   Answers answers;
   std::optional<PodResources> pods{std::in_place, loop, dir.at("kubelet.sock")};
 
-  void request(Clock::time_point since = Clock::now()) {
+  void request(EventLoop::Clock::time_point since = EventLoop::Clock::now()) {
     pods->query(since, [this](const PodResources::Answer& answer) { answers.push_back(answer); });
   }
   bool answered(std::size_t times) {
@@ -50,7 +49,7 @@ TEST_CASE("the ids that pods hold arrive by resource, each once") {
   CHECK(held.at("x.com/b").contains("other"));
 }
 
-TEST_CASE("a node whose pods hold more than 4 MiB of ids is understood") {
+TEST_CASE("holders with more than 4 MiB of ids are read") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   // Few but long ids: an answer has a deadline, and a sanitizer slows down each.
@@ -90,7 +89,7 @@ TEST_CASE("a kubelet that refuses is not known to hold anything, with its own wo
   CHECK(client.answers[0].why == "no pods here");
 }
 
-TEST_CASE("those who ask at once share a question, and the next one comes after a pause") {
+TEST_CASE("callers at the same time share a query, and the next query follows after a pause") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.hold(true);
@@ -108,12 +107,12 @@ TEST_CASE("those who ask at once share a question, and the next one comes after 
   CHECK(client.answers[3].asked - client.answers[0].asked < PodResources::kPauseIfRefused);
 }
 
-TEST_CASE("an answer to a question that was put late enough is told again, and one under way is shared") {
+TEST_CASE("a late enough response is reused, and a query in progress is shared") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.add("x.com/a", "one");
   kubelet.hold(true);
-  const auto before = Clock::now();
+  const auto before = EventLoop::Clock::now();
   client.request();
   REQUIRE(test::run_until(client.loop, [&] { return kubelet.calls().size() == 1; }));
   client.request(before);
@@ -133,12 +132,12 @@ TEST_CASE("an answer to a question that was put late enough is told again, and o
   CHECK(kubelet.calls().size() == 2);
 }
 
-TEST_CASE("a kubelet that is asked too much is asked again a second later") {
+TEST_CASE("a kubelet that limits queries is queried again a second later") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.add("x.com/a", "one");
   kubelet.refuse_next({grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit"});
-  const auto begun = Clock::now();
+  const auto begun = EventLoop::Clock::now();
   client.request();
   REQUIRE(client.answered(1));
   CHECK(client.answers[0].holdings);
@@ -146,7 +145,7 @@ TEST_CASE("a kubelet that is asked too much is asked again a second later") {
   CHECK(client.answers[0].asked - begun >= PodResources::kPauseIfRefused);
 }
 
-TEST_CASE("a kubelet that goes on to refuse is asked no sooner for the next who asks") {
+TEST_CASE("a kubelet that continues to refuse is not queried sooner for the next caller") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   for (unsigned i = 0; i < PodResources::kMostTries; ++i)
@@ -162,18 +161,18 @@ TEST_CASE("a kubelet that goes on to refuse is asked no sooner for the next who 
   CHECK(kubelet.calls().size() == PodResources::kMostTries + 1);
 }
 
-TEST_CASE("a kubelet that hangs is given up after the deadline") {
+TEST_CASE("a query that hangs ends at the deadline") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.hold(true);
-  const auto start = Clock::now();
+  const auto start = EventLoop::Clock::now();
   client.request();
   REQUIRE(client.answered(1));
   CHECK_FALSE(client.answers[0].holdings);
-  CHECK(Clock::now() - start > PodResources::kDeadline - 100ms);
+  CHECK(EventLoop::Clock::now() - start > PodResources::kDeadline - 100ms);
 }
 
-TEST_CASE("nobody is called who asked something that is gone by then") {
+TEST_CASE("callbacks of a destroyed caller are not called") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.hold(true);

@@ -91,7 +91,7 @@ TEST_CASE("an older kubelet serves no pods, one that has just started does not y
   }
 }
 
-TEST_CASE("a kubelet that is asked too much is asked again, and not for ever") {
+TEST_CASE("a kubelet that limits queries is queried again, but not for ever") {
   Client client;
   FakePodsApi kubelet(client.dir.at("pods.sock"));
   kubelet.put(PodText{}.json());
@@ -107,7 +107,7 @@ TEST_CASE("a kubelet that is asked too much is asked again, and not for ever") {
   CHECK(kubelet.calls() == 3 + PodsApi::kMostTries);
 }
 
-TEST_CASE("a node whose pods take more than 16 MiB is understood") {
+TEST_CASE("pods of more than 16 MiB are read") {
   Client client;
   FakePodsApi kubelet(client.dir.at("pods.sock"));
   for (int i = 0; i < 20; ++i)
@@ -121,7 +121,7 @@ TEST_CASE("a node whose pods take more than 16 MiB is understood") {
   for (const Pod& pod : client.answers[0].pods) CHECK(pod.annotations.at("large").empty());
 }
 
-TEST_CASE("a node whose pods take more than 64 MiB is not asked ten times for them") {
+TEST_CASE("pods of more than 64 MiB are not queried ten times") {
   Client client;
   FakePodsApi kubelet(client.dir.at("pods.sock"));
   for (int i = 0; i < 9; ++i) kubelet.put("uid-" + std::to_string(i), std::string(8 << 20, 'x'));
@@ -186,7 +186,7 @@ TEST_CASE("a pod of which the bytes are none is left out, and the others are the
   CHECK(client.answers[0].pods.back().uid == "c");
 }
 
-TEST_CASE("who is gone is told nothing") {
+TEST_CASE("a destroyed caller is not notified") {
   Client client;
   FakePodsApi kubelet(client.dir.at("pods.sock"));
   client.list();

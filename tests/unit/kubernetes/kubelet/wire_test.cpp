@@ -85,7 +85,7 @@ TEST_CASE("an allocation survives the way to the kubelet and back") {
 
 TEST_CASE("bytes that are no answer are not taken for one") { CHECK_FALSE(parse_allocation("\xff\xff\xff")); }
 
-TEST_CASE("a share that somebody has is Unhealthy in the list, and the others are not") {
+TEST_CASE("a held share is Unhealthy in the list, and the others are not") {
   const Inventory inventory({{.id = "gpu", .replicas = 3, .reasons = {Reason::holder("held", {1})}}});
   v1beta1::ListAndWatchResponse list;
   write_list(inventory, list);

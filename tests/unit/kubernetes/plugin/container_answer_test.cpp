@@ -52,14 +52,14 @@ TEST_CASE("a container's answer has the devices, and what a program adds") {
   CHECK(response.envs().at("K") == "v");
 }
 
-TEST_CASE("a container's answer that is refused says of what sort the reason is") {
+TEST_CASE("a refusal has the category of its reason") {
   CHECK(answer(snapshot(), {"none"}).error_code() == grpc::StatusCode::NOT_FOUND);
   CHECK(answer(snapshot(), {"ill"}).error_code() == grpc::StatusCode::UNAVAILABLE);
   CHECK(answer(snapshot(), {"a"}, {.nodes = {{.host_path = "/dev/b", .container_path = "/dev/a"}}})
             .error_code() == grpc::StatusCode::FAILED_PRECONDITION);
 }
 
-TEST_CASE("while the devices cannot be promised, a device that nobody has is still told apart") {
+TEST_CASE("while the devices cannot be promised, an unknown device is still reported as such") {
   ResourceSnapshot stalled = snapshot();
   stalled.stalls = {{.terms = nullptr, .why = "the driver hangs"}};
   const grpc::Status status = answer(stalled, {"a"});
@@ -69,8 +69,8 @@ TEST_CASE("while the devices cannot be promised, a device that nobody has is sti
 }
 
 TEST_CASE(
-    "hardware that a container has through another resource is not given, and what is given is told to the "
-    "ledger") {
+    "hardware that a container holds through another resource is refused, and given hardware is entered in "
+    "the ledger") {
   ResourceSnapshot one = snapshot();
   one.ledger = std::make_shared<Ledger>();
   ResourceSnapshot other = one;
@@ -96,7 +96,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "who asks for a share as one before has is another container, and gets nothing of that one's group") {
+    "a request for a share like an earlier one is another container, and gets nothing of that one's group") {
   ResourceSnapshot cards = snapshot();
   int given = 0;
   cards.ledger = std::make_shared<Ledger>([&] { ++given; });
@@ -119,7 +119,7 @@ TEST_CASE(
   CHECK(answer(others, {"sound"}).error_code() == grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_CASE("what the machine has no more is not promised, and those that are near are not told of it") {
+TEST_CASE("devices that the machine no longer has are not promised, and `near` does not count them") {
   const ResourceSnapshot whole = snapshot();
   const grpc::Status status =
       answer(whole, {"a"}, {}, [](const Allocation& of) { return of.nodes.at(0).host_path + " is gone"; });

@@ -131,7 +131,7 @@ v1beta1::AllocateRequest request(const std::vector<std::vector<std::string>>& co
 
 }  // namespace
 
-TEST_CASE("an endpoint tells its owner who opens a stream, on which listener, and when it ends") {
+TEST_CASE("an endpoint reports to its owner who opens a stream, on which listener, and its end") {
   Served served;
   for (int round = 1; round <= 2; ++round) {
     served.endpoint->listen_anew(served.dir.path());
@@ -153,7 +153,8 @@ TEST_CASE("an endpoint tells its owner who opens a stream, on which listener, an
   CHECK(served.owner.opened[0].incarnation + 1 == served.owner.opened[1].incarnation);
 }
 
-TEST_CASE("an endpoint that listens anew has another name, and the same name when it listens again") {
+TEST_CASE(
+    "an endpoint that listens for a new kubelet has a new name, and the same name when it listens again") {
   Served served;
   CHECK(served.endpoint->socket_name().empty());
   served.endpoint->listen_anew(served.dir.path());
@@ -170,7 +171,7 @@ TEST_CASE("an endpoint that listens anew has another name, and the same name whe
   CHECK(served.endpoint->reachable());
 }
 
-TEST_CASE("an endpoint says its options to whoever dials") {
+TEST_CASE("an endpoint returns its options to every caller") {
   Served served;
   served.endpoint->listen_anew(served.dir.path());
   v1beta1::DevicePluginOptions options;
@@ -185,7 +186,7 @@ TEST_CASE("an endpoint says its options to whoever dials") {
   CHECK(served.owner.dialed == std::vector{Caller{served.endpoint->incarnation(), ::getpid()}});
 }
 
-TEST_CASE("in plugins_registry it is the registry that finds an endpoint, and not who asks for its options") {
+TEST_CASE("in plugins_registry the registry finds an endpoint, and a call for its options does not count") {
   Served served(std::make_shared<const AllocationSpec>(), Announcement::kPluginsRegistry);
   served.endpoint->listen_anew(served.dir.path());
   v1beta1::DevicePluginOptions options;
@@ -209,7 +210,7 @@ TEST_CASE("in plugins_registry it is the registry that finds an endpoint, and no
   CHECK(served.owner.dialed == std::vector{Caller{served.endpoint->incarnation(), ::getpid()}});
 }
 
-TEST_CASE("an endpoint turns away whoever is neither root nor its own user") {
+TEST_CASE("an endpoint refuses users other than root and its own") {
   if (::geteuid() != 0) {
     MESSAGE("only root can show it");
     return;
@@ -227,7 +228,7 @@ TEST_CASE("an endpoint turns away whoever is neither root nor its own user") {
   REQUIRE(test::run_until(served.loop, [&] { return !served.owner.errors.empty(); }));
   CHECK(served.owner.errors ==
         std::vector<std::string>{
-            "a connection of user 65534 was turned away: only root and our own user may ask"});
+            "a connection of user 65534 was refused: only root and plughost's own user have access"});
   char byte = 0;
   CHECK(::read(stranger->get(), &byte, 1) == 0);  // the end
 }
@@ -260,7 +261,7 @@ TEST_CASE("an endpoint of a user that is not root takes root's connections, and 
   CHECK(served.owner.errors.empty());
 }
 
-TEST_CASE("an allocation that a program has a part in asks the owner for each container") {
+TEST_CASE("an allocation with a program queries the owner for each container") {
   Served served(with_programs());
   served.endpoint->listen_anew(served.dir.path());
   v1beta1::AllocateResponse response;
@@ -321,7 +322,7 @@ struct AllocateUnderWay {
   const std::shared_ptr<std::promise<void>> done = std::make_shared<std::promise<void>>();
 };
 
-TEST_CASE("an id whose Allocate has no answer yet is refused to another call, and is given afterwards") {
+TEST_CASE("an id whose Allocate is in progress is refused to another call, and given afterwards") {
   Served served(with_programs());
   served.endpoint->listen_anew(served.dir.path());
   served.owner.waits = true;
@@ -368,7 +369,7 @@ TEST_CASE("an id whose Allocate has no answer yet is refused to another call, an
   }
 }
 
-TEST_CASE("an endpoint tells its owner of each Allocate that it has answered") {
+TEST_CASE("an endpoint reports each answered Allocate to its owner") {
   Served served;
   served.endpoint->listen_anew(served.dir.path());
   const auto allocate = [&](const v1beta1::AllocateRequest& asked) {
@@ -409,7 +410,7 @@ TEST_CASE("an endpoint tells its owner of each Allocate that it has answered") {
   CHECK(call.refusal.size() == 503);
 }
 
-TEST_CASE("the text of a refusal is printable, whatever a device says of itself") {
+TEST_CASE("the text of a refusal is printable, whatever a device reports") {
   Served served(std::make_shared<const AllocationSpec>(), Announcement::kRegister,
                 {{.id = "one", .error = "worn\x1b[2J\nout"}});
   served.endpoint->listen_anew(served.dir.path());
@@ -421,7 +422,7 @@ TEST_CASE("the text of a refusal is printable, whatever a device says of itself"
   CHECK(refused.error_message().find("worn\\x1B[2J\\x0Aout") != std::string::npos);
 }
 
-TEST_CASE("an allocation whose card a scheduler has chosen is the owner's answer, whatever the ids") {
+TEST_CASE("an allocation whose card a scheduler chooses is answered by the owner, whatever the ids") {
   AllocationSpec spec;
   spec.assume.emplace();
   Served served(std::make_shared<const AllocationSpec>(std::move(spec)));
@@ -453,7 +454,7 @@ TEST_CASE("an allocation whose card a scheduler has chosen is the owner's answer
   }
 }
 
-TEST_CASE("a container's start with something to prepare asks the owner") {
+TEST_CASE("a container start with a preparation queries the owner") {
   Served served(with_programs());
   served.endpoint->listen_anew(served.dir.path());
   v1beta1::PreStartContainerRequest start;
@@ -474,7 +475,7 @@ TEST_CASE("a container's start with something to prepare asks the owner") {
   }
 }
 
-TEST_CASE("with the endpoint its socket and its streams end, and its owner hears nothing more") {
+TEST_CASE("with the endpoint its socket and its streams end, and its owner is not notified again") {
   Served served;
   served.endpoint->listen_anew(served.dir.path());
   const std::filesystem::path socket = served.socket();

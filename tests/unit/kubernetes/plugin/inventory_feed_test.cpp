@@ -13,7 +13,7 @@ struct CountingReader final : FeedReader {
   int closed = 0;
 };
 
-ResourceSnapshot snapshot(std::vector<std::string> ids, std::string path = "") {
+ResourceSnapshot snapshot_of(std::vector<std::string> ids, std::string path = "") {
   std::vector<Device> devices;
   for (std::string& id : ids) devices.push_back({.id = std::move(id), .attributes = {{"path", path}}});
   return {"example.com/x", Inventory(std::move(devices)), std::make_shared<const AllocationSpec>()};
@@ -21,32 +21,32 @@ ResourceSnapshot snapshot(std::vector<std::string> ids, std::string path = "") {
 
 }  // namespace
 
-TEST_CASE("readers are woken by another list, not by the same one with other facts") {
-  InventoryFeed feed(snapshot({"a"}, "/one"));
+TEST_CASE("readers are woken by a new list, and not by the same one with other facts") {
+  InventoryFeed feed(snapshot_of({"a"}, "/one"));
   const auto reader = std::make_shared<CountingReader>();
   feed.readers().subscribe(reader);
-  CHECK_FALSE(feed.publish(snapshot({"a"}, "/two")));
+  CHECK_FALSE(feed.publish(snapshot_of({"a"}, "/two")));
   CHECK(reader->lists == 0);
   CHECK(*feed.newest().snapshot->inventory.devices()[0].attribute("path") == "/two");
-  REQUIRE(feed.publish(snapshot({"a", "b"})));
+  REQUIRE(feed.publish(snapshot_of({"a", "b"})));
   feed.readers().notify();
   CHECK(reader->lists == 1);
 }
 
-TEST_CASE("a reader that has unsubscribed hears nothing more") {
-  InventoryFeed feed(snapshot({"a"}));
+TEST_CASE("a reader that has unsubscribed is not notified") {
+  InventoryFeed feed(snapshot_of({"a"}));
   const auto reader = std::make_shared<CountingReader>();
   feed.readers().subscribe(reader);
   feed.readers().unsubscribe(reader.get());
-  REQUIRE(feed.publish(snapshot({})));
+  REQUIRE(feed.publish(snapshot_of({})));
   feed.readers().notify();
   feed.readers().close();
   CHECK(reader->lists == 0);
   CHECK(reader->closed == 0);
 }
 
-TEST_CASE("closing tells every reader, and one that comes later") {
-  InventoryFeed feed(snapshot({"a"}));
+TEST_CASE("closing notifies every reader, and a later one") {
+  InventoryFeed feed(snapshot_of({"a"}));
   const auto early = std::make_shared<CountingReader>();
   const auto late = std::make_shared<CountingReader>();
   feed.readers().subscribe(early);

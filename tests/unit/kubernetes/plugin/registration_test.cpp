@@ -40,7 +40,7 @@ struct Asking {
 
 }  // namespace
 
-TEST_CASE("a kubelet that is not the one that is meant is asked nothing") {
+TEST_CASE("a kubelet other than the expected one is not called") {
   Asking asking;
   std::vector<UniqueFd> connections;
   const Listener other(
@@ -57,7 +57,7 @@ TEST_CASE("a kubelet that is not the one that is meant is asked nothing") {
   CHECK_FALSE(asking.process.has_value());
 }
 
-TEST_CASE("a socket that nobody listens on is known at once, and one that is not there") {
+TEST_CASE("a socket without a listener, or a missing one, is known at once") {
   Asking asking;
   asking.send({});
   REQUIRE(asking.answered());
@@ -75,7 +75,7 @@ TEST_CASE("a kubelet that closes the connection has gone away, and has not refus
   CHECK(*asking.result == RegistrationClient::Result::kWentAway);
 }
 
-TEST_CASE("it is known which process is asked, and that it says nothing") {
+TEST_CASE("the process of the called kubelet is known, and that it does not respond") {
   Asking asking(std::chrono::milliseconds(300));
   std::vector<UniqueFd> connections;
   const Listener kubelet(

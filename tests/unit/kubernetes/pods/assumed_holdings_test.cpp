@@ -27,7 +27,7 @@ TEST_CASE("holders have as many ids of the card that they were given") {
   CHECK(known == HoldersOfIds{{"b::0", holder("p")}, {"b::1", holder("p")}, {"a::0", holder("q")}});
 }
 
-TEST_CASE("whose card nobody knows keeps the ids, or gets others where those are taken") {
+TEST_CASE("a holder with an unknown card keeps its ids, or gets others if those are taken") {
   const HoldersOfIds held{{"a::0", holder("p")}, {"b::0", holder("stranger")}, {"b::2", holder("stranger")}};
   const HoldersOfIds known =
       by_card(held, kCards, [](const Holder& of) { return of.pod == "p" ? kCards.find("b::0") : nullptr; });
@@ -61,7 +61,7 @@ TEST_CASE("48,000 units of one pod are counted by looking at each unit and askin
   CHECK(known == held);
 }
 
-TEST_CASE("who holds a resource is called as it is known there, and nobody else") {
+TEST_CASE("holders of a resource have the name that the resource has for them, and no others do") {
   const HoldersOfIds held{{"a::0", holder("p")}, {"a::1", holder("q")}};
   const auto called = [](const Holder& of) { return of.pod == "p" ? holder("trainer") : of; };
   CHECK(by_name(held, called) == HoldersOfIds{{"a::0", holder("trainer")}, {"a::1", holder("q")}});

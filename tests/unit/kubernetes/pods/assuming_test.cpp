@@ -47,7 +47,7 @@ struct AssumingRig : test::PodsRig {
 
 const std::string kHeld = late_device(IdSet::of(kGpuMemory, std::vector<std::string>{"x", "y"}));
 
-TEST_CASE("what a late name stands for stays while the kubelet's checkpoint has its ids") {
+TEST_CASE("the definition of a late name stays while the kubelet's checkpoint has its ids") {
   AssumingRig rig;
   rig.directory.file(kCheckpointName, checkpoint_of(R"("y","x")"));
   CHECK(rig.tidied() == Names{kHeld});
@@ -55,7 +55,7 @@ TEST_CASE("what a late name stands for stays while the kubelet's checkpoint has 
   CHECK(rig.tidied() == Names{late_device(IdSet::of(kGpuMemory, std::vector<std::string>{"z"}))});
 }
 
-TEST_CASE("a late name that is being written stays, and goes when the checkpoint knows it no more") {
+TEST_CASE("a late name that is being written stays, and goes when the checkpoint no longer has its ids") {
   AssumingRig rig;
   rig.specify("late-new");
   CHECK(rig.tidied() == Names{"late-new"});

@@ -205,7 +205,7 @@ TEST_CASE("holders by annotation: units count on the pod's own card, under its n
   CHECK(by_card({{"x", by_uid}}) == HoldersOfIds{{card_1 + "::0", by_name}});
 }
 
-TEST_CASE("an owner who edits the card of his pod after its Allocate changes nothing in another pod") {
+TEST_CASE("an edited annotation after an Allocate changes no other pod") {
   GuessedRig rig;
   rig.pod("mine", "100", "0");
   REQUIRE(rig.admit("mine", kFirst) == "0");
@@ -259,12 +259,13 @@ TEST_CASE("without a readable checkpoint no container starts, and later it does"
   rig.pod("a", "100", "1");
   REQUIRE(rig.admit("a", kFirst) == "1");
   rig.directory.file(kCheckpointName, "{");
-  CHECK(rig.start(kFirst) == "the kubelet's checkpoint, which says whose devices these are, cannot be read");
+  CHECK(rig.start(kFirst) ==
+        "the kubelet's checkpoint, which records the pod of these devices, cannot be read");
   rig.write_checkpoint();
   CHECK(rig.start(kFirst) == "");
 }
 
-TEST_CASE("a start whose ids the checkpoint does not have yet is refused, and retried") {
+TEST_CASE("a start whose ids are not in the checkpoint yet is refused, and retried") {
   GuessedRig rig;
   rig.pod("a", "100", "1");
   const Allocation answer = std::get<Allocation>(rig.allocate(kFirst));
@@ -274,7 +275,7 @@ TEST_CASE("a start whose ids the checkpoint does not have yet is refused, and re
   CHECK(rig.start(kFirst) == "");
 }
 
-TEST_CASE("what a former process has answered is compared with the present annotation") {
+TEST_CASE("the response of a former process is compared with the present annotation") {
   GuessedRig rig;
   rig.pod("right", "100", "0");
   REQUIRE(rig.admit("right", kFirst) == "0");
@@ -297,7 +298,7 @@ TEST_CASE("what a former process has answered is compared with the present annot
   CHECK(rig.start({"7", "8"}) == "");
 }
 
-TEST_CASE("a start whose pod is not known waits for it, and is refused if it stays unknown") {
+TEST_CASE("a start with an unknown pod waits for it, and is refused if it stays unknown") {
   GuessedRig rig;
   rig.pod("a", "100", "1");
   REQUIRE(rig.admit("a", kFirst) == "1");
@@ -405,7 +406,7 @@ TEST_CASE("a wrong guess makes its pod a candidate again once, and not for two A
   CHECK(rig.allocate_both(kSecond, kThird) == std::vector<std::string>{"0", "1"});
 }
 
-TEST_CASE("a guess whose pod the kubelet refused after the answer costs the guessed pod nothing") {
+TEST_CASE("a guess whose pod the kubelet refuses after the response costs the guessed pod nothing") {
   for (const Ids& ids : {kFirst, kSecond}) {
     GuessedRig rig;
     rig.pod("a", "100", "0");

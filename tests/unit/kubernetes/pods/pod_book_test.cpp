@@ -36,7 +36,7 @@ TEST_CASE("a pod that does not ask for the resource is not kept") {
   CHECK(pods.all().empty());
 }
 
-TEST_CASE("pods that have ended are not kept, and take nobody's place") {
+TEST_CASE("ended pods are not kept, and free their places") {
   PodBook pods = book();
   for (std::size_t i = 0; i < PodBook::kMostPods; ++i)
     pods.put(
@@ -75,7 +75,7 @@ TEST_CASE("guess: the first card stays where an owner adds the annotations of th
   CHECK(pods.find("a")->card == "GPU-0");
 }
 
-TEST_CASE("late: the card of a pod is what its annotation says now") {
+TEST_CASE("late: the card of a pod is its present annotation") {
   AssumeTerms terms = terms_of(Dialect::kGpushare);
   terms.identify = Identify::kLate;
   PodBook pods(kGpuMemory, terms);
@@ -84,7 +84,7 @@ TEST_CASE("late: the card of a pod is what its annotation says now") {
   CHECK(pods.find("a")->card == "1");
 }
 
-TEST_CASE("a pod that has been marked stays so, whatever older news say, until it is shown") {
+TEST_CASE("a marked pod stays marked, whatever older events have, until the mark is seen") {
   PodBook pods = book();
   pods.put(waiting("a", "0"));
   pods.set_marked("a");
@@ -115,7 +115,7 @@ TEST_CASE("neither the mark nor the card of a pod that is gone is that of a late
   CHECK(pods.find("b")->assigned == "false");
 }
 
-TEST_CASE("a pod that has ended is not kept, and leaves its room to another") {
+TEST_CASE("an ended pod is not kept, and makes room for another") {
   PodBook pods = book();
   for (std::size_t n = 0; n < PodBook::kMostPods; ++n)
     pods.put(
@@ -130,7 +130,7 @@ TEST_CASE("a pod that has ended is not kept, and leaves its room to another") {
   CHECK_FALSE(pods.find("a"));
 }
 
-TEST_CASE("of more pods than a node can run the rest are not kept, and those that are go on") {
+TEST_CASE("pods beyond a node's limit are not kept, and the others continue") {
   PodBook pods = book();
   for (std::size_t n = 0; n < PodBook::kMostPods; ++n) pods.put(waiting(std::to_string(n), "0"));
   pods.put(waiting("one more", "0"));

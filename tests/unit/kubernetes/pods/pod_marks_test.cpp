@@ -46,7 +46,7 @@ TEST_CASE("a mark is written into the pod's status, and once while it is to be w
   CHECK(rig.cluster.asked() == std::vector<std::string>{kPatch + "a/status"});
 }
 
-TEST_CASE("marks that are forbidden wait for one probe, which is another mark each time, and then all go") {
+TEST_CASE("forbidden marks wait for one probe, a different mark each time, and then all are written") {
   MarksRig rig;
   constexpr int kMarks = 20;
   constexpr std::size_t kProbes = 12;
@@ -105,7 +105,7 @@ TEST_CASE("a mark is dropped with its pod, whether it waits or is being written"
   CHECK_FALSE(rig.marked("a"));
 }
 
-TEST_CASE("the mark of a pod that the API server does not have, or has as another pod, is not retried") {
+TEST_CASE("the mark of a pod that the API server lacks, or has as another pod, is not retried") {
   MarksRig rig;
   rig.cluster.put_pod(PodText{.uid = "of-before", .name = "other"}.json());
   rig.put("a");

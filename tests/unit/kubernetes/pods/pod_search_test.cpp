@@ -38,7 +38,7 @@ struct SearchRig : test::PodsRig {
   }
 };
 
-TEST_CASE("where the kubelet does not tell its pods, they are those of a watch of the API server") {
+TEST_CASE("without the pods API, pods come from a watch of the API server") {
   SearchRig rig;
   rig.cluster.put_pod(rig.pod("a", "0"));
   REQUIRE(rig.sees("a", "0"));
@@ -90,7 +90,7 @@ TEST_CASE("pods with megabytes of arguments are pods like others, and so are tho
   CHECK(rig.cluster.asked(kWatch) == 1);
 }
 
-TEST_CASE("who waits is served at once, by the next news, or by one more list of the pods that wait") {
+TEST_CASE("a waiting caller is served at once, by the next event, or by one more list of waiting pods") {
   SearchRig rig;
   int asked = 0;
   rig.pods.until(
@@ -114,7 +114,7 @@ TEST_CASE("who waits is served at once, by the next news, or by one more list of
   CHECK(asked == 1);
 }
 
-TEST_CASE("who waits in vain is told once, and why the API server did not answer") {
+TEST_CASE("a caller that waits in vain is told once, with the reason why the API server did not respond") {
   SearchRig rig;
   rig.cluster.put_pod(rig.pod("a", "0"));
   REQUIRE(rig.sees("a", "0"));
@@ -138,7 +138,7 @@ TEST_CASE("who waits in vain is told once, and why the API server did not answer
   CHECK(rig.given_up.size() == 3);
 }
 
-TEST_CASE("a kubelet that tells its pods is asked each time, and the API server is not watched") {
+TEST_CASE("with the pods API the kubelet is queried each time, and the API server is not watched") {
   SearchRig rig;
   FakePodsApi kubelet(rig.socket);
   kubelet.put(rig.pod("a", "0"));
@@ -179,7 +179,7 @@ TEST_CASE("a pod of the kubelet's that is too large is named once, and the other
   CHECK(named == 1);
 }
 
-TEST_CASE("a kubelet that tells its pods is asked for one of them again and again, until patience is over") {
+TEST_CASE("with the pods API the kubelet is queried repeatedly for a pod, until the deadline") {
   SearchRig rig;
   FakePodsApi kubelet(rig.socket);
   kubelet.put(rig.pod("other", "0"));
@@ -198,8 +198,7 @@ TEST_CASE("a kubelet that tells its pods is asked for one of them again and agai
   CHECK(rig.given_up[0].empty());
 }
 
-TEST_CASE(
-    "while the kubelet does not tell its pods yet the API server is asked, and the kubelet soon again") {
+TEST_CASE("while the pods API does not respond yet, the API server is queried, and the kubelet soon again") {
   SearchRig rig;
   rig.source.on_kubelet(rig.directory.at("another.sock"));
   FakePodsApi kubelet(rig.directory.at("another.sock"));
@@ -217,7 +216,7 @@ TEST_CASE(
   CHECK(kubelet.calls() == 3);
 }
 
-TEST_CASE("a kubelet that cannot tell its pods has them watched, and who asks hears of the API server's") {
+TEST_CASE("a kubelet without the pods API leads to a watch, and callers get the API server's pods") {
   SearchRig rig;
   FakePodsApi kubelet(rig.socket);
   kubelet.refuse(grpc::StatusCode::INTERNAL, 1000);
@@ -234,7 +233,7 @@ TEST_CASE("a kubelet that cannot tell its pods has them watched, and who asks he
   CHECK(rig.source.by_kubelet());
 }
 
-TEST_CASE("a question that is put while another kubelet comes is answered") {
+TEST_CASE("a query during a change of kubelet is answered") {
   SearchRig rig;
   {
     FakePodsApi former(rig.socket);
@@ -249,7 +248,7 @@ TEST_CASE("a question that is put while another kubelet comes is answered") {
   REQUIRE(rig.until([&] { return rig.given_up.size() == 1; }));
 }
 
-TEST_CASE("who waits in vain is told why neither of them says anything") {
+TEST_CASE("a caller that waits in vain gets both reasons") {
   SearchRig rig;
   FakePodsApi kubelet(rig.socket);
   kubelet.put(rig.pod("a", "0"));
@@ -288,7 +287,7 @@ TEST_CASE("an older kubelet after a newer one has its pods from the API server, 
   CHECK_FALSE(rig.find("d"));
 }
 
-TEST_CASE("who has what it wants, or is gone, is not asked again") {
+TEST_CASE("a caller that was served, or is destroyed, is not called again") {
   SearchRig rig;
   FakePodsApi kubelet(rig.socket);
   kubelet.put(rig.pod("a", "0"));

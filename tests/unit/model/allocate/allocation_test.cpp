@@ -68,8 +68,8 @@ TEST_CASE("a device's text does not lead out of the directory that the configura
   const Refusal refusal = refused(spec, {device("a", {{"serial", "../../etc"}})}, {"a"});
   CHECK(refusal.reason == Refusal::Reason::kConflict);
   CHECK(refusal.text ==
-        "resource example.com/gpu: device \"a\": its {serial} is \"../../etc\", which leads to another "
-        "directory and cannot be in a path; use another attribute there");
+        "resource example.com/gpu: device \"a\": its {serial} is \"../../etc\", which leads to a different "
+        "directory and cannot be in a path; use a different attribute there");
   // Neither on the machine nor in the container, for nodes and for mounts.
   AllocationSpec inside;
   inside.nodes = {{.host_path = Template("/dev/null"), .container_path = Template("/dev/{serial}")}};
@@ -79,7 +79,7 @@ TEST_CASE("a device's text does not lead out of the directory that the configura
         "x/y");
 }
 
-TEST_CASE("a value joins the devices' values in the order that was asked") {
+TEST_CASE("a value joins the devices' values in the requested order") {
   const std::vector<Device> devices = {device("a", {{"serial", "A"}}), device("b", {{"serial", "B"}})};
   const Allocation allocation = given(with_env("X", "{count}:{id}:{serial}:{n}"), devices, {"b", "a"});
   CHECK(allocation.env.at("X") == "2:b,a:B,A:0,1");
@@ -156,7 +156,7 @@ TEST_CASE("an Unhealthy device is refused with its trouble") {
   CHECK(refusal.text == "device \"a\" of example.com/gpu is Unhealthy: it is gone");
 }
 
-TEST_CASE("a share that somebody holds by another id is refused, and the others are not") {
+TEST_CASE("a share that is held by another id is refused, and the others are not") {
   Device gpu = device("a");
   gpu.replicas = 3;
   gpu.reasons = {Reason::holder("held by a/b", {1})};
@@ -179,7 +179,7 @@ TEST_CASE("two things in one place are refused and both are named") {
   CHECK(given({}, {a, b}, {"b"}).nodes == std::vector<ContainerNode>{{"/dev/ttyUSB1", "/dev/modem", "rw"}});
 }
 
-TEST_CASE("{n} counts the nodes of one pattern where a device has several, and else the devices") {
+TEST_CASE("{n} counts the nodes of one pattern if a device has several, and otherwise the devices") {
   const auto paths = [](const Allocation& allocation) {
     std::vector<std::string> paths;
     for (const ContainerNode& node : allocation.nodes) paths.push_back(node.container_path);
@@ -245,7 +245,7 @@ TEST_CASE("a name that cannot be a variable's is refused") {
   CHECK(refused(with_env("{empty}", "1"), devices, {"a"}).text.find("\"\" cannot be") != std::string::npos);
 }
 
-TEST_CASE("a device's own variables are told apart by its position, or the allocation is refused") {
+TEST_CASE("a device's own variables differ by its position, or the allocation is refused") {
   const auto disk = [](const char* id, const char* name, const char* value) {
     Device made = device(id);
     made.env = {{.name = name, .value = value}};
@@ -287,7 +287,7 @@ TEST_CASE("units of several cards are refused, and the cards are named with what
   CHECK(
       refusal.text ==
       "the units of a container are one card's, and of example.com/gpu it would get 2 of GPU-b, 1 of GPU-a; "
-      "ask for no more than one card has free, or set `spanCards: true` in the entry's `gpu` if a container "
+      "request no more than one card has free, or set `spanCards: true` in the entry's `gpu` if a container "
       "may have several cards");
   CHECK(given(of_units(SharesOf::kOneDevice), cards, {ids[0], ids[2]}).env.at("V") == "GPU-b");
   CHECK(given(of_units(SharesOf::kAny), cards, ids).env.at("V") == "GPU-b,GPU-a");
@@ -304,7 +304,7 @@ TEST_CASE("shares of other devices than a container's are to be of are refused, 
   CHECK(several.reason == Refusal::Reason::kOtherShares);
   CHECK(several.text ==
         "the shares of a container are one device's (`shares: oneDevice`), and of example.com/gpu it would "
-        "get 2 of a, 1 of b; ask for no more than one device has free");
+        "get 2 of a, 1 of b; request no more than one device has free");
 
   spec.shares = SharesOf::kDifferentDevices;
   CHECK(given(spec, disks, {"b::3", "a::1"}).env.at("V") == "b,a");
@@ -313,11 +313,11 @@ TEST_CASE("shares of other devices than a container's are to be of are refused, 
   CHECK(twice.reason == Refusal::Reason::kOtherShares);
   CHECK(twice.text ==
         "the shares of a container are of different devices (`shares: differentDevices`), and of "
-        "example.com/gpu it would get 2 of a, 1 of b; ask for no more than there are devices that have one "
-        "free");
+        "example.com/gpu it would get 2 of a, 1 of b; request no more than there are devices with a free "
+        "share");
 }
 
-TEST_CASE("a container's units, its card's and all that are listed can be told it") {
+TEST_CASE("templates can name a container's units, its card's and all listed ones") {
   AllocationSpec spec = of_units(SharesOf::kAny);
   spec.env = {{Template("OF_{uuid}"), Template("{units} of {cardUnits}, {totalUnits}")}};
   spec.annotations = {{Template("x/units"), Template("{units}/{cardUnits}/{totalUnits}")}};
@@ -333,7 +333,7 @@ TEST_CASE("a container's units, its card's and all that are listed can be told i
   CHECK(given(spec, cards, {"card of GPU-b::7", "card of GPU-a::1"}).annotations.at("x/units") == "2/8,4/12");
 }
 
-TEST_CASE("with assume a template may name the container's pod, of which a specification says nothing") {
+TEST_CASE("with assume a template may name the container's pod, and a specification may not") {
   AllocationSpec spec = of_units(SharesOf::kAny);
   spec.cdi = CdiNames::kCri;
   spec.env = {{Template("{pod}"), Template("{namespace}/{pod} {podUnits}")},

@@ -75,7 +75,7 @@ TEST_CASE("every id has a CDI name, and no two ids have the same") {
   CHECK(cdi_device_name("example.com/gpu-0") == "example.com_x2Fgpu-0");
 }
 
-TEST_CASE("what belongs to a device is in the specification, and the answer has its name") {
+TEST_CASE("edits of one device are in the specification, and the response has its name") {
   const std::vector<Device> devices = {camera("video0", "/dev/video0"), camera("video1", "/dev/video1")};
   const Allocation answer = allocate(with_cdi(), devices, {"video1", "video0"});
   CHECK(answer.nodes.empty());
@@ -90,7 +90,8 @@ TEST_CASE("what belongs to a device is in the specification, and the answer has 
   CHECK(json["devices"][0]["containerEdits"]["deviceNodes"] == JsonValue::array({node}));
 }
 
-TEST_CASE("of a node that is named by a link the specification has the node: a runtime refuses a link") {
+TEST_CASE(
+    "a node that is named by a link has the target in the specification, because a runtime refuses a link") {
   AllocationSpec spec = with_cdi();
   spec.nodes = {{.host_path = Template("/dev/by-id/{id}"), .container_path = Template("/dev/other")}};
   Device device = camera("a", "/dev/video-of-a");
@@ -139,7 +140,7 @@ TEST_CASE("the entry's nodes and mounts are each device's, and so are variables 
   CHECK(answer.by_cdi.env.at("PATH_OF_video0") == "/dev/video0 of example.com/camera");
 }
 
-TEST_CASE("what joins devices or counts them stays in the answer") {
+TEST_CASE("values that join or count devices stay in the response") {
   AllocationSpec spec = with_cdi();
   spec.env = {{Template("CAMERAS"), Template("{id}")},
               {Template("COUNT"), Template("{count}")},
@@ -176,7 +177,7 @@ TEST_CASE("an annotation carries the names for older kubelets") {
   CHECK(names == "example.com/camera=video0,example.com/camera=video1");
 }
 
-TEST_CASE("devices of which there is nothing to say have no name, and alone no specification") {
+TEST_CASE("devices without edits have no name, and alone no specification") {
   Device bare;
   bare.id = "bare";
   CHECK(allocate(with_cdi(), {bare}, {"bare"}).cdi.empty());
@@ -225,7 +226,7 @@ TEST_CASE("a CDI specification ends with a newline") {
   CHECK(cdi_specification(kCamera, "late-1", {}, device).ends_with("}\n"));
 }
 
-TEST_CASE("one name whose edits are known has a specification of its own") {
+TEST_CASE("one name with known edits has its own specification") {
   Device device = camera("a", "/dev/a");
   device.cdi_nodes = {{"/dev/by-id/a", "/dev/a"}};
   const CdiEdits edits{.env = {{"A", "1"}},
@@ -242,7 +243,7 @@ TEST_CASE("one name whose edits are known has a specification of its own") {
   CHECK(one["devices"][0]["containerEdits"]["deviceNodes"][0]["hostPath"] == "/dev/a");
 }
 
-TEST_CASE("a name that CDI cannot take is said to be one") {
+TEST_CASE("a name that CDI does not allow is reported") {
   CHECK(cdi_kind_error("example.com/camera").empty());
   CHECK(cdi_kind_error("example.com/3d").find("begin with a letter") != std::string::npos);
   CHECK(cdi_kind_error("0.example.com/camera").find("begin with a letter") != std::string::npos);

@@ -136,7 +136,7 @@ TEST_CASE("ledger: what left the machine holds nothing, and what comes back is a
   CHECK(rig.why(kVfio, "w").empty());
 }
 
-TEST_CASE("ledger: what a container was given holds, too, though its id means something else now") {
+TEST_CASE("ledger: hardware that a container was given stays held, though its id has another meaning now") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard}), device_of("b", {kOther})});
   rig.update_holds({{{kNic, "a"}, "p"}}, kStart);
@@ -165,8 +165,7 @@ TEST_CASE("ledger: a link that leads elsewhere takes no hardware from the contai
   CHECK(rig.why(kVfio, "w").empty());
 }
 
-TEST_CASE(
-    "ledger: what was given is not over because the kubelet was asked before, or does not know it yet") {
+TEST_CASE("ledger: a given device stays held although an earlier query does not report it") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard})});
   rig.list(kVfio, {device_of("v", {kCard})});
@@ -197,7 +196,7 @@ TEST_CASE("ledger: what was given as a share is held alone when the sharing ends
   CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
 }
 
-TEST_CASE("ledger: who held a device alone before it was shared holds it on when a share is given") {
+TEST_CASE("ledger: a former sole holder keeps its device when a share is given") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard})});
   rig.list(kVfio, {device_of("v", {kCard})});
@@ -259,8 +258,7 @@ TEST_CASE("ledger: an IOMMU group is one container's at a time") {
   }
 }
 
-TEST_CASE(
-    "ledger: a holder that has gone, which nobody has told yet, keeps nobody else from having it alone") {
+TEST_CASE("ledger: an ended holder that is not reported yet does not block a sole use") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard})});
   rig.list(kVfio, {device_of("1", {kCard})});
@@ -279,7 +277,7 @@ TEST_CASE(
   CHECK_FALSE(rig.ledger.open());
 }
 
-TEST_CASE("ledger: a device is not said to be held twice") {
+TEST_CASE("ledger: a device is reported as held once") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard})});
   rig.list(kVfio, {device_of("1", {kCard})});
@@ -290,7 +288,7 @@ TEST_CASE("ledger: a device is not said to be held twice") {
   CHECK(devices[0].reasons.size() == 2);
 }
 
-TEST_CASE("ledger: who is refused holds nothing") {
+TEST_CASE("ledger: a refused request holds nothing") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard}), device_of("b", {kOther})});
   rig.list(kVfio, {device_of("v", {kCard})});
@@ -300,7 +298,7 @@ TEST_CASE("ledger: who is refused holds nothing") {
   CHECK_FALSE(rig.ledger.held({kVfio, "v"}));
 }
 
-TEST_CASE("ledger: whoever waits for gives is told of those that gave") {
+TEST_CASE("ledger: observers of given hardware are notified") {
   int gives = 0;
   Ledger ledger([&gives] { ++gives; });
   const std::vector<Device> one{device_of("a", {kCard})};

@@ -44,7 +44,7 @@ TEST_CASE("a switch in common is nearer than a host bridge, and that nearer than
   CHECK(nearness("pci0000:3a", {}) == 0);
 }
 
-TEST_CASE("of those as near, the one with more devices beside it comes first") {
+TEST_CASE("of equally near devices the one with more devices beside it comes first") {
   const Texts cards = {kSwitchA + "0000:3e:00.0", kSwitchB + "0000:4d:00.0", kSwitchB + "0000:4e:00.0"};
   CHECK(nearness(kSwitchB + "0000:4c:00.0", cards) > nearness(kSwitchA + "0000:3c:00.0", cards));
   // Farther ones do not count, at any position.
@@ -81,7 +81,7 @@ TEST_CASE("the policy comes before what is near") {
   CHECK(preferred(kDistributed, inventory, Texts{"a::0", "a::1", "b::0"}, {}, 1, near) == Texts{"a::0"});
 }
 
-TEST_CASE("of sets that are as near to each other, the one near the other resource is taken") {
+TEST_CASE("of equally near sets the one near the other resource is chosen") {
   std::vector<Device> devices(4);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const std::string pci = "0000:0" + std::to_string(i) + ":00.0";
@@ -95,7 +95,7 @@ TEST_CASE("of sets that are as near to each other, the one near the other resour
   CHECK(choose(kAligned, 2, {kOtherRoot + "0000:87:00.0"}, inventory) == Texts{"c", "d"});
 }
 
-TEST_CASE("what the same container has got just now counts, and then all that are Healthy") {
+TEST_CASE("devices that the same container has just got count first, and then all Healthy ones") {
   const auto now = LastGiven::Clock::time_point(1h);
   const auto given = std::make_shared<LastGiven>();
   const Neighbours neighbours{.healthy = {"pci0000:00/a", "pci0000:00/b"}, .given = given};

@@ -96,8 +96,7 @@ void every_pattern(const Cards& cards, const Sizes& sizes, std::vector<unsigned>
     every_pattern(cards, sizes, free, card + 1);
 }
 
-TEST_CASE(
-    "of every pattern of free units on up to three cards, units are one card's wherever one has enough") {
+TEST_CASE("in every pattern of free units on up to three cards, units are of one card if one has enough") {
   std::vector<Sizes> all{{2}, {4}, {4, 2}, {4, 4}, {3, 4, 2}};
 #ifndef PLUGHOST_SANITIZED  // a sanitizer would take most of a minute for these
   all.push_back({4, 4, 4});
@@ -110,7 +109,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("of eight unlike cards, units are one card's wherever one has enough") {
+TEST_CASE("of eight different cards, units are of one card if one has enough") {
   const Sizes sizes{16, 24, 2, 30, 8, 1, 16, 12};
   const Cards cards(sizes);
   std::mt19937 random(8);  // NOLINT(bugprone-random-generator-seed): the same patterns each time

@@ -105,7 +105,7 @@ Inventory nodes() {
   return Inventory(std::move(devices));
 }
 
-TEST_CASE("aligned takes the node whose free devices are enough and fewest") {
+TEST_CASE("aligned chooses the NUMA node with the fewest sufficient free devices") {
   const Inventory inventory = nodes();
   const Ids all = all_but(inventory, {});
   CHECK(preferred(kAligned, inventory, all, {}, 2) == Ids{"1a", "1b"});
@@ -167,7 +167,7 @@ TEST_CASE("ids that no device has come last, and each id comes once") {
   }
 }
 
-TEST_CASE("every answer has the asked size, all that must be included, and only what was available") {
+TEST_CASE("every response has the requested size, all required devices, and only available ones") {
   const Inventory inventory = three_shared();
   const Ids available = all_but(inventory, {"a::1", "c::0"});
   const Ids must = {"c::3", "a::0"};
@@ -183,7 +183,7 @@ TEST_CASE("every answer has the asked size, all that must be included, and only 
   }
 }
 
-TEST_CASE("what must be included is included even if it was not available or is too much") {
+TEST_CASE("required devices are included even if they are not available or too many") {
   CHECK(preferred(kPacked, three_shared(), Ids{"a::0"}, Ids{"b::0", "b::0", "x"}, 3) ==
         Ids{"b::0", "x", "a::0"});
   CHECK(preferred(kDistributed, three_shared(), Ids{"a::0"}, Ids{"b::0", "b::1"}, 1) == Ids{"b::0", "b::1"});
@@ -227,7 +227,7 @@ TEST_CASE("aligned takes the cards that are nearest to each other") {
   CHECK(preferred(kAligned, inventory, Ids{"c03", "x"}, {}, 2) == Ids{"c03", "x"});
 }
 
-TEST_CASE("aligned looks at every set of 8 among 16, and in time for a pod") {
+TEST_CASE("aligned tries every set of 8 among 16, fast enough for a pod") {
   // Scores without an order, the same in every run.
   const Score score = [](std::size_t i, std::size_t j) {
     return static_cast<unsigned>((i * 7919 + j * 104729) * 2654435761u % 467);
@@ -263,7 +263,7 @@ TEST_CASE("aligned of more than 16 cards finds a near set") {
         Ids{"c08", "c09", "c10", "c11", "c12", "c13", "c14", "c15"});
 }
 
-TEST_CASE("oneCard takes all of the card whose rest is the smallest that is enough") {
+TEST_CASE("oneCard chooses the card with the smallest sufficient rest") {
   const Inventory inventory = three_shared();
   const Ids available = all_but(inventory, {"a::0", "b::0", "b::1"});  // 3, 2 and 4 are free
   CHECK(preferred(kOneCard, inventory, available, {}, 1) == Ids{"b::2"});
@@ -272,7 +272,7 @@ TEST_CASE("oneCard takes all of the card whose rest is the smallest that is enou
   CHECK(preferred(kOneCard, inventory, available, {}, 4) == Ids{"c::0", "c::1", "c::2", "c::3"});
 }
 
-TEST_CASE("with oneCard the ids that a container has already say which card it is") {
+TEST_CASE("with oneCard the ids that a container already has decide the card") {
   const Inventory inventory = three_shared();
   const Ids available = all_but(inventory, {"a::0", "b::0", "b::1"});
   CHECK(preferred(kOneCard, inventory, available, Ids{"c::1"}, 2) == Ids{"c::1", "c::0"});

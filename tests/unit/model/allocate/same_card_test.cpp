@@ -25,7 +25,7 @@ bool same(std::vector<Attribute> one, std::vector<Attribute> other) {
   return same_card(card_of(device(std::move(one))), card_of(device(std::move(other))));
 }
 
-TEST_CASE("a card is told from others by the first of UUID, PCI address and index that is known of both") {
+TEST_CASE("cards are compared by the first of UUID, PCI address and index that both have") {
   CHECK(same({{"uuid", "GPU-a"}, {"pci", "0:1"}, {"index", "0"}}, {{"uuid", "GPU-a"}, {"index", "7"}}));
   CHECK_FALSE(same({{"uuid", "MIG-a"}, {"pci", "0:1"}}, {{"uuid", "MIG-b"}, {"pci", "0:1"}}));
   CHECK(same({{"uuid", "GPU-a"}, {"pci", "0:1"}, {"index", "0"}}, {{"pci", "0:1"}, {"index", "5"}}));
@@ -44,7 +44,7 @@ TEST_CASE("cards are the same if none is only on one side") {
   CHECK(names_of({&bare, 1}) == "0:1");
 }
 
-TEST_CASE("what the others gave a container is what it has to get of the next") {
+TEST_CASE("the cards of earlier resources are required of the next") {
   GivenCards given;
   const auto now = GivenCards::Clock::time_point(1h);
   CHECK(given.before("memory", now).empty());
@@ -57,7 +57,7 @@ TEST_CASE("what the others gave a container is what it has to get of the next") 
   CHECK(given.give("cores", uuids({"b"}), now).empty());
 }
 
-TEST_CASE("a resource that is asked once more is asked for another container") {
+TEST_CASE("a resource that is requested a second time is for another container") {
   GivenCards given;
   const auto now = GivenCards::Clock::time_point(1h);
   CHECK(given.give("memory", uuids({"a"}), now).empty());
@@ -69,7 +69,7 @@ TEST_CASE("a resource that is asked once more is asked for another container") {
   CHECK(given.give("memory", uuids({"b"}), now).empty());
 }
 
-TEST_CASE("after a while a container is another") {
+TEST_CASE("after a while a request is for another container") {
   const auto now = GivenCards::Clock::time_point(1h);
   GivenCards given;
   CHECK(given.give("memory", uuids({"a"}), now).empty());

@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 using Texts = std::vector<std::string>;
 
-TEST_CASE("what a container may have of several shares is told by the numbers alone") {
+TEST_CASE("`shares` is decided by the numbers alone") {
   const Inventory inventory({{.id = "a", .replicas = 4}, {.id = "b", .replicas = 4}});
   using enum SharesOf;
   CHECK(fulfils(kAny, inventory, Texts{"a::0", "a::1", "b::0"}));
@@ -24,7 +24,7 @@ TEST_CASE("what a container may have of several shares is told by the numbers al
   }
 }
 
-TEST_CASE("how many units are free is said by card, in the cards' order, and of no card that has none") {
+TEST_CASE("free units are reported by card, in the cards' order, without empty cards") {
   const Inventory cards({{.id = "a", .attributes = {{.name = "uuid", .value = "GPU-a"}}, .replicas = 4},
                          {.id = "b", .replicas = 4},
                          {.id = "c", .replicas = 4}});
@@ -33,7 +33,7 @@ TEST_CASE("how many units are free is said by card, in the cards' order, and of 
   CHECK(free_shares(cards, {}).empty());
 }
 
-TEST_CASE("what was free is told for the container that comes right after, of that resource") {
+TEST_CASE("the free units are those for the next container of that resource") {
   FreeShares free;
   const auto now = FreeShares::Clock::time_point(1h);
   CHECK(free.just_now(now).empty());

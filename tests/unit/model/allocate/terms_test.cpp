@@ -16,13 +16,13 @@ const std::string kResource = "example.com/net";
 
 std::shared_ptr<AllocationSpec> terms() { return std::make_shared<AllocationSpec>(); }
 
-Device device(std::string id, std::shared_ptr<const AllocationSpec> its) {
+Device device_with_spec(std::string id, std::shared_ptr<const AllocationSpec> its) {
   Device made{.id = std::move(id), .terms = std::move(its)};
   made.add("name", made.id);
   return made;
 }
 
-Allocation given(const std::vector<Device>& devices, const std::vector<std::string>& ids) {
+Allocation given_devices(const std::vector<Device>& devices, const std::vector<std::string>& ids) {
   auto answer = allocate(kResource, *devices.front().terms, Inventory(devices), ids);
   const Refusal* const refusal = std::get_if<Refusal>(&answer);
   REQUIRE_MESSAGE(!refusal, (refusal ? refusal->text : ""));
@@ -44,33 +44,34 @@ TEST_CASE("each device is answered by its own entry") {
   vfio->env = {{Template("VFIO"), Template("{id}")}};
   vfio->annotations = {{Template("example.com/vfio"), Template("{id}")}};
   vfio->nodes = {{.host_path = Template("/dev/vfio/vfio"), .container_path = Template("/dev/vfio/vfio")}};
-  const std::vector<Device> devices{device("a", rdma), device("b", vfio), device("c", rdma)};
-  const Allocation of_one = given(devices, {"b"});
+  const std::vector<Device> devices{device_with_spec("a", rdma), device_with_spec("b", vfio),
+                                    device_with_spec("c", rdma)};
+  const Allocation of_one = given_devices(devices, {"b"});
   CHECK(of_one.env == Env{{"VFIO", "b"}});
   CHECK(of_one.mounts.empty());
   CHECK(container_paths(of_one.nodes) == Paths{"/dev/vfio/vfio"});
-  const Allocation of_both = given(devices, {"c", "b", "a"});
+  const Allocation of_both = given_devices(devices, {"c", "b", "a"});
   CHECK(of_both.env == Env{{"RDMA", "c,a"}, {"VFIO", "b"}});
   CHECK(of_both.annotations == Env{{"example.com/vfio", "b"}});
   CHECK(container_paths(of_both.mounts) == Paths{"/etc/rdma"});
   CHECK(container_paths(of_both.nodes) == Paths{"/dev/vfio/vfio"});
 }
 
-TEST_CASE(
-    "what several entries say in the same words is said of all of their devices, in the container's order") {
+TEST_CASE("equal settings of several entries are applied to all their devices, in the container's order") {
   const auto one = terms(), other = terms();
   one->env = {{Template("CARDS"), Template("{id}")}, {Template("ALL"), Template("{count}")}};
   other->env = one->env;
-  const std::vector<Device> devices{device("a", one), device("b", other), device("c", one)};
-  CHECK(given(devices, {"b", "c", "a"}).env == Env{{"ALL", "3"}, {"CARDS", "b,c,a"}});
+  const std::vector<Device> devices{device_with_spec("a", one), device_with_spec("b", other),
+                                    device_with_spec("c", one)};
+  CHECK(given_devices(devices, {"b", "c", "a"}).env == Env{{"ALL", "3"}, {"CARDS", "b,c,a"}});
 }
 
-TEST_CASE("what several entries say otherwise of one name is refused") {
+TEST_CASE("different values of one name in several entries are refused") {
   const auto one = terms(), other = terms();
   one->env = {{Template("CARDS"), Template("{id}")}};
   other->env = {{Template("CARDS"), Template("card {id}")}};
-  const std::vector<Device> devices{device("a", one), device("b", other)};
-  CHECK(given(devices, {"b"}).env == Env{{"CARDS", "card b"}});
+  const std::vector<Device> devices{device_with_spec("a", one), device_with_spec("b", other)};
+  CHECK(given_devices(devices, {"b"}).env == Env{{"CARDS", "card b"}});
   const auto answer = allocate(kResource, *one, Inventory(devices), std::vector<std::string>{"a", "b"});
   REQUIRE(std::holds_alternative<Refusal>(answer));
   CHECK(std::get<Refusal>(answer).text.find("CARDS would be both \"a\" and \"card b\"") != std::string::npos);
@@ -80,33 +81,33 @@ TEST_CASE("a device's position is that among all of the container's devices, of 
   const auto one = terms(), other = terms();
   one->nodes = {{.host_path = Template("/dev/{name}"), .container_path = Template("/dev/port{n}")}};
   other->mounts = {{.host_path = Template("/sys/{name}"), .container_path = Template("/ports/{n}")}};
-  const std::vector<Device> devices{device("a", one), device("b", other), device("c", one),
-                                    device("d", other)};
-  const Allocation all = given(devices, {"d", "c", "b", "a"});
+  const std::vector<Device> devices{device_with_spec("a", one), device_with_spec("b", other),
+                                    device_with_spec("c", one), device_with_spec("d", other)};
+  const Allocation all = given_devices(devices, {"d", "c", "b", "a"});
   CHECK(container_paths(all.nodes) == Paths{"/dev/port1", "/dev/port3"});
   CHECK(all.nodes.back().host_path == "/dev/a");
   CHECK(container_paths(all.mounts) == Paths{"/ports/0", "/ports/2"});
 }
 
-TEST_CASE("what two entries' kinds bring in the same words is brought once, for the devices of both") {
+TEST_CASE("equal additions of two entries' kinds are applied once, for the devices of both") {
   const auto spec = [] {
     const auto made = std::make_shared<KindSpec>();
     made->env = {{Template("VISIBLE"), Template("{id}")}};
     return made;
   };
-  std::vector<Device> devices{device("a", terms()), device("b", terms())};
+  std::vector<Device> devices{device_with_spec("a", terms()), device_with_spec("b", terms())};
   for (Device& each : devices) each.spec = spec();
-  CHECK(given(devices, {"a", "b"}).env == Env{{"VISIBLE", "a,b"}});
+  CHECK(given_devices(devices, {"a", "b"}).env == Env{{"VISIBLE", "a,b"}});
 }
 
-TEST_CASE("one entry's devices are named by CDI, and another's are in the answer itself") {
+TEST_CASE("one entry's devices are named by CDI, and another's are in the response itself") {
   const auto by_name = terms(), itself = terms();
   by_name->cdi = CdiNames::kCri;
   by_name->env = {{Template("A_{id}"), Template("named")}};
   itself->env = {{Template("B_{id}"), Template("itself")}};
-  std::vector<Device> devices{device("a", by_name), device("b", itself)};
+  std::vector<Device> devices{device_with_spec("a", by_name), device_with_spec("b", itself)};
   for (Device& each : devices) each.add_node("/dev/" + each.id);
-  const Allocation both = given(devices, {"a", "b"});
+  const Allocation both = given_devices(devices, {"a", "b"});
   CHECK(both.cdi == Paths{"example.com/net=a"});
   CHECK(container_paths(both.nodes) == Paths{"/dev/b"});
   CHECK(both.env == Env{{"B_b", "itself"}});

@@ -12,7 +12,7 @@ namespace {
 
 using Env = std::map<std::string, std::string>;
 
-const AskingPod pod = PodText{.name = "trainer", .units = {2, 3}, .init = {4}}.asking();
+const AskingPod kTrainer = PodText{.name = "trainer", .units = {2, 3}, .init = {4}}.asking();
 
 ResourceSnapshot snapshot(AssumeTerms terms, Inventory inventory = two_cards()) {
   AllocationSpec spec;
@@ -32,7 +32,7 @@ TEST_CASE("an answer on a card has the dialect's words, the entry's own, and the
           {"ALIYUN_COM_GPU_MEM_DEV", "80"}, {"WHICH", "1"}};
   const auto answer = [&](bool by_uuid, bool without_isolation) {
     return std::get<Allocation>(
-        answer_on_card(gpushare, *gpushare.spec, card, 2, &pod, by_uuid, without_isolation));
+        answer_on_card(gpushare, *gpushare.spec, card, 2, &kTrainer, by_uuid, without_isolation));
   };
   CHECK(answer(false, false).env == env);
   env["CGPU_DISABLE"] = "true";
@@ -41,7 +41,7 @@ TEST_CASE("an answer on a card has the dialect's words, the entry's own, and the
 
   AllocationSpec other = *gpushare.spec;
   other.env = {{Template("ALIYUN_COM_GPU_MEM_IDX"), Template("7")}};
-  const auto refused = answer_on_card(gpushare, other, card, 2, &pod, false, false);
+  const auto refused = answer_on_card(gpushare, other, card, 2, &kTrainer, false, false);
   CHECK(std::get<std::string>(refused).starts_with("the environment variable ALIYUN_COM_GPU_MEM_IDX would"));
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("a late answer's edits have all of it") {
   spec.mounts = {{.host_path = Template("/a"), .container_path = Template("/b"), .read_only = true}};
   late.spec = std::make_shared<const AllocationSpec>(spec);
   const Device& card = late.inventory.devices()[0];
-  const auto edits = std::get<CdiEdits>(late_edits(late, card, 2, pod, true));
+  const auto edits = std::get<CdiEdits>(late_edits(late, card, 2, kTrainer, true));
   CHECK(edits.env.at("ALIYUN_COM_GPU_MEM_POD") == "5");
   CHECK(edits.env.at("ALIYUN_COM_GPU_MEM_CONTAINER") == "2");
   CHECK(edits.env.at("WHICH") == "0");
@@ -89,14 +89,15 @@ TEST_CASE(
   AllocationSpec spec = *one.spec;
   spec.env = {{Template("WHO"), Template("{namespace} {pod} {podUnits} {units} {cardUnits} {totalUnits}")}};
   one.spec = std::make_shared<const AllocationSpec>(spec);
-  const auto answer = std::get<Allocation>(answer_on_card(one, spec, card, 2, &pod, false, false));
+  const auto answer = std::get<Allocation>(answer_on_card(one, spec, card, 2, &kTrainer, false, false));
   CHECK(answer.env.at("WHO") == "ns trainer 5 2 16 16");
-  CHECK(std::get<CdiEdits>(late_edits(one, card, 3, pod, false)).env.at("WHO") == "ns trainer 5 3 16 16");
+  CHECK(std::get<CdiEdits>(late_edits(one, card, 3, kTrainer, false)).env.at("WHO") ==
+        "ns trainer 5 3 16 16");
   for (const char* const name : {"podUnits", "pod", "namespace"}) {
     spec.env = {{Template("WHO"), Template("{" + std::string(name) + "}")}};
     one.spec = std::make_shared<const AllocationSpec>(spec);
     CHECK(std::get<std::string>(answer_without_pod(one, 2, "nobody", false)) ==
-          "nobody knows which pod asks, and this resource's configuration needs its {" + std::string(name) +
+          "the requesting pod is unknown, and this resource's configuration needs its {" + std::string(name) +
               "}");
   }
 }

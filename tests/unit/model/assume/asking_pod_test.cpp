@@ -8,7 +8,7 @@
 
 using namespace plughost;
 
-TEST_CASE("of a pod what matters is who it is, who asks for how much, and its annotations") {
+TEST_CASE("a pod is read with its identity, its containers' units, and its annotations") {
   PodText text{.units = {1, 0, 2}, .init = {4}};
   const AskingPod pod = text.asking();
   CHECK(pod.uid == "uid-a");
@@ -26,7 +26,7 @@ TEST_CASE("of a pod what matters is who it is, who asks for how much, and its an
   CHECK(pod.card == "0");
 }
 
-TEST_CASE("a pod that asks for nothing of it, or has no UID, is none") {
+TEST_CASE("a pod without units, or without a UID, is ignored") {
   const AssumeTerms terms = terms_of(Dialect::kGpushare);
   CHECK(!asking_pod(pod_of(PodText{.units = {0}}.json()), kGpuMemory, terms));
   CHECK(!asking_pod(pod_of(PodText{.uid = ""}.json()), kGpuMemory, terms));
@@ -81,7 +81,7 @@ TEST_CASE("pods are in the order of the scheduler's time, then of their making, 
   CHECK(!earlier(early, early));
 }
 
-TEST_CASE("a pod whose creation cannot be read is assumed at its scheduler's time") {
+TEST_CASE("a pod with an unreadable creation time is ordered by its scheduler's time") {
   for (const std::string created :
        {"", "2026-13-23T12:00:00Z", "2026-11-23T12:00:00+01:00", "1960-01-01T00:00:00Z"})
     CHECK(PodText{.created = created}.asking().assumed_at() == 100);
@@ -101,7 +101,7 @@ TEST_CASE("the next container is the first that has not been answered, init cont
   CHECK(pod.next(answered) == nullptr);
 }
 
-TEST_CASE("what a stranger writes into a pod is bounded") {
+TEST_CASE("texts of other tenants in a pod are bounded") {
   PodText text;
   text.annotations = gpushare_annotations("1", std::string(100'000, '7'));
   text.units = std::vector<std::uint64_t>(1000, 1);

@@ -50,7 +50,7 @@ TEST_CASE("no annotation yet, and a sick card, are refused with the reason") {
   const AssumeTerms terms = terms_of(Dialect::kGpushare);
   const AskingPod none = PodText{.annotations = R"("x":"y")"}.asking();
   CHECK(refusal(terms, none, two_cards()) ==
-        "pod ns/a has no annotation ALIYUN_COM_GPU_MEM_IDX: its scheduler has not said which card it is");
+        "pod ns/a has no annotation ALIYUN_COM_GPU_MEM_IDX: its scheduler has not set the card");
   const Inventory sick({card_device("0", 16, "16384", "XID 79: the GPU has fallen off the bus")});
   CHECK(refusal(terms, pod_with_card("0"), sick) ==
         "pod ns/a: its annotation ALIYUN_COM_GPU_MEM_IDX is \"0\", and that card is Unhealthy: XID 79: the "
@@ -68,7 +68,7 @@ TEST_CASE("volcano's list may have one card, and no more") {
   CHECK(refusal(terms, pod, two_cards()).ends_with("is \"0,1\", and a container's units are of one card"));
 }
 
-TEST_CASE("what strangers wrote stays on one line") {
+TEST_CASE("texts of other tenants stay on one line") {
   CHECK(refusal(terms_of(Dialect::kGpushare), pod_with_card(R"(0\nERROR)"), two_cards()).find('\n') ==
         std::string::npos);
 }
@@ -89,7 +89,7 @@ TEST_CASE("a card is named as the dialect's annotation names it") {
   CHECK(uuid_of(Device{.id = "GPU-x"}) == "GPU-x");
 }
 
-TEST_CASE("of many cards the first sixteen are told") {
+TEST_CASE("of many cards the first sixteen are named") {
   const auto cards = [](unsigned count) {
     std::vector<Device> devices;
     for (unsigned n = 0; n < count; ++n) devices.push_back(card_device(std::to_string(n), 1, "1"));
@@ -109,7 +109,7 @@ TEST_CASE("an index is a number however it is written, and a UUID is its text") 
   CHECK_FALSE(refusal(by_uuid, pod_with_card(""), Inventory({Device{}})).empty());
 }
 
-TEST_CASE("a container may start on its pod's own card alone, in whatever digits, and says why it does not") {
+TEST_CASE("a container may start on its pod's own card alone, in any digits, and otherwise gets the reason") {
   AssumeTerms terms = terms_of(Dialect::kGpushare);
   CHECK(why_not_on(terms, pod_with_card("1"), "1").empty());
   CHECK(why_not_on(terms, pod_with_card("01"), "1").empty());

@@ -34,7 +34,7 @@ TEST_CASE("gpushare: a container's environment is what its plugin gives, byte fo
         R"("ALIYUN_COM_GPU_MEM_POD":"2","NVIDIA_VISIBLE_DEVICES":"GPU-b3f6"})");
 }
 
-TEST_CASE("gpushare: where nobody is found and a container starts all the same, it sees no card") {
+TEST_CASE("gpushare: a container that starts without a pod sees no card") {
   AssumeTerms terms = terms_of(Dialect::kGpushare);
   terms.unit = 1024;
   CHECK(env_text(no_card_env(terms, 5, 15)) ==
@@ -54,7 +54,7 @@ TEST_CASE("volcano: a container's environment is what its plugin gives, byte for
       R"({"NVIDIA_VISIBLE_DEVICES":"1","VOLCANO_GPU_ALLOCATED":"1000","VOLCANO_GPU_MEMORY_TOTAL":"15360"})");
 }
 
-TEST_CASE("where the runtime is told of the card by something else, NVIDIA_VISIBLE_DEVICES is not set") {
+TEST_CASE("NVIDIA_VISIBLE_DEVICES is not set if the runtime gets the card otherwise") {
   for (const Dialect dialect : {Dialect::kDoslab, Dialect::kGpushare, Dialect::kVolcano}) {
     AssumeTerms terms = terms_of(dialect);
     CHECK(card_env(terms, {}, 1, 1).contains("NVIDIA_VISIBLE_DEVICES"));
@@ -118,7 +118,7 @@ TEST_CASE("where cards are mounted, NVIDIA_VISIBLE_DEVICES names no card") {
   CHECK(card_in(volcano, env).empty());
 }
 
-TEST_CASE("what the terms say where an entry does not") {
+TEST_CASE("terms have defaults") {
   for (const Dialect dialect : {Dialect::kDoslab, Dialect::kGpushare, Dialect::kVolcano}) {
     const AssumeTerms terms = terms_of(dialect);
     CHECK(terms.dialect == dialect);

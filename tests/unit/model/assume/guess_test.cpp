@@ -35,7 +35,7 @@ TEST_CASE("a guess is right or wrong when the checkpoint has its ids, and open o
   }
 }
 
-TEST_CASE("who held the ids before is not who has them now") {
+TEST_CASE("a former holder of the ids is not their present holder") {
   Guess guess = kGuess;
   guess.former = {{"ended", "c0"}};
   CHECK(is(guess, {held_by("ended", "c0")}) == GuessIs::kOpen);
@@ -52,7 +52,7 @@ TEST_CASE("ids of two pods settle nothing") {
   CHECK(is(kGuess, {held_by("b", "c0"), held_by("a", "c0")}, true) == GuessIs::kVoid);
 }
 
-TEST_CASE("who holds ids are all containers that hold exactly these") {
+TEST_CASE("the holders of ids are all containers with exactly these") {
   const std::vector<HeldUnits> held{held_by("a", "i0"), held_by("a", "c0"), held_by("b", "c0", {"1"}),
                                     held_by("c", "c1", {"1", "2", "3"})};
   CHECK(holders_of(held, ids({"2", "1"})) == AnsweredContainers{{"a", "i0"}, {"a", "c0"}});

@@ -19,7 +19,7 @@ IdSet set(const Ids& ids) { return IdSet::of(kGpuMemory, ids); }
 
 }  // namespace
 
-TEST_CASE("the device's name is the same for the same ids in any order, and another for others") {
+TEST_CASE("the device's name depends on the ids only, in any order") {
   Ids ids{"GPU-0::0", "GPU-0::1", "GPU-1::7"};
   const std::string name = late(kGpuMemory, ids);
   CHECK(name.size() == 37);
@@ -32,7 +32,7 @@ TEST_CASE("the device's name is the same for the same ids in any order, and anot
   CHECK(late("a/b", Ids{"1", "2"}) == "late-47ae9e21a48bf30420798c103990e187");
 }
 
-TEST_CASE("who holds exactly these ids is their holder") {
+TEST_CASE("the holder is the container with exactly these ids") {
   const std::vector<HeldUnits> held{{.pod_uid = "a", .container = "c0", .ids = set({"1", "2"})},
                                     {.pod_uid = "b", .container = "c1", .ids = set({"3"})},
                                     {.pod_uid = "c", .container = "c2", .ids = set({"4", "5", "6"})}};

@@ -56,7 +56,7 @@ TEST_CASE("pods that hold their units and are not marked are to be marked, and n
   CHECK(found == "holds runs ");
 }
 
-TEST_CASE("marked is what says true, and nothing else") {
+TEST_CASE("only \"true\" marks a pod") {
   AskingPod pod = PodText{}.asking();
   for (const std::string not_yet : {"false", "True", "1", ""}) {
     pod.assigned = not_yet;

@@ -31,8 +31,7 @@ std::string found(const std::vector<AskingPod>& pods, std::uint64_t units,
 
 }  // namespace
 
-TEST_CASE(
-    "the earliest pod whose next container asks for so much is taken, in whatever order they are shown") {
+TEST_CASE("the earliest pod whose next container requests this amount is chosen, in any order") {
   std::vector<AskingPod> pods{waiting("a", {2}, "300"), waiting("b", {2}, "100"), waiting("c", {3}, "50"),
                               waiting("d", {2}, "soon")};
   std::ranges::sort(pods, {}, &AskingPod::uid);
@@ -44,7 +43,7 @@ TEST_CASE(
   } while (std::ranges::next_permutation(pods, {}, &AskingPod::uid).found);
 }
 
-TEST_CASE("of equal pods on two cards it is the earlier one, and then the other") {
+TEST_CASE("of equal pods on two cards the earlier one is chosen, and then the other") {
   const std::vector<AskingPod> pods{waiting("a", {2}, "2", "0"), waiting("b", {2}, "1", "1")};
   CHECK(found(pods, 2) == "b c0");
   CHECK(found(pods, 2, {{"b", "c0"}}) == "a c0");
@@ -74,7 +73,7 @@ TEST_CASE("a pod of which a container has been answered comes before the others"
   CHECK(found(pods, 2, {{"b", "c0"}, {"b", "c1"}}) == "a c0");
 }
 
-TEST_CASE("where no container fits, the pod whose containers' sum is that is taken whole") {
+TEST_CASE("if no container fits, the pod whose containers' sum fits is taken whole") {
   const AskingPod pod = waiting("a", {1, 2}, "1");
   CHECK(found({pod}, 3) == "a c0 c1");
   CHECK(found({pod, waiting("b", {3}, "2")}, 3) == "b c0");
@@ -105,7 +104,7 @@ TEST_CASE("assigned, deleted, running and ended pods of the size are never taken
     CHECK(found({text.asking()}, 2).starts_with("no pod on this node waits for 2 units: ns/a: it"));
 }
 
-TEST_CASE("volcano's scheduler never says that a pod is not assigned") {
+TEST_CASE("volcano's scheduler never marks a pod as not assigned") {
   const AssumeTerms volcano = terms_of(Dialect::kVolcano);
   PodText text{.annotations = R"("volcano.sh/predicate-time":"1","volcano.sh/gpu-index":"0")"};
   CHECK(why_no_candidate(text.asking(volcano), volcano).empty());
@@ -115,7 +114,7 @@ TEST_CASE("volcano's scheduler never says that a pod is not assigned") {
   CHECK(!why_no_candidate(text.asking(volcano), volcano).empty());
 }
 
-TEST_CASE("nobody fits: the sentence says who was looked at, of many a few") {
+TEST_CASE("if no pod fits, the sentence names the candidates, at most a few") {
   CHECK(found({}, 1) == "no pod on this node waits for 1 unit: there is none that asks for any");
   CHECK(found({waiting("a", {2}, "1"), PodText{.uid = "b", .name = "b", .phase = "Running"}.asking()}, 7) ==
         "no pod on this node waits for 7 units: ns/a: its container c0 asks for 2; ns/b: it is Running");
@@ -134,7 +133,7 @@ TEST_CASE("nobody fits: the sentence says who was looked at, of many a few") {
   CHECK(found(many, 7).ends_with("; and 1 more"));
 }
 
-TEST_CASE("pods whose card is unknown or Unhealthy are taken last, whatever time they claim") {
+TEST_CASE("pods with an unknown or Unhealthy card are chosen last, whatever time they claim") {
   const Inventory cards({card_device("0", 16, "16384"), card_device("1", 80, "81920", "lost")});
   const std::vector<AskingPod> pods{waiting("invented", {2}, "1", "7"), waiting("sick", {2}, "2", "1"),
                                     waiting("several", {2}, "3", "0,1"), waiting("honest", {2}, "900", "0")};

@@ -16,7 +16,7 @@ std::string_view changed(const std::function<void(AllocationSpec&)>& change) {
   return disagreement(one, other);
 }
 
-TEST_CASE("what is said of a resource as a whole has to be the same in each of its entries") {
+TEST_CASE("settings of a whole resource must be equal in its entries") {
   CHECK(changed([](AllocationSpec&) {}).empty());
   CHECK(changed([](AllocationSpec& spec) { spec.rename_shared = true; }) == "renameByDefault");
   CHECK(changed([](AllocationSpec& spec) { spec.one_share_only = true; }) == "failRequestsGreaterThanOne");
@@ -31,14 +31,14 @@ TEST_CASE("what is said of a resource as a whole has to be the same in each of i
   CHECK(changed([](AllocationSpec& spec) { spec.pre_start.emplace(); }) == "preStart");
 }
 
-TEST_CASE("`assume` goes with a single entry, even if both say the same") {
+TEST_CASE("`assume` needs a single entry, even if two are equal") {
   AllocationSpec one;
   one.assume.emplace();
   const AllocationSpec other = one;
   CHECK(disagreement(one, other) == "assume");
 }
 
-TEST_CASE("what is said of a device may differ") {
+TEST_CASE("settings of a device may differ") {
   CHECK(changed([](AllocationSpec& spec) {
           spec.id = Template("a");
           spec.replicas = 2;

@@ -101,7 +101,7 @@ TEST_CASE("ids leave room for the longest replica's suffix") {
   CHECK(remarked(assembly, "too long"));
 }
 
-TEST_CASE("what containers share by the entry's word is no container's own hardware") {
+TEST_CASE("nodes that an entry shares are no container's own hardware") {
   Device own = device("own");
   own.hardware.edit().units = {"/sys/devices/a"};
   CHECK(assemble(named("example.com/x"), {own}).resources.at("example.com/x")[0].hardware->units.size() == 1);
@@ -117,7 +117,7 @@ TEST_CASE("an id that has to change is remarked on, and one that need not is not
   CHECK(remarked(assembly, "\"my%20disk\""));
 }
 
-TEST_CASE("of devices with one id the first stays, and the remark tells what to do") {
+TEST_CASE("of devices with one id the first stays, and the remark has the remedy") {
   const Assembly assembly = assemble(named("example.com/x"), {device("b", {{"path", "1"}}), device("a"),
                                                               device("b", {{"path", "2"}}), device("b")});
   CHECK(ids_of(assembly) == std::vector<std::string>{"a", "b"});
@@ -181,7 +181,7 @@ TEST_CASE("a list that is too long for one message is cut") {
   CHECK(remarked(assembly, "coarser unit"));
 }
 
-TEST_CASE("many remarks are counted, not told") {
+TEST_CASE("many remarks are counted, not listed") {
   std::vector<Device> devices;
   for (int i = 0; i < 50; ++i) devices.push_back(device("a " + std::to_string(i)));
   const Assembly assembly = assemble(named("example.com/x"), std::move(devices));
@@ -214,7 +214,7 @@ TEST_CASE("a container path that is no template is dropped like a bad path") {
   }
 }
 
-TEST_CASE("NUMA node -1 is never told") {
+TEST_CASE("NUMA node -1 is never reported") {
   Device near = device("a");
   near.numa_nodes = {-1, 1};
   CHECK(assemble(named("example.com/x"), {near}).resources.at("example.com/x")[0].numa_nodes ==
@@ -231,7 +231,7 @@ TEST_CASE("any name that a file can have becomes a valid id") {
   for (const std::string& remark : assembly.remarks) CHECK(valid_utf8(remark));
 }
 
-TEST_CASE("what does not fit into a message is what is new and what is sick, not what is listed and well") {
+TEST_CASE("devices that do not fit into a message are new or sick ones, not listed healthy ones") {
   const std::string resource = "example.com/a";
   AllocationSpec spec;
   spec.name = Template(resource);
@@ -329,7 +329,7 @@ TEST_CASE("the lists of several entries are one, sorted, and each device goes by
   CHECK(joint.remarks.empty());
 }
 
-TEST_CASE("entries may have resources of which the others know nothing") {
+TEST_CASE("entries may have resources that the others lack") {
   const auto terms = std::make_shared<const AllocationSpec>();
   const auto only = [](const char* resource, const char* id) {
     return std::make_shared<const DevicesOf>(DevicesOf{{resource, {device(id)}}});
@@ -339,9 +339,7 @@ TEST_CASE("entries may have resources of which the others know nothing") {
   CHECK(ids_of(joint, "x/b") == std::vector<std::string>{"1"});
 }
 
-TEST_CASE(
-    "what two entries have found is the first one's: the same hardware, a part of it, or what it is part "
-    "of") {
+TEST_CASE("hardware that two entries find belongs to the first: the same, a part of it, or its parent") {
   using Ids = std::vector<std::string>;
   bool left_out = true;
   for (const char* unit : {"/sys/devices/card", "/sys/devices/card/function", "/sys/devices"})
@@ -354,7 +352,7 @@ TEST_CASE(
   CHECK(beside(with_unit("a", "iommu_groups/7"), {with_unit("b", "iommu_groups/7")}) == Ids{"b"});
 }
 
-TEST_CASE("what two entries have found is the first one's: the same nodes") {
+TEST_CASE("hardware that two entries find belongs to the first: the same nodes") {
   using Ids = std::vector<std::string>;
   CHECK(beside(with_node("a", "/dev/one"), {with_node("b", "/dev/one"), with_node("c", "/dev/two")}) ==
         Ids{"c"});
@@ -371,7 +369,7 @@ TEST_CASE("within one entry devices may have hardware and nodes in common") {
   CHECK(beside(device("a"), {with_node("b", "/dev/one"), with_node("c", "/dev/one")}) == Ids{"b", "c"});
 }
 
-TEST_CASE("another device with the id of an earlier entry's is left out, with a remark") {
+TEST_CASE("a different device with the id of an earlier entry's is left out, with a remark") {
   bool left_out = false;
   CHECK(beside(with_unit("a", "/sys/devices/one"), {with_unit("a", "/sys/devices/two")}, &left_out).empty());
   CHECK(left_out);
@@ -380,7 +378,7 @@ TEST_CASE("another device with the id of an earlier entry's is left out, with a 
   CHECK(left_out);
 }
 
-TEST_CASE("what does not fit into a message is what is new, whichever entry has found it") {
+TEST_CASE("devices that do not fit into a message are the new ones, whichever entry found them") {
   std::vector<Device> many, more;
   for (int i = 0; i < 30'000; ++i) {
     many.push_back(device("a" + std::string(54, 'x') + std::to_string(10'000 + i)));

@@ -36,7 +36,7 @@ TEST_CASE("a device is due once, when its bad spell has lasted so long and no mo
   CHECK(spells.since("a") == kStart);
 }
 
-TEST_CASE("another reason, or that the device has vanished, is the same spell") {
+TEST_CASE("a changed reason, or the device's absence, continues the same spell") {
   BadSpells spells;
   spells.record(device_with("sick"), kStart);
   spells.record(Devices{{.id = "a", .error = "it is gone", .gone = true}}, kStart + 10s);
@@ -46,7 +46,8 @@ TEST_CASE("another reason, or that the device has vanished, is the same spell") 
   CHECK(spells.take_due(kStart + 100s, after(30s)).empty());
 }
 
-TEST_CASE("a spell ends when the device is Healthy, forgotten or drained, and the next one counts anew") {
+TEST_CASE(
+    "a spell ends when the device is Healthy, forgotten or drained, and the next one is counted separately") {
   std::vector<Device> between;
   SUBCASE("Healthy") { between = device_with(""); }
   SUBCASE("forgotten") { between = {}; }
@@ -86,7 +87,7 @@ TEST_CASE("each device has a spell of its own, and the first to be due is waited
   CHECK(spells.take_due(kStart + 30s, after(0s)) == Ids{"a", "c"});
 }
 
-TEST_CASE("a device that somebody holds has no bad spell, unless it is sick") {
+TEST_CASE("a held device has no bad spell, unless it is sick") {
   BadSpells spells;
   Device held{.id = "a", .reasons = {Reason::holder("held", {0})}};
   spells.record(std::vector<Device>{held}, kStart);

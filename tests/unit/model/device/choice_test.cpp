@@ -76,7 +76,7 @@ TEST_CASE("a value that looks like a pattern matches itself") {
   CHECK(quoted.size() == 1);
 }
 
-TEST_CASE("`except` leaves out those that match, whatever `only` says") {
+TEST_CASE("`except` leaves out its matches, whatever `only` has") {
   CHECK(chosen({}, {{{"pci", {"0000:3b:00.0"}}}}) == Texts{"GPU-b", "GPU-c"});
   CHECK(chosen({{{"name", {"*A100*"}}}}, {{{"id", {"GPU-c"}}}}) == Texts{"GPU-a"});
   CHECK(chosen({{{"id", {"GPU-a"}}}}, {{{"id", {"*"}}}}).empty());
@@ -106,7 +106,7 @@ TEST_CASE("a device with two ids matches by either, and by the names that go wit
   CHECK_FALSE(takes("serial", "usb-1-2"));
 }
 
-TEST_CASE("where a pattern stands that matches no device is told, whatever became of the others") {
+TEST_CASE("a pattern without a match is reported with its place, whatever happened to the others") {
   CHECK(unmatched({{{"serial", {"*"}}}}, {}) == Texts{"0"});
   CHECK(unmatched({{{"name", {"*"}}}, {{"name", {"H100"}}}}, {{{"id", {"GPU-b"}}}, {{"id", {"GPU-x"}}}}) ==
         Texts{"1", "1"});
@@ -114,7 +114,7 @@ TEST_CASE("where a pattern stands that matches no device is told, whatever becam
   CHECK(unmatched({{{"id", {"GPU-a"}}}}, {{{"id", {"GPU-b"}}}}).empty());
 }
 
-TEST_CASE("of a list of interfaces each matches by itself, and of other values nothing but the whole") {
+TEST_CASE("of a list of interfaces each matches by itself, and other values only as a whole") {
   Device switched = card("a", "x,y", "0000:03:00.0");
   switched.attributes.push_back({"pfName", "ens1f0,ens1f1"});
   const auto takes = [&](const char* attribute, const char* pattern) {
@@ -125,7 +125,7 @@ TEST_CASE("of a list of interfaces each matches by itself, and of other values n
   CHECK_FALSE(takes("name", "x"));
 }
 
-TEST_CASE("what other devices hang from is taken only if `only` takes it, or they are left out") {
+TEST_CASE("a device with others behind it is taken only if `only` names it, or they are left out") {
   const auto left = [](const std::vector<Attributes>& only, const std::vector<Attributes>& except) {
     std::vector<Device> devices = cards();
     devices[1].if_named = true;

@@ -53,7 +53,7 @@ TEST_CASE("a holder that resets its device at each start is no bad cable, and wh
   CHECK(listing.see(kWell, now + 6s) == kReason);
 }
 
-TEST_CASE("a change under a holder is none of the five, and the next one is told from it") {
+TEST_CASE("a change under a holder does not count to the five, and the next one is compared with it") {
   Listing listing;
   auto now = listing.change(5);  // Unhealthy
   listing.held = true;
@@ -120,7 +120,7 @@ TEST_CASE("a device that leaves the list and comes back has changed as well") {
   CHECK(listing.last.front().error == kReason);
 }
 
-TEST_CASE("looks without a change count for nothing") {
+TEST_CASE("scans without a change do not count") {
   Listing listing;
   for (int i = 1; i <= 100; ++i) CHECK(listing.see(kWell, kStart + i * 100ms) == "well");
   for (int i = 1; i <= 100; ++i) CHECK(listing.see(kSick, kStart + 10s + i * 100ms) == "too hot");

@@ -15,7 +15,7 @@ Device well(const std::string& id) { return {.id = id}; }
 Device sick(const std::string& id, const std::string& error) { return {.id = id, .error = error}; }
 Device gone(const std::string& id) { return {.id = id, .error = "it is gone", .gone = true}; }
 
-TEST_CASE("a device that turns Unhealthy is told with its reason, and one that is Healthy again without") {
+TEST_CASE("a device that turns Unhealthy is reported with its reason, and a recovered one without") {
   CHECK(device_changes(Devices{well("a"), sick("b", "x"), sick("c", "y"), well("d")},
                        Devices{sick("a", "too hot"), well("b"), sick("c", "another reason"), well("d")}) ==
         Changes{{kUnhealthy, "a", "too hot"}, {kHealthy, "b", ""}});
@@ -52,13 +52,13 @@ TEST_CASE("a device that is not listed any more is forgotten, and gone if it was
                 {kForgotten, "d", ""}});
 }
 
-TEST_CASE("nothing is told of lists that are the same") {
+TEST_CASE("equal lists report nothing") {
   const Devices list{well("a"), sick("b", "x"), gone("c")};
   CHECK(device_changes(list, list).empty());
   CHECK(device_changes({}, {}).empty());
 }
 
-TEST_CASE("a device whose shares are all taken is Unhealthy by that") {
+TEST_CASE("a device whose shares are all taken is Unhealthy for that reason") {
   Device taken = well("a");
   taken.reasons = {Reason::holder("a pod has it", {0})};
   CHECK(device_changes(Devices{well("a")}, Devices{taken}) == Changes{{kUnhealthy, "a", "a pod has it"}});
@@ -78,7 +78,7 @@ TEST_CASE("a group is a count, the first names and the first reason") {
   CHECK(group_of(changes, kHealthy).count == 0);
 }
 
-TEST_CASE("of names the first five are told, and of each a part") {
+TEST_CASE("of names the first five are reported, each shortened") {
   FirstNames names;
   CHECK(names.text().empty());
   for (const char* name : {"a", "b", "c", "d", "e"}) names.add(name);

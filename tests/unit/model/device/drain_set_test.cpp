@@ -18,7 +18,7 @@ Drain fan(std::optional<Drain::Clock::time_point> until = std::nullopt) {
 
 }  // namespace
 
-TEST_CASE("a drain says until when and why, as far as there is something to say") {
+TEST_CASE("a drain's text has its end and its reason, if any") {
   CHECK(Drain{.reason = "", .since = kThen}.text() == "drained");
   CHECK(fan().text() == "drained: the fan");
   CHECK(fan(kThen + 1h).text() == "drained until 2025-11-21T19:00:00Z: the fan");
@@ -36,7 +36,7 @@ TEST_CASE("a second drain of a device takes the place of the first one") {
   CHECK_FALSE(drains.find({kA, "1"}));
 }
 
-TEST_CASE("what is drained goes once, and leaves nothing behind") {
+TEST_CASE("a drain is removed once, completely") {
   DrainSet drains;
   drains.set({kA, "0"}, fan());
   drains.set({kA, "1"}, fan());
@@ -66,7 +66,7 @@ TEST_CASE("a drain is over at its end and not before, and the next end is the fi
   CHECK(drains.count() == 1);
 }
 
-TEST_CASE("drained devices of the resource are Unhealthy, and a trouble of their own is told behind") {
+TEST_CASE("drained devices of the resource are Unhealthy, and their own error follows") {
   DrainSet drains;
   drains.set({kA, "0"}, fan());
   drains.set({kA, "1"}, fan());
@@ -91,7 +91,7 @@ TEST_CASE("a reason is a line of UTF-8 of 200 bytes or less") {
   CHECK(reason_error("a\nb") == "the reason is one line, without control characters");
 }
 
-TEST_CASE("what is written down is read again, every word of it") {
+TEST_CASE("saved drains are read back completely") {
   DrainSet drains;
   CHECK(DrainSet::parse(drains.text()).drains == drains);
   CHECK(DrainSet::parse(drains.text()).errors.empty());
@@ -103,7 +103,7 @@ TEST_CASE("what is written down is read again, every word of it") {
   CHECK(again.drains == drains);
 }
 
-TEST_CASE("a document that was cut off anywhere is a trouble, and never read as another one") {
+TEST_CASE("a document that is cut off anywhere is an error, and never another valid one") {
   DrainSet drains;
   drains.set({kA, "0"}, fan(kThen + 1h));
   drains.set({kB, "1"}, fan());
@@ -116,7 +116,7 @@ TEST_CASE("a document that was cut off anywhere is a trouble, and never read as 
   CHECK(DrainSet::parse(text.substr(0, text.size() - 1)).errors.empty());
 }
 
-TEST_CASE("what can be understood of a document is, and the rest is told with its place") {
+TEST_CASE("the readable drains of a document are used, and the rest is reported with its place") {
   const auto item = [](const std::string& more) {
     return R"({"resource":"x.com/a","since":"2025-11-21T18:00:00.000001Z",)" + more + "}";
   };

@@ -63,11 +63,11 @@ TEST_CASE("a stick goes by its name, wherever it is plugged in") {
   CHECK(port.remarks.empty());
 }
 
-TEST_CASE("who was there first keeps its id, and a duplicate that comes goes by its place") {
+TEST_CASE("the first device keeps its id, and a later duplicate is identified by its port") {
   Port port;
   CHECK(port.look({stick("A", "2")}) == Ids{"A@2"});
   CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
-  CHECK(port.remarks == Ids{"\"usb-1\" is listed by where it is plugged in: another device has the same "
+  CHECK(port.remarks == Ids{"\"usb-1\" is listed by its port: another device has the same "
                             "serial number, that of \"A\""});
   CHECK(port.look({stick("A", "1")}) == Ids{"usb-1@1"});  // the other one goes
   CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
@@ -88,7 +88,7 @@ TEST_CASE("a stick that may be either of two that are away goes by its place") {
   CHECK(port.look({stick("A", "3")}) == Ids{"usb-3@3"});
 }
 
-TEST_CASE("another stick at the port of one that is known by it has its own name") {
+TEST_CASE("another stick at the port of one that is identified by it has its own name") {
   Port port;
   port.look({stick("A", "1"), stick("A", "2")});
   CHECK(port.look({stick("B", "1"), stick("A", "2")}) == Ids{"B@1", "usb-2@2"});
@@ -127,7 +127,7 @@ TEST_CASE("after a restart a stick has the id by which a container was given it"
   }
 }
 
-TEST_CASE("what an entry makes of an id it makes of both") {
+TEST_CASE("an entry's `id` template is applied to both ids") {
   Port port;
   port.look({stick("A", "1")});
   port.spec.id = Template("tty-{name}");

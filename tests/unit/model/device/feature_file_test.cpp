@@ -22,7 +22,7 @@ TEST_CASE("a feature file has a line for each label, after the time until which 
         "example.com/mark=\n");
 }
 
-TEST_CASE("a feature file is written anew when it lasts for half an hour or less, or for too long") {
+TEST_CASE("a feature file is written again if it expires within half an hour, or lasts too long") {
   CHECK(is_fresh(lasting(60min), kLabels, kNow));
   CHECK(is_fresh(lasting(30min), kLabels, kNow));
   CHECK_FALSE(is_fresh(lasting(30min - 1us), kLabels, kNow));
@@ -30,7 +30,7 @@ TEST_CASE("a feature file is written anew when it lasts for half an hour or less
   CHECK_FALSE(is_fresh(lasting(-1us), kLabels, kNow));
 }
 
-TEST_CASE("a feature file that says something else is not fresh") {
+TEST_CASE("a feature file with other content is not fresh") {
   CHECK_FALSE(is_fresh("", kLabels, kNow));
   CHECK_FALSE(is_fresh("model=T4\n", kLabels, kNow));
   CHECK_FALSE(is_fresh("# +expiry-time=soon\nmodel=T4\n", kLabels, kNow));
@@ -46,7 +46,7 @@ TEST_CASE("the largest file that an entry may have is one that Node Feature Disc
   CHECK(feature_file_text(largest, kNow).size() <= 65'536);
 }
 
-TEST_CASE("each entry of each owner has a file of its own, with a name that says whose") {
+TEST_CASE("each entry of each owner has its own file, with the owner in its name") {
   std::set<std::string> names;
   for (const char* owner : {"plughost", "plughost.0123456789abcdef"})
     for (const char* entry : {"a.com/gpu", "b.com/gpu", "a.com/{name}", "a.com/{id}", "a.com/gpu.shared"}) {

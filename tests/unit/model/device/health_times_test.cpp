@@ -7,7 +7,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::vector<Device> devices(std::initializer_list<std::pair<const char*, const char*>> ids_and_errors) {
+std::vector<Device> devices_with(std::initializer_list<std::pair<const char*, const char*>> ids_and_errors) {
   std::vector<Device> made;
   for (const auto& [id, error] : ids_and_errors) made.push_back({.id = id, .error = error});
   return made;
@@ -19,9 +19,9 @@ const HealthTimes::Clock::time_point kClockStart{1000s};
 
 TEST_CASE("a device is as it is since the resource came, until its health changes") {
   HealthTimes times;
-  const auto first = devices({{"a", ""}, {"b", ""}});
-  const auto second = devices({{"a", ""}, {"b", "sick"}});
-  const auto third = devices({{"a", ""}, {"b", "sicker"}});
+  const auto first = devices_with({{"a", ""}, {"b", ""}});
+  const auto second = devices_with({{"a", ""}, {"b", "sick"}});
+  const auto third = devices_with({{"a", ""}, {"b", "sicker"}});
   times.record({}, first, kClockStart);
   CHECK(times.since("b") == kClockStart);
   times.record(first, second, kClockStart + 5s);
@@ -35,8 +35,8 @@ TEST_CASE("a device is as it is since the resource came, until its health change
 
 TEST_CASE("a device that comes later, or comes back, is new") {
   HealthTimes times;
-  const auto one = devices({{"b", ""}});
-  const auto three = devices({{"a", ""}, {"b", ""}, {"c", ""}});
+  const auto one = devices_with({{"b", ""}});
+  const auto three = devices_with({{"a", ""}, {"b", ""}, {"c", ""}});
   times.record({}, one, kClockStart);
   times.record(one, three, kClockStart + 1s);
   CHECK(times.since("a") == kClockStart + 1s);

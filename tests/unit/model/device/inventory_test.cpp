@@ -66,7 +66,7 @@ TEST_CASE("ids that have colons of their own are found") {
   CHECK_FALSE(inventory.find("a::0::0"));
 }
 
-TEST_CASE("what the kubelet is told is ids, health and NUMA nodes") {
+TEST_CASE("the kubelet receives ids, health and NUMA nodes") {
   const Inventory before({replicated("a"), replicated("b")});
   const auto lists_same_if = [&](auto change) {
     std::vector<Device> devices = {replicated("a"), replicated("b")};
@@ -91,7 +91,7 @@ TEST_CASE("the size of a list is bounded by what protobuf makes of it") {
   CHECK(wire_size(with_numa) == wire_size(replicated("x")) + 2 + (2 + 2) + (2 + 3));
 }
 
-TEST_CASE("of a device some shares may be taken, and if all are it is Unhealthy") {
+TEST_CASE("some shares of a device may be taken, and if all are it is Unhealthy") {
   Device gpu = replicated("gpu", 3);
   CHECK(gpu.reason().empty());
   gpu.reasons = {Reason::holder("held", {0, 2})};
@@ -124,7 +124,7 @@ TEST_CASE("of a device some shares may be taken, and if all are it is Unhealthy"
   CHECK_FALSE(plain.healthy());
 }
 
-TEST_CASE("a device is as well as all that is laid over it, and tells it in that order, itself last") {
+TEST_CASE("a device's reasons are those of all overlays in their order, its own last") {
   Device gpu = replicated("gpu", 4);
   gpu.reasons = {Reason::holder("held", {0}), Reason::holder("kept", {2})};
   CHECK(gpu.healthy_shares() == 2);
@@ -150,7 +150,7 @@ TEST_CASE("a device is as well as all that is laid over it, and tells it in that
   CHECK_FALSE(held == Inventory({gpu}));
 }
 
-TEST_CASE("an id says which share of its device it stands for") {
+TEST_CASE("an id has the share of its device") {
   CHECK(share_of(replicated("gpu", 12), "gpu::11") == 11);
   CHECK(share_of(replicated("gpu", 12), "gpu::0") == 0);
   CHECK(share_of(replicated("plain"), "plain") == 0);

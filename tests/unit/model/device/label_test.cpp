@@ -21,7 +21,7 @@ Device labelled_card(const std::string& id, const std::string& name, const std::
   return device;
 }
 
-Device gone(Device device) {
+Device gone_card(Device device) {
   device.gone = true;
   device.error = "it is gone";
   return device;
@@ -68,7 +68,7 @@ TEST_CASE("a label's name has at most 63 characters, and its prefix 253") {
   CHECK_FALSE(takes_key(of(254) + "/a"));
 }
 
-TEST_CASE("of the prefixes in kubernetes.io only those that Node Feature Discovery takes are taken") {
+TEST_CASE("of the prefixes in kubernetes.io only those of Node Feature Discovery are accepted") {
   for (const char* prefix :
        {"feature.node.kubernetes.io", "vendor.feature.node.kubernetes.io", "profile.node.kubernetes.io",
         "vendor.profile.node.kubernetes.io", "kubernetes.io.example.com", "notkubernetes.io", "k8s.io"}) {
@@ -99,7 +99,7 @@ TEST_CASE("a label's value is one that Kubernetes takes: it may be empty, and ha
   }
 }
 
-TEST_CASE("what a machine says becomes a value as gpu-feature-discovery makes it") {
+TEST_CASE("a machine's value becomes a label as gpu-feature-discovery makes it") {
   CHECK(label_value("NVIDIA A100-SXM4-80GB") == "NVIDIA-A100-SXM4-80GB");
   CHECK(label_value("Tesla  T4\t(rev a1)") == "Tesla-T4-rev-a1");
   CHECK(label_value(" -A_b.c- ") == "A_b.c");
@@ -123,7 +123,7 @@ TEST_CASE("a label has what all devices make of it, and {count} is how many ther
   CHECK(made.remarks.empty());
 }
 
-TEST_CASE("where devices differ the label is left out, and that is said of the first two") {
+TEST_CASE("if devices differ the label is left out, and the first two are named") {
   const std::vector<LabelSpec> specs = {label("model", "{name}"), label("memory", "{memory}")};
   const Labels made = labels(specs, {{labelled_card("a", "T4"), labelled_card("b", "T4"),
                                       labelled_card("c", "L4"), labelled_card("d", "A2")}});
@@ -147,7 +147,7 @@ TEST_CASE("a sick device is there, and one that is gone is not") {
   const std::vector<LabelSpec> specs = {label("model", "{name}"), label("count", "{count}")};
   Device sick = labelled_card("a", "T4");
   sick.error = "XID 79";
-  CHECK(labels(specs, {{sick, gone(labelled_card("b", "L4"))}}).pairs ==
+  CHECK(labels(specs, {{sick, gone_card(labelled_card("b", "L4"))}}).pairs ==
         Pairs{{"model", "T4"}, {"count", "1"}});
 }
 
@@ -155,13 +155,13 @@ TEST_CASE("without a device there is no label, not even one that is the same wha
   const std::vector<LabelSpec> specs = {label("present", "true"), label("count", "{count}"),
                                         label("model", "{name}")};
   for (const Labels& none :
-       {labels(specs, {}), labels(specs, {{}}), labels(specs, {{gone(labelled_card("a", "T4"))}})}) {
+       {labels(specs, {}), labels(specs, {{}}), labels(specs, {{gone_card(labelled_card("a", "T4"))}})}) {
     CHECK(none.pairs.empty());
     CHECK(none.remarks.empty());
   }
 }
 
-TEST_CASE("what a device does not say, or no label can have, is left out with the reason") {
+TEST_CASE("a value that a device lacks, or that no label can have, is left out with the reason") {
   const auto remark = [](const LabelSpec& spec, const std::vector<Device>& devices) {
     const Labels made = labels({spec}, {devices});
     CHECK(made.pairs.empty());

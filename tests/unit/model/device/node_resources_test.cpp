@@ -5,7 +5,7 @@
 namespace plughost {
 namespace {
 
-Device card(const std::string& id, const std::string& error = "") {
+Device plain_card(const std::string& id, const std::string& error = "") {
   Device device;
   device.id = id;
   device.error = error;
@@ -17,14 +17,15 @@ const std::vector<NodeResourceSpec> kBoth{{.key = "doslab.io/gpu-count", .count 
                                           {.key = "doslab.io/gpu-core", .count = CardCount::kCores}};
 
 TEST_CASE("healthy cards count, and a hundred cores for each, in all lists of the entry") {
-  const std::vector<Inventory> lists{Inventory({card("a"), card("b", "XID 79")}), Inventory({card("c")})};
+  const std::vector<Inventory> lists{Inventory({plain_card("a"), plain_card("b", "XID 79")}),
+                                     Inventory({plain_card("c")})};
   CHECK(node_resources_of(kBoth, lists) ==
         NodeResources{{"doslab.io/gpu-core", 200}, {"doslab.io/gpu-count", 2}});
   CHECK(node_resources_of(kBoth, {}) == NodeResources{{"doslab.io/gpu-core", 0}, {"doslab.io/gpu-count", 0}});
 }
 
 TEST_CASE("a card counts although all of its units are held") {
-  Device held = card("a");
+  Device held = plain_card("a");
   held.reasons = {Reason::holder("held", {0, 1, 2, 3})};
   CHECK_FALSE(held.healthy());
   CHECK(node_resources_of(kBoth, std::vector{Inventory({held})}).at("doslab.io/gpu-count") == 1);
@@ -32,7 +33,7 @@ TEST_CASE("a card counts although all of its units are held") {
   CHECK(node_resources_of(kBoth, std::vector{Inventory({held})}).at("doslab.io/gpu-count") == 0);
 }
 
-TEST_CASE("a number that the node shows in another form is shown") {
+TEST_CASE("a number that the node shows in another form is accepted") {
   CHECK(not_shown({{"a.example/x", 1000}}, {{"a.example/x", "1k"}}).empty());
   CHECK(not_shown({{"a.example/x", 1000}}, {{"a.example/x", "1e3"}}).empty());
   CHECK(not_shown({{"a.example/x", 1000}}, {{"a.example/x", "1Ki"}}) == NodeResources{{"a.example/x", 1000}});
@@ -40,19 +41,19 @@ TEST_CASE("a number that the node shows in another form is shown") {
         NodeResources{{"a.example/x", 1000}});
 }
 
-TEST_CASE("what the node does not have is not shown, unless it is to be 0") {
+TEST_CASE("a resource that the node lacks is not shown, unless it must be 0") {
   const NodeResources wanted{{"a.example/x", 2}, {"a.example/y", 0}, {"a.example/z", 0}};
   CHECK(not_shown(wanted, {{"a.example/z", "5"}, {"cpu", "8"}}) ==
         NodeResources{{"a.example/x", 2}, {"a.example/z", 0}});
   CHECK(not_shown({}, {{"cpu", "8"}}).empty());
 }
 
-TEST_CASE("the patch has our keys in the capacity, and nothing else") {
+TEST_CASE("the patch has plughost's keys in the capacity, and no others") {
   CHECK(capacity_patch({{"doslab.io/gpu-count", 2}, {"doslab.io/gpu-core", 200}}).dump() ==
         R"({"status":{"capacity":{"doslab.io/gpu-core":"200","doslab.io/gpu-count":"2"}}})");
 }
 
-TEST_CASE("a key of Kubernetes' own is none of ours") {
+TEST_CASE("a key of Kubernetes is not plughost's") {
   CHECK(node_resource_error("doslab.io/gpu-count").empty());
   for (const char* key :
        {"cpu", "memory", "pods", "ephemeral-storage", "hugepages-2Mi", "attachable-volumes-x",

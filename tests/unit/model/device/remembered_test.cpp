@@ -100,7 +100,7 @@ TEST_CASE("the result is sorted whatever the scan's order") {
   CHECK(summary(remembered.merge(devices({"z", "b"}), kStart, 60s)) == "a! b d! z");
 }
 
-TEST_CASE("a device that is due stays as long as it is said to stay") {
+TEST_CASE("a device that is due stays as long as required") {
   Remembered remembered;
   std::vector<std::string> asked;
   bool held = true;

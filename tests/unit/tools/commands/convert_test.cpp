@@ -8,7 +8,7 @@
 
 using namespace plughost::test;
 
-TEST_CASE("what nobody's configuration looks like is refused with what was looked for") {
+TEST_CASE("a file of no known plugin is refused with the list of known ones") {
   const TempDir dir;
   dir.file("theirs", "service: web\n");
   const CommandResult refused = run_plughost({"convert", dir.at("theirs").string()});
@@ -19,14 +19,14 @@ TEST_CASE("what nobody's configuration looks like is refused with what was looke
   CHECK(run_plughost({"convert"}).exit_code == 2);
 }
 
-TEST_CASE("what check would refuse is refused by convert, with its place") {
+TEST_CASE("a configuration that check would refuse is refused by convert, with its place") {
   const TempDir dir;
   dir.file("theirs", "domain: a_b\ndevices: [{name: a, groups: [{paths: [{path: /dev/full}]}]}]\n");
   const CommandResult refused = run_plughost({"convert", dir.at("theirs").string()});
   CHECK(refused.exit_code == 1);
   CHECK(has(refused.errors, "what it becomes:"));
-  CHECK(has(refused.errors, "'a_b' is no valid domain"));
-  CHECK(has(refused.errors, "plughost would refuse what it becomes"));
+  CHECK(has(refused.errors, "'a_b' is not a valid domain"));
+  CHECK(has(refused.errors, "plughost would refuse the converted configuration"));
 }
 
 TEST_CASE("a template of Helm's is refused with the command that makes a manifest of it") {
@@ -52,7 +52,7 @@ TEST_CASE("a template that happens to be YAML is called a template, and so are o
   CHECK(has(terraform.output, "gpu.tf: this is Terraform; "));
 }
 
-TEST_CASE("of a directory each file is said to be a configuration, or not, or not to be read") {
+TEST_CASE("each file of a directory is reported as a configuration, as none, or as unreadable") {
   const TempDir dir;
   dir.directory("apps/serial/.git");
   dir.directory("apps/charts");
@@ -66,8 +66,8 @@ TEST_CASE("of a directory each file is said to be a configuration, or not, or no
   const std::string apps = dir.at("apps").string();
   CHECK(has(finished.output, apps + "/serial/config.yaml: a configuration\n"));
   CHECK(has(finished.output, apps + "/charts/daemonset.yaml: not read: this is a template of Helm's"));
-  CHECK(
-      has(finished.output, apps + ": 2 files read; without a configuration: 1 (" + apps + "/service.yml)\n"));
+  CHECK(has(finished.output,
+            apps + ": 2 files read; files without a configuration: 1 (" + apps + "/service.yml)\n"));
   CHECK(has(finished.output, "domain: a.example\n"));
   CHECK_FALSE(has(finished.output, "b.example"));
 
@@ -84,7 +84,7 @@ TEST_CASE("of a directory each file is said to be a configuration, or not, or no
   CHECK(has(none.output, "no file *.yaml, *.yml or *.json in this directory can be read"));
 }
 
-TEST_CASE("what is not kept is listed on standard error, the exit code says so, and the rest is printed") {
+TEST_CASE("missing parts are listed on standard error and in the exit code, and the rest is printed") {
   const TempDir dir;
   dir.file("theirs",
            "devices:\n- {name: a, colour: red, groups: [{paths: [{path: /dev/null}]}]}\n"
@@ -97,12 +97,12 @@ TEST_CASE("what is not kept is listed on standard error, the exit code says so, 
   CHECK(has(result.printed, "- name: b\n"));
 }
 
-TEST_CASE("when nothing can be kept, convert says so with its exit code, and prints why") {
+TEST_CASE("if nothing can be converted, the exit code and the text say so") {
   const TempDir dir;
   dir.file("theirs", R"({"resourceList": [{"resourceName": "a", "selectors": [{"drivers": ["iavf"]}]}]})");
   const CommandResult finished = run_plughost({"convert", dir.at("theirs").string()});
   CHECK(finished.exit_code == 1);
-  CHECK(has(finished.output, "nothing of it can be kept"));
+  CHECK(has(finished.output, "nothing of it can be converted"));
   CHECK(has(finished.output, "# intel.com/a cannot be kept."));
 }
 
@@ -117,14 +117,14 @@ TEST_CASE("when no item of KubeVirt's can be kept, standard error has the reason
   CHECK(result.exit_code == 1);
   CHECK(has(result.errors, file + ": not kept: a.example/b is left out: KubeVirt tells a virtual machine"));
   CHECK(has(result.errors, file + ": not kept: a.example/c ('GRID T4-4Q') is left out: mediated devices"));
-  CHECK(has(result.errors, file + ": nothing of it can be kept"));
+  CHECK(has(result.errors, file + ": nothing of it can be converted"));
 }
 
-TEST_CASE("a configuration that lists nothing is said to have no resource") {
+TEST_CASE("a configuration without devices is reported as having no resource") {
   const TempDir dir;
   dir.file("theirs", R"({"resourceList": []})");
   const CommandResult finished = run_plughost({"convert", dir.at("theirs").string()});
   CHECK(finished.exit_code == 1);
   CHECK(has(finished.output, ": it has no resource"));
-  CHECK_FALSE(has(finished.output, "nothing of it can be kept"));
+  CHECK_FALSE(has(finished.output, "nothing of it can be converted"));
 }

@@ -10,7 +10,7 @@
 
 using namespace plughost::test;
 
-TEST_CASE("doctor ends with 1 where there is a problem, and says what to do") {
+TEST_CASE("doctor exits with 1 if there is a problem, and prints what to do") {
   const TempDir dir;
   dir.file("config.yaml", "kubelet: {directory: " + dir.at("plugins").string() +
                               "}\nresources:\n"

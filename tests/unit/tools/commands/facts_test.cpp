@@ -49,7 +49,7 @@ struct Fleet {
 
 }  // namespace
 
-TEST_CASE("plughost facts prints what this node is, small and without what files say") {
+TEST_CASE("plughost facts prints a small description of the node, without contents of files") {
   const TempDir dir;
   dir.file("gophers/amy", "the text of a licence");
   dir.file("config.yaml", "resources: [{name: x.com/gopher, directory: {path: " + dir.at("gophers").string() +
@@ -83,7 +83,7 @@ TEST_CASE("plughost facts prints what this node is, small and without what files
   CHECK_FALSE(std::filesystem::exists(dir.at("ran")));
 }
 
-TEST_CASE("plughost facts says what is wrong with what it was told") {
+TEST_CASE("plughost facts reports errors of its arguments") {
   const CommandResult relative = run_plughost({"facts", "--path", "dev/null"});
   CHECK(relative.exit_code == 2);
   CHECK(has(relative, "--path dev/null: "));
@@ -188,7 +188,7 @@ TEST_CASE("without a file of facts there is nothing to plan") {
   CHECK(run_plughost({"plan", fleet.path("new.yaml")}).exit_code == 2);
 }
 
-TEST_CASE("two nodes of one name are told apart by their files") {
+TEST_CASE("two nodes with one name are distinguished by their files") {
   const Fleet fleet;
   fleet.dir.file("facts/c.json", node("plc-1", 1));
   CHECK(has(fleet.plan(), "plc-1 (c.json)  x.com/serial  1        ttyUSB0\n"));

@@ -51,12 +51,12 @@ TEST_CASE("`preset list --here` shows those that find a device, and which") {
   CHECK(has(presets.run_plughost({"show", "mole"}), "# Moles\nresources:"));
 }
 
-TEST_CASE("`preset` says no with 1, and with 2 where it is used wrongly") {
+TEST_CASE("`preset` exits with 1 on a refusal, and with 2 on a usage error") {
   const Presets presets("{name: " + kGopher + ", count: 1, forgetAfter: 1s}");
   const CommandResult twice = presets.run_plughost({"enable", "gopher"});
   CHECK(twice.exit_code == 1);
   CHECK(has(twice,
-            "has the same name, so that the two are one resource, and `forgetAfter` is said of the whole"));
+            "has the same name, so that the two are one resource, and `forgetAfter` is set for the whole"));
   CHECK(has(twice, "nothing was changed"));
   const CommandResult unknown = presets.run_plughost({"show", "gophers"});
   CHECK(unknown.exit_code == 1);

@@ -54,7 +54,7 @@ std::set<std::string> everything(const MadeRoot& root) {
 
 }  // namespace
 
-TEST_CASE("what setup would write on each made node is what tests/nodes has") {
+TEST_CASE("setup writes on each made node what tests/nodes has") {
   fs::create_directories(kFound);
   std::size_t nodes = 0;
   for (const auto& entry : fs::directory_iterator(kNodes)) {
@@ -113,20 +113,21 @@ TEST_CASE("setup writes once, follows a configuration that changes, and undo lea
   CHECK(undone.output == std::string("removed ") + kNodeFile + "\nremoved " + kDropIn +
                              "\nnow: systemctl daemon-reload && systemctl restart plughost\n");
   CHECK(everything(root) == before);
-  CHECK(setup(root, {"--undo"}).output == "nothing to do: nothing of plughost setup's is here\n");
+  CHECK(setup(root, {"--undo"}).output ==
+        "nothing to do: there is nothing that plughost setup has written\n");
 }
 
-TEST_CASE("check and every other command read what setup has found, and what the configuration says wins") {
+TEST_CASE("check and every other command read node.yaml, and the configuration overrides it") {
   const MadeRoot root(kNodes / "k0s-worker.node");
   REQUIRE(setup(root).exit_code == 0);
   const std::string config = root.path() + kConfig;
   CHECK(has(run_plughost({"check", config}).output, ": 1 entry in 2 files, no errors\n"));
   root.tree().file(kNodeFile, root.text(kNodeFile) + "listen: 127.0.0.1:1\n");
   CHECK(has(run_plughost({"check", config}).output,
-            std::string(kNodeFile) + ":6:1: unknown key 'listen'; known here: kubelet, cdi"));
+            std::string(kNodeFile) + ":6:1: unknown key 'listen'; valid: kubelet, cdi"));
 }
 
-TEST_CASE("a file that somebody has written by hand is never touched") {
+TEST_CASE("a handwritten file is never touched") {
   const MadeRoot root(kNodes / "k0s-worker.node");
   root.tree().file(kNodeFile, "kubelet: {}\n");
   const std::set<std::string> before = everything(root);
@@ -155,7 +156,7 @@ TEST_CASE("a configuration with errors changes nothing, and they are printed") {
   CHECK(everything(root) == before);
 }
 
-TEST_CASE("of two kinds of Kubernetes the one that is named counts") {
+TEST_CASE("of two distributions the named one is used") {
   const MadeRoot root(kNodes / "two.node");
   CHECK(setup(root).exit_code == 1);
   CHECK(setup(root, {"--kubernetes", "k0s"}).exit_code == 0);
@@ -207,5 +208,5 @@ TEST_CASE("only root sets up this machine") {
   const CommandResult refused = run_plughost({"setup"});
   REQUIRE(::seteuid(before) == 0);
   CHECK(refused.exit_code == 1);
-  CHECK(has(refused.output, "run it as root; --dry-run shows them to anybody\n"));
+  CHECK(has(refused.output, "run it as root, or see them with --dry-run\n"));
 }

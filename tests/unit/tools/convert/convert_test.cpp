@@ -126,7 +126,7 @@ TEST_CASE("each directory of several files becomes the YAML that is written besi
   CHECK(count >= 4);
 }
 
-TEST_CASE("what was converted is loaded by plughost without an error or a warning") {
+TEST_CASE("a converted configuration is loaded without an error or a warning") {
   for (const fs::path& example : examples()) {
     if (is_refusal(example)) continue;
     CAPTURE(example.lexically_relative(kFolder).string());
@@ -177,7 +177,7 @@ TEST_CASE("the command line's domain and devices win over the file's") {
   CHECK(has(conversion->text, "on the command line wins"));
 }
 
-TEST_CASE("two resources are near each other when that is asked, in all of their entries") {
+TEST_CASE("two resources are near each other on request, in all of their entries") {
   Diagnostics diagnostics;
   const auto documents = parse_documents(
       "{permittedHostDevices: {pciHostDevices: [{pciVendorSelector: '10de:2230', resourceName: a.b/gpu}, "

@@ -32,7 +32,7 @@ struct Asked : MadeNode {
 
 }  // namespace
 
-TEST_CASE("where the API server is not asked, nothing is said of it") {
+TEST_CASE("without `apiServer` there are no findings about it") {
   CHECK(MadeNode().look("api-server").empty());
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("an API server that allows all that is needed is ok") {
   CHECK(finding.what == "all that is needed is allowed with the credentials of /etc/kubernetes/kubelet.conf");
 }
 
-TEST_CASE("each right that is missing is named, with who needs it and the rule that gives it") {
+TEST_CASE("each missing right is named, with its user and the rule that grants it") {
   const Findings found =
       Asked({{.right = listing()}, {.right = listing(), .allowed = true}, {.right = capacity()}})
           .look("api-server");
@@ -59,15 +59,15 @@ TEST_CASE("each right that is missing is named, with who needs it and the rule t
       found[1].advice.ends_with(R"(the rule {apiGroups: [""], resources: [nodes/status], verbs: [patch]})"));
 }
 
-TEST_CASE("an API server that cannot be asked is a problem, in its words") {
+TEST_CASE("an API server that cannot be reached is a problem, with its reason") {
   const Finding finding = Asked({{.right = capacity()}}, "connection refused").one("api-server");
   CHECK(finding.level == Level::kProblem);
   CHECK(finding.what ==
-        "it cannot be asked with the credentials of /etc/kubernetes/kubelet.conf: connection refused");
+        "it cannot be reached with the credentials of /etc/kubernetes/kubelet.conf: connection refused");
   CHECK(contains(finding.advice, "apiserver.conf"));
 }
 
-TEST_CASE("a right of which it could not decide is a warning, and so is a credential that trusts anybody") {
+TEST_CASE("an undecided right is a warning, and so is a credential without verification") {
   const Asked node({{.right = capacity(), .allowed = false, .error = "webhook down"}});
   CHECK(node.one("api-server").level == Level::kWarning);
   CHECK(contains(node.one("api-server").what, "patch nodes/status n is not known: webhook down"));
@@ -77,7 +77,7 @@ TEST_CASE("a right of which it could not decide is a warning, and so is a creden
   CHECK(insecure.one("api-server").where == "/etc/kubernetes/kubelet.conf");
 }
 
-TEST_CASE("a review asks for exactly the right: its verb, its resource, its name and what selects it") {
+TEST_CASE("a review requests exactly the right: verb, resource, name and selector") {
   CHECK(
       access_review(capacity()).dump() ==
       R"({"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":{"verb":"patch","group":"","version":"v1","resource":"nodes","subresource":"status","name":"n"}}})");
@@ -86,7 +86,7 @@ TEST_CASE("a review asks for exactly the right: its verb, its resource, its name
       R"({"resourceAttributes":{"verb":"list","group":"","version":"v1","resource":"nodes","name":"n","fieldSelector":{"rawSelector":"metadata.name=n"}}})");
 }
 
-TEST_CASE("a review's answer is yes, no, or that nobody knows") {
+TEST_CASE("a review's result is yes, no, or unknown") {
   CHECK(access_answer(capacity(), R"({"status":{"allowed":true}})").allowed);
   const ApiPermissions::Answer no =
       access_answer(capacity(), R"({"status":{"allowed":false,"reason":"no"}})");
@@ -98,7 +98,7 @@ TEST_CASE("a review's answer is yes, no, or that nobody knows") {
   CHECK(contains(access_answer(capacity(), "<html>").error, "cannot be read"));
 }
 
-TEST_CASE("doctor asks for each right that the configuration needs, and says who is asked as whom") {
+TEST_CASE("doctor reviews each right that the configuration needs, and names the identity") {
   FakeObjects objects;
   const TempDir files;
   const auto ask = [&](std::chrono::milliseconds limit = 15s) {

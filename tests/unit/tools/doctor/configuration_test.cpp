@@ -26,7 +26,7 @@ TEST_CASE("a configuration's warnings are warnings") {
   CHECK(node.look("configuration")[0].level == Level::kWarning);
 }
 
-TEST_CASE("a configuration that is right is said to be") {
+TEST_CASE("a valid configuration is reported as such") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n");
   CHECK(node.one("configuration").what == "1 entry in 1 file, no errors");
@@ -47,7 +47,7 @@ TEST_CASE("a drop-in that is not read is a warning, and one that is read is none
   CHECK(node.one("drop-ins").where == node.files.at("plugins.d/a.yaml"));
 }
 
-TEST_CASE("devices are told by resource: none is a note, sick ones are a warning") {
+TEST_CASE("devices are reported by resource: none is a note, sick ones are a warning") {
   MadeNode node;
   node.tree.file("etc/gophers/g1");
   node.configure(
@@ -68,7 +68,7 @@ TEST_CASE("devices are told by resource: none is a note, sick ones are a warning
   CHECK(contains(sick.what, "1 of 2 devices Unhealthy, the first: a: it burns"));
 }
 
-TEST_CASE("an entry whose devices cannot be looked for is a problem") {
+TEST_CASE("an entry that cannot be scanned is a problem") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n");
   node.observed.devices = {.errors = {"config.yaml:2:3: example.com/x: the driver is gone"}};

@@ -22,8 +22,7 @@ TEST_CASE("a kubelet's directory that others may write to is a problem") {
   CHECK(contains(finding.advice, "chmod go-w"));
 }
 
-TEST_CASE(
-    "a kubelet's directory that belongs to neither root nor us is a problem, and we are told who we are") {
+TEST_CASE("a kubelet's directory of a third user is a problem, with our identity") {
   MadeNode node;
   node.tree.directory(kPlugins);
   // Only root can change the owner; otherwise another user observes.
@@ -40,7 +39,7 @@ TEST_CASE(
 TEST_CASE("without a kubelet's socket there is a problem, and a kubelet that runs elsewhere is named") {
   MadeNode node;
   node.tree.directory(kPlugins);
-  CHECK(node.one("kubelet").what == "no kubelet has its socket here");
+  CHECK(node.one("kubelet").what == "there is no kubelet's socket");
   node.process(77, "/opt/bin/kubelet --root-dir=/data/kubelet");
   const Finding finding = node.one("kubelet");
   CHECK(finding.level == Level::kProblem);
@@ -48,7 +47,7 @@ TEST_CASE("without a kubelet's socket there is a problem, and a kubelet that run
   CHECK(contains(finding.advice, "/var/lib/kubelet/device-plugins whatever its --root-dir says"));
 }
 
-TEST_CASE("a socket of the kubelet that nobody listens on is a problem, one that we may not try a note") {
+TEST_CASE("a kubelet's socket without a listener is a problem, and one without access a note") {
   MadeNode node;
   node.observed.sockets[kKubeletSocket] = {SocketOwner::State::kNobody};
   CHECK(node.one("kubelet").level == Level::kProblem);
@@ -56,7 +55,7 @@ TEST_CASE("a socket of the kubelet that nobody listens on is a problem, one that
   CHECK(node.one("kubelet").level == Level::kNote);
 }
 
-TEST_CASE("a kubelet that listens is told with its version and its process") {
+TEST_CASE("a running kubelet is reported with its version and its process") {
   MadeNode node;
   node.kubelet();
   const Finding finding = node.one("kubelet");
@@ -77,7 +76,7 @@ TEST_CASE("a kubelet older than plughost is tested with is a warning") {
   }
 }
 
-TEST_CASE("a kubelet with another root directory never finds our sockets, and does not answer where we ask") {
+TEST_CASE("a kubelet with another root directory does not find our sockets, nor respond on ours") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n", "kubelet: {registration: pluginsRegistry}\n");
   node.kubelet("/usr/bin/kubelet --root-dir /data/kubelet/");
@@ -92,7 +91,7 @@ TEST_CASE("a kubelet with another root directory never finds our sockets, and do
   CHECK(node.one("kubelet").level == Level::kOk);
 }
 
-TEST_CASE("pod resources that nobody answers for are a warning") {
+TEST_CASE("pod resources without a response are a warning") {
   MadeNode node;
   node.kubelet();
   CHECK(node.one("pod-resources").level == Level::kWarning);
@@ -103,7 +102,7 @@ TEST_CASE("pod resources that nobody answers for are a warning") {
   CHECK(node.one("pod-resources").level == Level::kOk);
 }
 
-TEST_CASE("a kubelet that hides its arguments is known by what its Kubernetes was told") {
+TEST_CASE("a kubelet that hides its arguments is identified by its Kubernetes' configuration") {
   MadeNode node;
   node.tree.file("etc/rancher/k3s/config.yaml", "kubelet-arg: [root-dir=/data/kubelet]\n");
   node.kubelet("/usr/local/bin/k3s server", "k3s.service");

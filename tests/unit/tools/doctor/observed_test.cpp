@@ -8,7 +8,7 @@ using namespace plughost;
 using namespace plughost::test;
 using State = SocketOwner::State;
 
-TEST_CASE("who listens on a socket is seen, and that nobody does") {
+TEST_CASE("the listener of a socket is found, or that there is none") {
   MadeNode node;
   node.files.file("config.yaml", "resources: [{name: example.com/x, count: 1}]\n");
   node.tree.directory(kPlugins);
@@ -25,7 +25,7 @@ TEST_CASE("who listens on a socket is seen, and that nobody does") {
   CHECK(observed.descriptors > 0);
 }
 
-TEST_CASE("a kubelet is asked for its version, and another program is not") {
+TEST_CASE("a kubelet's version is read, and another program is not run") {
   MadeNode node;
   node.tree.directory(kPlugins);
   const UniqueFd kubelet = listen_unix(node.tree.at(kKubeletSocket));
@@ -45,7 +45,9 @@ TEST_CASE("device nodes are seen with their numbers, through links") {
   CHECK(observed.links == std::map<std::string, std::string>{{"/dev/zero", "/dev/char/1:3"}});
 }
 
-TEST_CASE("who may open a node is observed, unless everybody may or CDI makes it the container's user's") {
+TEST_CASE(
+    "the rights on a node are reported, unless all users have access or CDI gives it to the container's "
+    "user") {
   MadeNode node;
   node.tree.link("dev/open", "/dev/null");
   node.tree.file("srv/closed");  // no device node, which only a kind would report

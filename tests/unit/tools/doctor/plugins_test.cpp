@@ -19,7 +19,7 @@ void write_checkpoint(const MadeNode& node, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("plughost that does not run is a warning, one with another configuration a note") {
+TEST_CASE("a stopped plughost is a warning, and one with another configuration a note") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n");
   node.process(7, "/usr/bin/plughost doctor");
@@ -34,7 +34,7 @@ TEST_CASE("plughost that does not run is a warning, one with another configurati
   CHECK(contains(node.one("daemon").advice, "--config /etc/other.yaml"));
 }
 
-TEST_CASE("a stale socket of another plugin is a warning, one of ours a note, and the kubelet's is neither") {
+TEST_CASE("a stale socket of another plugin is a warning, of plughost a note, and the kubelet's is neither") {
   MadeNode node;
   node.observed.sockets[kKubeletSocket] = {SocketOwner::State::kNobody};
   node.observed.sockets[kPodResources] = {SocketOwner::State::kNobody};
@@ -52,7 +52,7 @@ TEST_CASE("a stale socket of another plugin is a warning, one of ours a note, an
   CHECK(contains(node.one("stale-sockets").why, "again and again"));
 }
 
-TEST_CASE("another plugin whose command line has a resource's name is a problem") {
+TEST_CASE("another plugin with a resource's name in its command line is a problem") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n");
   node.listens(kOther, 99);
@@ -65,7 +65,7 @@ TEST_CASE("another plugin whose command line has a resource's name is a problem"
   CHECK(contains(finding.what, kOther + " of process 99 (/bin/other-plugin --resource=example.com/x)"));
 }
 
-TEST_CASE("another plugin is known by a name in two parts, and by its socket's") {
+TEST_CASE("another plugin is identified by a name in two parts, and by its socket's") {
   MadeNode node;
   node.configure("- {name: example.com/serial, count: 1}\n");
   std::string socket = kOther;
@@ -95,7 +95,7 @@ TEST_CASE("another plugin is known by a name in two parts, and by its socket's")
   CHECK(node.one("owners").level == (known ? Level::kProblem : Level::kOk));
 }
 
-TEST_CASE("how another plugin is stopped is said: by its pod, its unit or its process") {
+TEST_CASE("the remedy for another plugin stops its pod, its unit or its process") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n");
   node.listens(kOther, 99);
@@ -121,7 +121,7 @@ TEST_CASE("how another plugin is stopped is said: by its pod, its unit or its pr
   CHECK(contains(node.one("owners").advice, "the pod with the UID " + uid));
 }
 
-TEST_CASE("ids of a resource in the checkpoint that the configuration has not are another's, or gone") {
+TEST_CASE("ids of the checkpoint that the configuration lacks are another plugin's, or gone") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 2, id: 'x{n}', replicas: 2}\n");
   write_checkpoint(node, checkpoint("", R"("example.com/x":["x0::0","x1::1"],"example.com/y":["q"])"));
@@ -139,7 +139,7 @@ TEST_CASE("ids of a resource in the checkpoint that the configuration has not ar
   CHECK(contains(node.one("owners").advice, "/bin/other-plugin"));
 }
 
-TEST_CASE("a checkpoint that cannot be read is said, and the other checks go on") {
+TEST_CASE("an unreadable checkpoint is reported, and the other checks continue") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n");
   write_checkpoint(node, "{");

@@ -24,8 +24,7 @@ TEST_CASE("a configuration needs no right that nothing in it uses") {
   CHECK(rights("apiServer: {}\nresources: [{name: x.com/a, count: 1}]\n").empty());
 }
 
-TEST_CASE(
-    "counts of cards are patched into our own Node's status, which is watched, and no other is asked for") {
+TEST_CASE("counts of cards patch the Node's status, which is watched, and no other") {
   const auto entry = [](const std::string& name) {
     return "- {name: x.com/" + name + ", gpu: {unit: {memory: 1GiB}}, nodeResources: {x.com/n-" + name +
            ": \"{cards}\"}, only: {name: " + name + "}}\n";
@@ -37,8 +36,7 @@ TEST_CASE(
   CHECK(rights("apiServer: {}\nresources:\n" + entry("a") + entry("b")) == expected);
 }
 
-TEST_CASE(
-    "conditions on labels watch our own Node, once with counts of cards, and with a file nobody is asked") {
+TEST_CASE("conditions on labels watch the Node, once with counts of cards, and not at all with a file") {
   const std::string entries =
       "resources:\n- {name: x.com/a, gpu: {unit: {memory: 1GiB}}, nodeResources: {x.com/n: \"{cards}\"}}\n";
   const std::string labelled = entries + "- {name: x.com/b, count: 1, when: {label: {rack: a}}}\n";
@@ -64,7 +62,7 @@ TEST_CASE("where a scheduler chooses cards the pods of our node are watched, and
   CHECK(rights("apiServer: {}\nevents: true\n" + entry + "volcano}}]\n") == with_events);
 }
 
-TEST_CASE("Events are created, and of our own pods the uid is asked for") {
+TEST_CASE("Events are created, and the uids of the node's own pods are read") {
   CHECK(rights("apiServer: {}\nevents: true\nresources: []\n") ==
         Texts{"events: create events []", "events: list pods, where spec.nodeName={node} []"});
 }

@@ -15,7 +15,7 @@ constexpr const char* kOff = "version = 3\n[plugins.'io.containerd.cri.v1.runtim
 
 }  // namespace
 
-TEST_CASE("a runtime's file that is no TOML is told with its line") {
+TEST_CASE("an invalid TOML file of a runtime is reported with its line") {
   MadeNode node;
   promise_cdi(node);
   node.tree.file(kConfig, "version = 2\n[plugins\n");
@@ -117,7 +117,7 @@ TEST_CASE("the runtime has to read the directory that plughost writes specificat
   CHECK(node.one("cdi").level == Level::kWarning);  // its directories are unknown
 }
 
-TEST_CASE("a specification that the daemon makes of another program's words is not missed before it runs") {
+TEST_CASE("a specification that the daemon makes from a program's output is not missed before it runs") {
   MadeNode node;
   node.tree.file(kConfig, "version = 3\n");
   node.configure("- {name: example.com/x, count: 1, annotations: {cdi.k8s.io/x: 'vendor.com/gpu={id}'}}\n");
@@ -158,7 +158,7 @@ TEST_CASE("a device node without its link in /dev/char may be lost upon a daemon
   CHECK(node.one("dev-char").level == Level::kOk);
 }
 
-TEST_CASE("the configuration of a containerd that came with a Kubernetes is looked at, running or not") {
+TEST_CASE("the configuration of a Kubernetes' own containerd is read, running or not") {
   MadeNode node;
   promise_cdi(node);
   node.tree.file("etc/systemd/system/k3s.service");

@@ -16,7 +16,7 @@ void install_unit(const MadeNode& node) {
 
 }  // namespace
 
-TEST_CASE("a node without systemd, or without the unit, is told what is missing") {
+TEST_CASE("a node without systemd, or without the unit, gets a finding with what is missing") {
   const MadeNode node;
   CHECK(node.one("systemd").level == Level::kNote);
   node.tree.directory("run/systemd/system");
@@ -70,7 +70,7 @@ TEST_CASE("SELinux stands in the way only while it enforces") {
   CHECK(node.one("selinux").level == Level::kOk);
 }
 
-TEST_CASE("a label that no policy means, and a plughost confined as any container, are told") {
+TEST_CASE("an unknown SELinux label, and a plughost confined like any container, are reported") {
   MadeNode node;
   node.tree.file("sys/fs/selinux/enforce", "1");
   node.observed.labels[kPlugins] = "system_u:object_r:container_file_t:s0";
@@ -141,7 +141,7 @@ TEST_CASE("inotify's watches and instances are counted, and have to leave some")
   CHECK(node.look("inotify").size() == 2);
 }
 
-TEST_CASE("a clock of long ago is a problem, one that nobody keeps a note") {
+TEST_CASE("a clock in the past is a problem, and an unsynchronised one a note") {
   MadeNode node;
   CHECK(node.one("clock").level == Level::kOk);
   node.observed.clock_is_set = false;
@@ -150,7 +150,7 @@ TEST_CASE("a clock of long ago is a problem, one that nobody keeps a note") {
   CHECK(node.one("clock").level == Level::kProblem);
 }
 
-TEST_CASE("a unit whose sandbox keeps something from the configuration is told to be set up") {
+TEST_CASE("a unit whose sandbox is too closed for the configuration is reported with `setup`") {
   MadeNode node;
   CHECK(node.look("sandbox").empty());  // no unit exists
   install_unit(node);

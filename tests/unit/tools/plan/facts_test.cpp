@@ -64,7 +64,7 @@ TEST_CASE("a file of each type is read as it was recorded") {
   CHECK_FALSE(host.exists("/somebody"));
 }
 
-TEST_CASE("NVML's view is read, and what a card leaves out is what its place says") {
+TEST_CASE("a recorded NVML view is read, with defaults for what a card lacks") {
   const NvmlView nvml = read_facts(kWhole).machine->nvml;
   CHECK(nvml.error.empty());
   REQUIRE(nvml.cards.size() == 2);
@@ -105,10 +105,10 @@ TEST_CASE("facts are written as they are read") {
     CHECK(text.find(part) != std::string::npos);
 }
 
-TEST_CASE("where NVML could not be used, why not is told") {
+TEST_CASE("a recorded failure of NVML is reported") {
   const std::string tree = R"("tree": {"dev": {}})";
   CHECK(read_facts(R"({"plughostFacts": 1, )" + tree + "}").machine->nvml.error ==
-        "it was not there when the facts were recorded");
+        "it was missing when the facts were recorded");
   const Facts facts = read_facts(R"({"plughostFacts": 1, "nvmlTrouble": "no library", )" + tree + "}");
   CHECK(facts.machine->nvml.error == "no library");
   CHECK(read_facts(text_of(facts)).machine->nvml == facts.machine->nvml);
@@ -119,17 +119,16 @@ TEST_CASE("where NVML could not be used, why not is told") {
   CHECK(read_facts(text_of(refused)).machine->nvml == refused.machine->nvml);
 }
 
-TEST_CASE("facts of another version are refused by its number") {
+TEST_CASE("facts of another version are refused with its number") {
   CHECK(error_in(R"({"plughostFacts": 2, "tree": {"dev": {}}})") ==
-        "these are facts of version 2, and this plughost reads version 1; record them anew, or use the "
-        "plughost "
-        "that did");
+        "these are facts of version 2, and this plughost reads version 1; record them again, or use the "
+        "plughost that did");
   CHECK(error_in(R"({"plughostFacts": "1", "tree": {"dev": {}}})")
             .starts_with("these are facts of version \"1\""));
   CHECK(error_in(R"({"plughostFacts": 1, "a": {"plughostFacts": 2}, "tree": {"dev": {}}})").empty());
 }
 
-TEST_CASE("what is no facts is refused with a sentence") {
+TEST_CASE("invalid facts are refused with a sentence") {
   CHECK(error_in("{}").starts_with("these are no facts of a node: `plughostFacts` is missing"));
   CHECK(error_in("[]") == "this is a list, not an object");
   CHECK(error_in("7") == "this is no object");
@@ -142,7 +141,7 @@ TEST_CASE("what is no facts is refused with a sentence") {
         "the file ends too early, at line 2, column 17");
 }
 
-TEST_CASE("what the tree cannot have is refused by its name") {
+TEST_CASE("an impossible entry of the tree is refused with its name") {
   const std::string words =
       " is none of these: an object (a directory), a text (a file), a list such as [\"link\", \"../x\"]";
   for (const char* value : {"7", "true", "null", "1.5", "[]", R"(["link"])", R"(["file", "x"])",

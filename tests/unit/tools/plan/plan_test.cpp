@@ -44,7 +44,7 @@ TEST_CASE("an Unhealthy device counts, but not as a healthy one") {
   CHECK(resource.devices.at("fb0").error.find("regular file") != std::string::npos);
 }
 
-TEST_CASE("an entry that does not apply says why, and what a program would list is unknown") {
+TEST_CASE("an entry that does not apply has a reason, and a program's list is unknown") {
   const Facts facts = node_with(R"({"proc": {"sys": {"kernel": {"hostname": "vm-1\n"}}}})");
   const PlannedNode node = plan_of(
       "[{name: card, count: 1, when: {hostname: gpu-*}}, {name: program, exec: {discover: /bin/true, "
@@ -58,7 +58,7 @@ TEST_CASE("an entry that does not apply says why, and what a program would list 
   CHECK(node.errors.empty());
 }
 
-TEST_CASE("this machine's architecture and node name are not those of a node that does not tell its own") {
+TEST_CASE("this machine's architecture and name are not used for a node without its own") {
   const PlannedNode node =
       plan_of("[{name: a, count: 1, when: {arch: \"?*\"}}, {name: b, count: 1, when: {node: \"*\"}}]",
               node_with(R"({"dev": {}})"));
@@ -66,7 +66,7 @@ TEST_CASE("this machine's architecture and node name are not those of a node tha
   CHECK(node.others.size() == 2);
 }
 
-TEST_CASE("what would fail on a node is told") {
+TEST_CASE("a failure on a node is reported") {
   const Facts facts = node_with(R"({"dev": {"file": "", "a": ["char", "1:1"], "b": ["char", "1:2"]}})");
   const PlannedNode unreadable = plan_of("[{name: file, directory: {path: /dev/file}}]", facts);
   REQUIRE(unreadable.errors.size() == 1);
@@ -81,7 +81,7 @@ TEST_CASE("what would fail on a node is told") {
   CHECK(twice.resources.size() == 2);
 }
 
-TEST_CASE("what differs between two configurations is told by resource and id") {
+TEST_CASE("the differences of two configurations are reported by resource and id") {
   const Facts facts = node_with(
       R"({"dev": {"ttyUSB0": ["char", "188:0"], "ttyUSB1": ["char", "188:1"], "fb0": "", "x": {"fb0": ["char", "29:0"]}}})");
   const PlannedNode before = plan_of(
@@ -115,7 +115,7 @@ TEST_CASE("what differs between two configurations is told by resource and id") 
   CHECK(changes_between(before, before).empty());
 }
 
-TEST_CASE("the state of one node's cards is not that of another's") {
+TEST_CASE("the state of one node's cards is not used for another's") {
   const auto with_port = [](const std::string& state) {
     return node_with(R"({"dev": {"infiniband": {"uverbs0": ["char", "231:192"]}}, "sys": {
       "class": {"infiniband": {"mlx5_0": ["link", "../../devices/c/infiniband/mlx5_0"]},
@@ -135,7 +135,7 @@ TEST_CASE("the state of one node's cards is not that of another's") {
   CHECK(healthy_on(with_port("4: ACTIVE")) == 1);
 }
 
-TEST_CASE("what is remembered of one node's devices is not said of another's") {
+TEST_CASE("the memory of one node's devices is not used for another's") {
   const auto with_node = [](const std::string& name) {
     return node_with(R"({"sys": {"class": {"tty": {"t": ["link", "../../devices/t"]}},
                                  "devices": {"t": {"uevent": "DEVNAME=)" +

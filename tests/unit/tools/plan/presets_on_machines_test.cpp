@@ -97,7 +97,7 @@ void check_found(const std::string& found, const std::string& file) {
   CHECK((found == text_of(expected)));
 }
 
-TEST_CASE("each file of plugins.d finds on each made machine what presets.txt says") {
+TEST_CASE("each file of plugins.d finds on each made machine what presets.txt has") {
   const Machines machines = test::made_machines();
   CHECK(machines.size() >= 12);
   std::string found;
@@ -105,7 +105,7 @@ TEST_CASE("each file of plugins.d finds on each made machine what presets.txt sa
   check_found(found, "presets.txt");
 }
 
-TEST_CASE("the file that docs/fleet.md shows is on each made machine what fleet.txt says") {
+TEST_CASE("the file in docs/fleet.md finds on each made machine what fleet.txt has") {
   const std::string page = text_of(kPage);
   const std::string fence = "```yaml fleet.yaml\n";
   const std::size_t begin = page.find(fence) + fence.size();
@@ -119,7 +119,7 @@ TEST_CASE("the file that docs/fleet.md shows is on each made machine what fleet.
 // them.
 const std::set<std::string> kNotRecorded{"gopher", "loop"};
 
-TEST_CASE("of what `plughost facts` records of a made machine each file of plugins.d finds the same") {
+TEST_CASE("each file of plugins.d finds the same on a machine and on its recorded facts") {
   const std::map<std::string, Config> all = presets();
   for (const auto& [machine, facts] : test::made_machines()) {
     const HostRoot host(facts.machine);

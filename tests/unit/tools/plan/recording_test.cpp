@@ -115,7 +115,7 @@ std::vector<std::string> words_of(const Survey& survey) {
   return words;
 }
 
-TEST_CASE("what a configuration gives on recorded facts is what it gives on the machine") {
+TEST_CASE("a configuration gives the same on recorded facts as on the machine") {
   const MadeSysfs made = made_machine();
   const Config config = config_of(kEveryKind);
   const HostRoot machine = made.host().noted([](HostRoot::Look, const std::string&) {},
@@ -148,7 +148,7 @@ TEST_CASE("what a configuration gives on recorded facts is what it gives on the 
   CHECK(found.undecided == std::vector<std::string>{"x.com/program"});
 }
 
-TEST_CASE("hardware is recorded without a configuration, and what only one asks for is not") {
+TEST_CASE("hardware is recorded without a configuration, and other paths only with one") {
   const MadeSysfs made = made_machine();
   const Config config = config_of(kEveryKind);
   const Facts facts = record_made(made, nullptr).facts;
@@ -170,7 +170,7 @@ TEST_CASE("hardware is recorded without a configuration, and what only one asks 
   CHECK_FALSE(host.text("/proc/sys/kernel/arch").value_or("").empty());
 }
 
-TEST_CASE("nothing that is secret is recorded, nor what a driver would have to be asked for") {
+TEST_CASE("neither secrets nor a driver's values are recorded") {
   const MadeSysfs made = made_machine();
   const Config config = config_of(kEveryKind);
   const std::string text =
@@ -194,7 +194,7 @@ TEST_CASE("a pattern adds the names of what it matches") {
   CHECK_FALSE(host.exists("/opt/gophers/below"));
 }
 
-TEST_CASE("what comes and goes with pods is not recorded") {
+TEST_CASE("state that comes and goes with pods is not recorded") {
   MadeSysfs made = made_machine();
   const std::string virtual_net = "/sys/devices/virtual/net/";
   made.device(virtual_net + "veth1a2b", "net");
@@ -223,7 +223,7 @@ TEST_CASE("what comes and goes with pods is not recorded") {
 }
 
 TEST_CASE(
-    "without a configuration it is recorded which devices udev has finished with, and whose a node is") {
+    "without a configuration it is recorded which devices udev has processed, and the owners of nodes") {
   const MadeSysfs made;
   const std::string tty = kPci + "0000:00:14.0/tty/tty";
   for (const char* number : {"0", "1", "2", "3"})
@@ -260,7 +260,7 @@ TEST_CASE("a great text is recorded by its name alone") {
   CHECK(host.text("/etc/nv_tegra_release") == std::nullopt);
 }
 
-TEST_CASE("of a subsystem so many devices are recorded, and what is left out is told") {
+TEST_CASE("a limited number of a subsystem's devices is recorded, and the rest is reported") {
   const MadeSysfs made;
   RecordingTerms terms{.nvml = made_nvml()};
   CHECK(terms.most_devices == 2000);
@@ -277,7 +277,7 @@ TEST_CASE("of a subsystem so many devices are recorded, and what is left out is 
   CHECK_FALSE(host.exists("/sys/class/misc/x120"));
 }
 
-TEST_CASE("of other files so many names are recorded, and what is left out is told") {
+TEST_CASE("a limited number of other files is recorded, and the rest is reported") {
   const MadeSysfs made;
   const Config config = config_of("resources: [{name: x.com/a, directory: {path: /d}}]");
   RecordingTerms terms{.config = &config, .nvml = made_nvml()};

@@ -38,7 +38,7 @@ TEST_CASE("a file is written, rewritten or taken away, and one that is as planne
   CHECK(node.changes("/a", "") == Changes{{"/a", kOld, std::nullopt}});
 }
 
-TEST_CASE("what is not ours is in the way of what is planned, and otherwise left alone") {
+TEST_CASE("a foreign file blocks a planned one, and is otherwise left alone") {
   const Tree node;
   node.tree.file("/text", "somebody's\n");
   node.tree.directory("/directory");
@@ -57,7 +57,7 @@ TEST_CASE("what is not ours is in the way of what is planned, and otherwise left
       SetupError);
 }
 
-TEST_CASE("of several files those are changed that have to be, in their order") {
+TEST_CASE("of several files those that differ are changed, in their order") {
   const Tree node;
   node.tree.file("/somebodys", "text\n");
   node.tree.file("/right", kNew);
@@ -65,7 +65,7 @@ TEST_CASE("of several files those are changed that have to be, in their order") 
   CHECK(changes_of(node.host, files) == Changes{{"/b", std::nullopt, kNew}, {"/a", std::nullopt, kOld}});
 }
 
-TEST_CASE("changes are made with their directories, which go again when they are empty and nobody else's") {
+TEST_CASE("files are written with their directories, which are removed when empty and unused") {
   const Tree node;
   make_changes(node.host, Changes{{"/etc/x.service.d/a.conf", std::nullopt, kNew},
                                   {"/etc/plughost/node.yaml", std::nullopt, kNew}});
@@ -94,7 +94,7 @@ TEST_CASE("the link that has our own unit start goes with the unit") {
   CHECK(node.host.own_type(kOwnUnitLink) == FileType::kNothing);
 }
 
-TEST_CASE("the first change that cannot be made is the last, and says what was done before") {
+TEST_CASE("the first change that fails is the last, and the earlier ones are reported") {
   const Tree node;
   node.tree.file("/file", "somebody's");
   const FileChange impossible{"/file/a", std::nullopt, kNew};
@@ -122,7 +122,7 @@ TEST_CASE("lines that stay are shown, and those that go stand before those that 
   CHECK(FileChange{"/f", "a\na\nb\n", "a\nb\n"}.diff() == "--- a/f\n+++ b/f\n@@ -1,3 +1,2 @@\n a\n-a\n b\n");
 }
 
-TEST_CASE("a text without its last newline is told as patch(1) wants it") {
+TEST_CASE("a text without a final newline is printed as patch(1) needs it") {
   CHECK(FileChange{"/f", "a", "a\n"}.diff() ==
         "--- a/f\n+++ b/f\n@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+a\n");
 }

@@ -11,7 +11,7 @@ using namespace plughost::test;
 namespace {
 
 constexpr const char* kHead =
-    "# Written by plughost setup, which writes it anew; `plughost setup --undo` takes it away.\n";
+    "# Written by plughost setup, which replaces it; `plughost setup --undo` removes it.\n";
 
 std::string node_file(const Kubernetes& kubernetes, const std::vector<std::string>& spec_dirs) {
   const RuntimeSettings settings{.spec_dirs = spec_dirs};
@@ -21,7 +21,7 @@ std::string node_file(const Kubernetes& kubernetes, const std::vector<std::strin
 const Kubernetes kUsual{.directory = "/var/lib/kubelet/device-plugins"};
 const std::string kCdi =
     std::string(kHead) +
-    "# What is elsewhere on this node than usual. What the configuration says wins.\ncdi:\n";
+    "# Directories in unusual places on this node. The configuration overrides them.\ncdi:\n";
 
 }  // namespace
 
@@ -35,19 +35,19 @@ TEST_CASE("a drop-in has each need's lines below its sentence, the unit's before
   CHECK(drop_in_text(std::vector<Need>{needs[0]}) == std::string(kHead) + "\n[Service]\n# a.\nX=1\n");
 }
 
-TEST_CASE("what is where it usually is needs no file") {
+TEST_CASE("directories in usual places need no file") {
   CHECK(node_file_text(kUsual, nullptr).empty());
   CHECK(node_file(kUsual, {"/etc/cdi", "/var/run/cdi"}).empty());
   CHECK(node_file(kUsual, {"/run/cdi"}).empty());
   CHECK(node_file(kUsual, {}).empty());
 }
 
-TEST_CASE("what the kubelet has elsewhere is written down") {
+TEST_CASE("directories in unusual places are written to node.yaml") {
   Kubernetes kubernetes = kUsual;
   kubernetes.root = "/data";
   CHECK(node_file_text(kubernetes, nullptr) ==
         std::string(kHead) +
-            "# What is elsewhere on this node than usual. What the configuration says wins.\nkubelet:\n"
+            "# Directories in unusual places on this node. The configuration overrides them.\nkubelet:\n"
             "  pluginsRegistry: /data/plugins_registry\n  podResources: "
             "/data/pod-resources/kubelet.sock\n");
   kubernetes.root = kKubeletRoot;
@@ -55,7 +55,7 @@ TEST_CASE("what the kubelet has elsewhere is written down") {
   CHECK(node_file_text(kubernetes, nullptr).ends_with("kubelet:\n  directory: /data/device-plugins\n"));
 }
 
-TEST_CASE("CDI specifications go where the runtime looks, and rather where they go with the next boot") {
+TEST_CASE("CDI specifications go to the runtime's directory, preferably that after the next boot") {
   CHECK(node_file(kUsual, {"/etc/cdi"}) == kCdi + "  directory: /etc/cdi\n");
   CHECK(node_file(kUsual, {"/run/other", "/etc/cdi"}) == kCdi + "  directory: /run/other\n");
   CHECK(node_file(kUsual, {"/a", "/var/run/x"}) == kCdi + "  directory: /var/run/x\n");

@@ -51,7 +51,7 @@ constexpr const char* kBlocks = "Service: DeviceAllow=block-* rw";
 
 }  // namespace
 
-TEST_CASE("a configuration that only looks needs nothing of the unit on a usual node") {
+TEST_CASE("a configuration that only reads needs no opening of the unit on a usual node") {
   CHECK(lacking(config_of("resources: []\n")).empty());
   CHECK(lacking(entry("directory: {path: /dev/serial/by-id}")).empty());
   CHECK(lacking(config_of("listen: 127.0.0.1:9464\nresources: []\n")).empty());
@@ -89,7 +89,7 @@ TEST_CASE("every program of an entry may open devices") {
   }
 }
 
-TEST_CASE("a program that becomes another user needs what that takes") {
+TEST_CASE("a program that changes its user needs the rights for it") {
   const Lines users{kCharacters, kBlocks,
                     "Service: CapabilityBoundingSet=CAP_SETUID CAP_SETGID CAP_SYS_CHROOT",
                     "Service: SystemCallFilter=@setuid chroot"};
@@ -106,7 +106,7 @@ TEST_CASE("a program that becomes another user needs what that takes") {
             .size() == 2);
 }
 
-TEST_CASE("what is needed does not depend on whether an entry applies here") {
+TEST_CASE("needs do not depend on whether an entry applies here") {
   CHECK(lacking(entry("gpu: {vendor: nvidia}\n  when: {hostname: nowhere}")) == Lines{kCharacters});
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("directories that are written to are made, and opened") {
   CHECK(lacking(config_of("labels: {directory: /elsewhere}\nresources: []\n")).empty());
 }
 
-TEST_CASE("a directory that somebody else has opened is not opened again, whoever makes it") {
+TEST_CASE("a directory that another drop-in has opened is not opened again, whoever makes it") {
   const Config config = config_of("cdi: {directory: /etc/cdi}\nresources: []\n");
   CHECK(lacking(config, unit("[Service]\nReadWritePaths=/etc/cdi\n")).empty());
   CHECK(lacking(config, unit("[Service]\nReadWritePaths=-/etc\n")).empty());
@@ -138,7 +138,7 @@ TEST_CASE("a directory that somebody else has opened is not opened again, whoeve
   CHECK(lacking(config, unit("[Service]\nReadWritePaths=-\n")).size() == 3);
 }
 
-TEST_CASE("a directory whose path needs quotes is lacking no longer once its drop-in is written") {
+TEST_CASE("a directory whose path needs quotes is opened by its drop-in") {
   for (const std::string path : {"/a;b", "/a''b", "/a\"b", "/a\\b"}) {
     CAPTURE(path);
     const Config config = config_of("cdi: {directory: '" + path + "'}\nresources: []\n");
@@ -149,7 +149,7 @@ TEST_CASE("a directory whose path needs quotes is lacking no longer once its dro
   }
 }
 
-TEST_CASE("somebody's own unit that is not as closed is not closed further") {
+TEST_CASE("a user's own unit that is less closed is not closed further") {
   const auto lacks = [](const Config& config, const std::string& text) {
     UnitSettings settings;
     settings.read("[Unit]\nBefore=kubelet.service\n[Service]\n" + text);
@@ -187,14 +187,14 @@ TEST_CASE("paths are written as systemd reads them") {
   CHECK(written("/a%b") == "Unit: RequiresMountsFor=/a%%b");
 }
 
-TEST_CASE("the network is opened for an address that others reach, unless somebody has said for whom") {
+TEST_CASE("the network is opened for a public address, unless the unit has its own rule") {
   const Config config = config_of("listen: 0.0.0.0:9464\nresources: []\n");
   CHECK(lacking(config) == Lines{"Service: IPAddressAllow=any"});
   CHECK(lacking(config, unit("[Service]\nIPAddressAllow=any\n")).empty());
   CHECK(lacking(config, unit("[Service]\nIPAddressAllow=192.0.2.10\n")).empty());
 }
 
-TEST_CASE("the network is opened for the API server, unless somebody has said which addresses it has") {
+TEST_CASE("the network is opened for the API server, unless the unit has its own addresses") {
   const Config config = config_of("apiServer: {}\nresources: []\n");
   CHECK(lacking(config) == Lines{"Service: IPAddressAllow=any"});
   CHECK(lacking(config, unit("[Service]\nIPAddressAllow=192.0.2.10\n")).empty());
@@ -202,7 +202,7 @@ TEST_CASE("the network is opened for the API server, unless somebody has said wh
   CHECK(lacking(config, unit(source.text("/systemd/drop-ins/apiserver.conf").value())).empty());
 }
 
-TEST_CASE("a control socket elsewhere is written to, and asked by systemctl reload") {
+TEST_CASE("a control socket elsewhere is opened for writing, and used by systemctl reload") {
   CHECK(lacking(config_of("control: /run/plughost/control.sock\nresources: []\n")).empty());
   Lines lines = writing_to("/run/other");
   lines.insert(lines.end(), {"Service: ExecReload=",

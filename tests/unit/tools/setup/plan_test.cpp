@@ -62,7 +62,7 @@ TEST_CASE("setup's own drop-in, and its own unit, are no reason to have them no 
   CHECK(node.plan(terms).enabled);
 }
 
-TEST_CASE("somebody's own unit is the unit") {
+TEST_CASE("a user's own unit is the unit") {
   const SetUpNode node;
   node.tree.remove("usr/lib/systemd/system/plughost.service");
   node.tree.file(kOwnUnit, "[Service]\nReadWritePaths=/var/lib/kubelet /run/cdi\n");
@@ -108,7 +108,7 @@ TEST_CASE("the configuration counts as it will be read, with the directories tha
   CHECK_FALSE(contains(node.text(kDropIn, node.plan()), "/old"));
 }
 
-TEST_CASE("what the configuration says against what was found is remarked on, and stands") {
+TEST_CASE("a configuration that contradicts the node is remarked on, and stays") {
   const SetUpNode node("kubelet: {podResources: /a, directory: /b}\nresources: []\n");
   CHECK(node.plan().remarks.empty());  // no Kubernetes is recognized
   node.tree.file("etc/systemd/system/k3s.service", "");
@@ -137,7 +137,7 @@ TEST_CASE("SELinux is seen where it runs, and where it will") {
   CHECK(labels());
   CHECK(node.plan().remarks.empty());
   node.tree.remove("sbin");
-  CHECK(contains(node.plan().remarks.at(0), "restorecon is not there"));
+  CHECK(contains(node.plan().remarks.at(0), "restorecon is missing"));
 }
 
 TEST_CASE("that containers may use no devices is remarked on where it matters") {
@@ -156,7 +156,7 @@ TEST_CASE("that containers may use no devices is remarked on where it matters") 
   CHECK(node.plan().remarks.empty());
 }
 
-TEST_CASE("a masked unit is told") {
+TEST_CASE("a masked unit is reported") {
   const SetUpNode node;
   node.tree.link("etc/systemd/system/plughost.service", "/dev/null");
   CHECK(contains(node.plan().remarks.at(0), "`systemctl unmask plughost`"));

@@ -70,7 +70,7 @@ TEST_CASE("a mounted device node that every container may open has no remark") {
   }
 }
 
-TEST_CASE("a mounted device node has no remark where something else may give the right to open it") {
+TEST_CASE("a mounted device node has no remark if something else may grant access") {
   Machine machine;
   machine.node("/dev/port", "188:0");
   const auto remarks = [&](const std::string& more) { return machine.remarks(kPortIsMounted + ", " + more); };
@@ -80,7 +80,7 @@ TEST_CASE("a mounted device node has no remark where something else may give the
   CHECK(remarks("env: {NVIDIA_DRIVER_CAPABILITIES: all}, annotations: {a: b}").size() == 1);
 }
 
-TEST_CASE("the mounts by which NVIDIA's runtime is told the cards have no remark") {
+TEST_CASE("the mounts by which NVIDIA's runtime receives the cards have no remark") {
   const HostRoot host(test::made_machines().at("gpu-nvlink").machine);
   for (const std::string strategy : {"volume-mounts", "[volume-mounts, cdi-cri]"}) {
     CAPTURE(strategy);

@@ -29,7 +29,7 @@ TEST_CASE("a survey has every resource that the daemon would serve, by name") {
   CHECK(found.errors.empty());
 }
 
-TEST_CASE("an entry that cannot be looked at does not hide the others") {
+TEST_CASE("an entry that cannot be scanned does not hide the others") {
   const test::TempDir dir;
   dir.file("file");
   const Config config = load(dir, "- {name: x.com/b, directory: {path: " + dir.at("file").string() +
@@ -60,7 +60,7 @@ TEST_CASE("entries of one name are one list, in which what both find is the firs
             .inventory.id_count() == 1);
 }
 
-TEST_CASE("an entry that cannot be looked at does not hide those of its name") {
+TEST_CASE("an entry that cannot be scanned does not hide those of its name") {
   const test::TempDir dir;
   dir.file("file");
   const Survey found = survey(load(dir, "- {name: x.com/b, directory: {path: " + dir.at("file").string() +
@@ -71,7 +71,7 @@ TEST_CASE("an entry that cannot be looked at does not hide those of its name") {
   CHECK(found.errors.size() == 1);
 }
 
-TEST_CASE("a survey has what an entry chooses, and says which patterns match nothing here") {
+TEST_CASE("a survey has an entry's chosen devices, and the patterns without a match") {
   const test::TempDir dir;
   dir.file("gophers/amy");
   dir.file("gophers/bob");
@@ -81,12 +81,11 @@ TEST_CASE("a survey has what an entry chooses, and says which patterns match not
   CHECK(found.snapshots.at(0).inventory.id_count() == 2);
   CHECK(found.remarks.empty());
   REQUIRE(found.unmatched.size() == 2);
-  CHECK(found.unmatched[0].ends_with(
-      "config.yaml:2:3: x.com/b: `except[1]` matches no device that is here now"));
-  CHECK(found.unmatched[1].ends_with(": `replicas.bob` matches no device that is here now"));
+  CHECK(found.unmatched[0].ends_with("config.yaml:2:3: x.com/b: `except[1]` matches no device at present"));
+  CHECK(found.unmatched[1].ends_with(": `replicas.bob` matches no device at present"));
 }
 
-TEST_CASE("a look says which directories it depends on") {
+TEST_CASE("a scan lists the directories that it depends on") {
   const test::TempDir dir;
   const Config config = load(dir, "- {name: x.com/b, directory: {path: " + dir.at("later").string() + "}}\n");
   const Scan found = config.resources[0].source->scan(HostRoot());

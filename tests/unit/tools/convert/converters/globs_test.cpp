@@ -35,7 +35,7 @@ TEST_CASE("an expression that is anchored becomes patterns that match the same n
   }
 }
 
-TEST_CASE("an expression without anchors is looked for anywhere in the path, in three directories") {
+TEST_CASE("an expression without anchors is searched anywhere in the path, in three directories") {
   const Patterns in_directories = {"*tun", "*/*tun", "*/*/*tun", "*/*/*/*tun"};
   CHECK(globs_of("^*tun$")->patterns == in_directories);
   CHECK(globs_of("^?tun$")->patterns == in_directories);
@@ -62,7 +62,7 @@ TEST_CASE("an expression without anchors is looked for anywhere in the path, in 
   CHECK_FALSE(globs_of("^a.b$")->exact);
 }
 
-TEST_CASE("a repetition without end is written out, and says so") {
+TEST_CASE("an unlimited repetition is written out, with a remark") {
   const auto globs = globs_of("^a[0-9]*$");
   REQUIRE(globs);
   CHECK(globs->patterns == Patterns{"a", "a[0-9]", "a[0-9][0-9]", "a[0-9][0-9][0-9]"});
@@ -72,7 +72,7 @@ TEST_CASE("a repetition without end is written out, and says so") {
   CHECK_FALSE(globs_of("^a[0-9]?$")->bounded);
 }
 
-TEST_CASE("what cannot be said with patterns is no pattern") {
+TEST_CASE("an expression that patterns cannot express is refused") {
   for (const std::string regex :
        {"(?i)a", "a\\b", "\\Aa", "[[:digit:]]", "[a", "(a", "a)", "a**", "a{2", "a{3,1}", "a{99}", "*a",
         "[^/]a", "a\\", "(a|b)(c|d)(e|f)(g|h)(i|j)(k|l)(m|n)", "((((((((((a))))))))))", "^a^b$",

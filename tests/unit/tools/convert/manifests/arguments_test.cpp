@@ -39,7 +39,7 @@ TEST_CASE("a variable stands for a flag that is not given") {
   CHECK(given.unused().empty());
 }
 
-TEST_CASE("a flag is true unless it says false") {
+TEST_CASE("a flag is true unless its value is false") {
   Arguments given = arguments({"--a", "--b=true", "--c=false", "--d=0", "--e=f", "--g=F"});
   CHECK(given.truth("a") == true);
   CHECK(given.truth("b") == true);

@@ -76,7 +76,7 @@ TEST_CASE("the charts of NVIDIA, Intel and ROCm start their plugins as their val
   CHECK_FALSE(plugin_of("nginx", "{}"));
 }
 
-TEST_CASE("the GPU operator's values say whose driver it is, and whether there is a plugin") {
+TEST_CASE("the GPU operator's values decide the driver's root, and whether there is a plugin") {
   const auto with_driver = plugin_of("gpu-operator", "{}");
   REQUIRE(with_driver);
   CHECK(with_driver->plugin == kNvidia);

@@ -7,7 +7,7 @@ namespace {
 
 bool is(const std::string& language, const char* beginning) { return language.starts_with(beginning); }
 
-TEST_CASE("a file's ending tells its language") {
+TEST_CASE("a file's ending decides its language") {
   CHECK(is(other_language("a.tf", ""), "this is Terraform"));
   CHECK(is(other_language("a.nix", ""), "this is Nix"));
   CHECK(is(other_language("a.cue", ""), "this is CUE"));
@@ -16,7 +16,7 @@ TEST_CASE("a file's ending tells its language") {
   CHECK(other_language("a.yaml", "").empty());
 }
 
-TEST_CASE("a text tells its language, too") {
+TEST_CASE("a text's content decides its language") {
   CHECK(is(other_language("-", "a: 1\nb: {{ .Values.b }}\n"), "this is a template of Helm's"));
   CHECK(is(other_language("-", "{{- include \"labels\" . }}\n"), "this is a template of Helm's"));
   CHECK(is(other_language("-", "{% if a %}\nb: 1\n{% endif %}\n"), "this is a template;"));

@@ -78,7 +78,7 @@ TEST_CASE("a container starts the configuration of the ConfigMap that it mounts"
   CHECK(neither.starters() == Texts{"", ""});
 }
 
-TEST_CASE("what is there several times is found once") {
+TEST_CASE("a repeated configuration is found once") {
   CHECK(look(config_map("one", "a") + config_map("two", "a")).places() == Texts{"ConfigMap one, key a.yaml"});
   const std::string nvidia = "{name: c, image: nvidia/k8s-device-plugin}";
   CHECK(look(pod("p", nvidia) + pod("q", nvidia)).starters() == Texts{"Pod n/p, container c"});
@@ -100,7 +100,7 @@ TEST_CASE("a container's words are those of its shell, with its variables in the
   CHECK(expanded.manifests.plugins[0].line.environment.at("C") == "");
 }
 
-TEST_CASE("what prepares a pod, and what kubectl repeats in annotations, is not looked at") {
+TEST_CASE("init containers, and kubectl's copies in annotations, are ignored") {
   CHECK(look("apiVersion: v1\nkind: Pod\nmetadata: {annotations: {a: 'resourceList: []'}}\nspec: "
              "{initContainers: "
              "[{image: nvidia/k8s-device-plugin}]}\nstatus: {a: 'resourceList: []'}")
@@ -122,7 +122,7 @@ TEST_CASE("a text in a text is read three deep") {
   CHECK(nested(4).places().empty());
 }
 
-TEST_CASE("what is wrong in a ConfigMap's text has its place") {
+TEST_CASE("an error in a ConfigMap's text has its place") {
   const Looked looked =
       look("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  b: |\n    devices:\n    - [\n");
   REQUIRE(looked.errors.size() == 1);
@@ -149,7 +149,7 @@ TEST_CASE(
   CHECK(other.starters().size() == 2);
 }
 
-TEST_CASE("a container whose configuration file is in a ConfigMap that is not here is not taken without it") {
+TEST_CASE("a container whose ConfigMap is missing is not converted without it") {
   const std::string container =
       "{name: c, image: nvidia/k8s-device-plugin, env: [{name: CONFIG_FILE, value: /c/a.yaml}]}";
   const Looked looked = look(pod("p", container, "[{configMap: {name: m}}]"));
@@ -158,13 +158,13 @@ TEST_CASE("a container whose configuration file is in a ConfigMap that is not he
   CHECK(looked.manifests.advice[0].find("kubectl get configmap -n n m -o yaml") != std::string::npos);
 }
 
-TEST_CASE("what pods ask for is noted") {
+TEST_CASE("resource requests of pods are recorded") {
   CHECK(
       look(pod("p", "{name: c, resources: {limits: {a.b/c: 1}, requests: {cpu: 1}}}")).manifests.requested ==
       std::set<std::string>{"a.b/c", "cpu"});
 }
 
-TEST_CASE("what is wrong in what is no plugin's refuses nothing") {
+TEST_CASE("errors in objects of no plugin refuse nothing") {
   CHECK(look(pod("p", "{name: c, image: busybox, command: [sh, -c, \"echo it's on\"]}")).errors.empty());
   CHECK(look(pod("p", "{name: c, image: generic-device-plugin, command: [sh, -c, \"gdp it's on\"]}"))
             .errors.size() == 1);
@@ -176,7 +176,7 @@ TEST_CASE("what is wrong in what is no plugin's refuses nothing") {
       look("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {b: 'device: [\n'}").errors.empty());
 }
 
-TEST_CASE("who takes its configuration from elsewhere is told where that is") {
+TEST_CASE("a plugin with a configuration elsewhere gets a remark with the place") {
   const Looked looked =
       look(pod("p", "{name: c, image: smarter-device-manager}", "[{configMap: {name: conf}}]"));
   CHECK(looked.places().empty());

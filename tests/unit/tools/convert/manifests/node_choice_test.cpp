@@ -33,7 +33,7 @@ TEST_CASE("a selector's labels all have to be there, with its values") {
         std::vector<Terms>{{{"a", true, {"x"}}, {"b", true, {""}}}});
 }
 
-TEST_CASE("of an affinity's terms one has to hold, and of a term all expressions") {
+TEST_CASE("of an affinity's terms one has to hold, and all expressions of a term") {
   const NodeChoice choice = choice_of(
       affinity("{matchExpressions: [{key: a, operator: In, values: [x, y]}, {key: b, operator: Exists}]},"
                "{matchExpressions: [{key: c, operator: NotIn, values: [z]}, {key: d, operator: "
@@ -42,7 +42,7 @@ TEST_CASE("of an affinity's terms one has to hold, and of a term all expressions
                                             {{"c", false, {"z"}}, {"d", false, {}}}});
 }
 
-TEST_CASE("a selector and an affinity both hold, and what they say of one label is what both allow") {
+TEST_CASE("a selector and an affinity both hold, and for one label their intersection") {
   const NodeChoice choice =
       choice_of("nodeSelector: {a: x}\n" +
                 affinity("{matchExpressions: [{key: a, operator: In, values: [x, y]}, {key: b, "
@@ -52,7 +52,7 @@ TEST_CASE("a selector and an affinity both hold, and what they say of one label 
                                             {{"a", true, {"x"}}, {"a", false, {"q"}}}});
 }
 
-TEST_CASE("labels that tell of the hardware are kept apart, and so is what is no label with a value") {
+TEST_CASE("labels of hardware are kept apart, and so are expressions without a value") {
   const NodeChoice choice = choice_of(
       "nodeSelector: {feature.node.kubernetes.io/pci-10de.present: 'true', a: x}\n" +
       affinity(

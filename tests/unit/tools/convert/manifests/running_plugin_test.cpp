@@ -15,7 +15,7 @@ std::optional<OtherPlugin> of_words(std::vector<std::string> words) {
   return running_plugin({.image = "registry.example/own", .words = std::move(words), .environment = {}});
 }
 
-TEST_CASE("an image's path tells its plugin, whatever its registry and its tag") {
+TEST_CASE("an image's path identifies its plugin, whatever its registry and tag") {
   CHECK(of_image("generic-device-plugin") == kGenericDevicePlugin);
   CHECK(of_image("registry.example:5000/mirror/squat/generic-device-plugin:0.1.1") == kGenericDevicePlugin);
   CHECK(of_image("generic-device-plugin@sha256:00") == kGenericDevicePlugin);
@@ -41,7 +41,7 @@ TEST_CASE("other programs of NVIDIA's and ROCm's images are no plugins") {
   CHECK_FALSE(of_image("rocm/k8s-device-plugin:labeller-latest"));
 }
 
-TEST_CASE("a program, a flag or a variable tells the plugin of another image") {
+TEST_CASE("a program, a flag or a variable identifies the plugin of another image") {
   CHECK(of_words({"/usr/bin/sriovdp"}) == kSriov);
   CHECK(of_words({"/bin/k8s-rdma-shared-dp"}) == kRdmaShared);
   CHECK(of_words({"./amdgpu-device-plugin"}) == kRocm);
@@ -59,7 +59,7 @@ TEST_CASE("a program, a flag or a variable tells the plugin of another image") {
   CHECK_FALSE(running_plugin({.image = {}, .words = {}, .environment = {{"DOMAIN", "a"}}}));
 }
 
-TEST_CASE("an image that says otherwise wins over a flag, and a flag that only a copy knows over both") {
+TEST_CASE("a contradicting image wins over a flag, and a flag of a copy over both") {
   CHECK_FALSE(of_image("x/volcano-vgpu-device-plugin", {"--device-list-strategy=envvar"}));
   CHECK_FALSE(of_image("x/other-device-plugin", {"--device-list-strategy=envvar"}));
   CHECK(of_image("x/k8s-device-plugin", {"--device-list-strategy=envvar"}) == kNvidia);
@@ -81,7 +81,7 @@ TEST_CASE("a device plugin that is not known is named") {
   CHECK(named("nginx").empty());
 }
 
-TEST_CASE("who needs a file, and who does not") {
+TEST_CASE("plugins that need a file are known") {
   CHECK(runs_without_file(kNvidia));
   CHECK(runs_without_file(kIntelGpu));
   CHECK(runs_without_file(kRocm));
