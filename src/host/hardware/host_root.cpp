@@ -148,7 +148,7 @@ HostRoot HostRoot::noted(Note note, std::shared_ptr<const NvmlView> nvml) const 
 }
 
 fs::path HostRoot::at(const fs::path& path) const {
-  if (recorded()) throw std::logic_error(path.string() + " is on another machine and was not recorded");
+  if (recorded()) throw std::logic_error(path.string() + " is a path of a recorded machine, not of this one");
   return prefix_ / path.relative_path();
 }
 

@@ -39,7 +39,7 @@ class MachineFiles {
       const std::string& path) const = 0;  // nullopt: it is not a link
   // Resolves all links; nullopt: there is nothing.
   virtual std::optional<std::string> canonical(const std::string& path) const = 0;
-  // Returns "195:0"; nullopt: there is not a device node.
+  // Returns "195:0"; nullopt: there is no device node.
   virtual std::optional<std::string> device_number(const std::string& path) const = 0;
   // Calls entry for each entry of the directory, in any order; a link's type is kLink. Returns why it ended
   // early.

@@ -203,7 +203,7 @@ Findings check_selinux(const HostRoot& host, const Observed& observed) {
                "docs/security.md has the reasons"});
   }
   return or_ok(std::move(found), "/sys/fs/selinux",
-               *enforcing == 1 ? "SELinux enforces, and has denied nothing"
+               *enforcing == 1 ? "SELinux enforces, and does not restrict plughost"
                                : "SELinux is permissive, and would not stand in the way");
 }
 

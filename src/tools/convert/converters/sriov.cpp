@@ -278,8 +278,7 @@ class Resource {
       });
       if (drivers.empty())
         refuse(
-            "It is for network interfaces, which a CNI plugin moves into the pod: there is not a device node "
-            "to "
+            "It is for network interfaces, which a CNI plugin moves into the pod: there is no device node to "
             "give, and plughost does not offer it.");
       else if (left_out > 0)
         entry_.notes.push_back(loss(
