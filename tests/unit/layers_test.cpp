@@ -138,7 +138,7 @@ std::vector<Include> includes() {
 
 }  // namespace
 
-TEST_CASE("a folder includes only the folders that stand below it") {
+TEST_CASE("a folder includes only the folders below it") {
   const std::vector<Include> all = includes();
   REQUIRE(all.size() > 100);
   std::size_t judged = 0;
@@ -218,7 +218,7 @@ TEST_CASE("a tier's page has at most fifteen lines, and names each folder of the
 constexpr std::size_t kMostLines = 400;
 constexpr std::size_t kMostClassLines = 300;
 // Limit for the lines of all files in src. A commit that raises it says what that buys.
-constexpr std::size_t kMostLinesOfAll = 54'941;
+constexpr std::size_t kMostLinesOfAll = 54'939;
 
 // Returns the class that a definition at the beginning of the line defines, or whose function it defines;
 // empty: none.
@@ -262,7 +262,7 @@ std::map<std::string, std::size_t> class_lines(const fs::path& folder) {
   return lines;
 }
 
-TEST_CASE("no file and no class is larger than one can read") {
+TEST_CASE("files and classes stay within their limits") {
   const fs::path source = fs::path(test::in_source("/src"));
   for (const auto& folder : fs::recursive_directory_iterator(source)) {
     if (!folder.is_directory()) continue;
@@ -280,7 +280,7 @@ TEST_CASE("no file and no class is larger than one can read") {
   }
 }
 
-TEST_CASE("src does not grow by itself") {
+TEST_CASE("the size of src stays within its limit") {
   std::size_t lines = 0;
   for (const auto& file : fs::recursive_directory_iterator(fs::path(test::in_source("/src")))) {
     if (!file.is_regular_file()) continue;
@@ -301,7 +301,7 @@ TEST_CASE("a library is included by its own folder only") {
   }
 }
 
-TEST_CASE("JSON, YAML, the command line's library and regular expressions are seen by a few files") {
+TEST_CASE("JSON, YAML, the command line's library and regular expressions are included by few files") {
   for (const Include& include : includes()) {
     for (const auto& [library, files] : kSeenByFiles) {
       if (!include.header.starts_with(library)) continue;
@@ -346,7 +346,7 @@ TEST_CASE("no header of src includes a library that is slow to compile") {
   }
 }
 
-TEST_CASE("a type that a header defines has its name to itself: of two the linker would take either") {
+TEST_CASE("a type that a header defines has a unique name, because the linker would take either of two") {
   const fs::path source = fs::path(test::in_source("/src"));
   std::map<std::string, std::string> defined;
   for (const auto& entry : fs::recursive_directory_iterator(source)) {
@@ -365,7 +365,7 @@ TEST_CASE("a type that a header defines has its name to itself: of two the linke
   CHECK(defined.size() > 100);
 }
 
-TEST_CASE("no test's name has a semicolon: CTest makes two of it, and both pass without running") {
+TEST_CASE("no test's name has a semicolon, because CTest splits it and both parts pass without running") {
   unsigned names = 0;
   for (const auto& entry : fs::recursive_directory_iterator(test::in_source("/tests"))) {
     if (entry.path().extension() != ".cpp") continue;

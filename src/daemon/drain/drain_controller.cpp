@@ -86,9 +86,9 @@ std::string no_such(const std::string& what, const std::string& name, std::span<
 }
 
 DrainController::DrainController(EventLoop& loop, Workers& workers, Log& log, std::shared_ptr<DrainFile> file,
-                                 Hooks hooks)
+                                 Owner& owner)
     : log_(log),
-      hooks_(std::move(hooks)),
+      owner_(owner),
       file_(std::move(file)),
       latest_(
           loop, workers,
@@ -113,7 +113,7 @@ DrainController::DrainController(EventLoop& loop, Workers& workers, Log& log, st
 }
 
 void DrainController::carry_out(const DrainOrder& order, Done done) {
-  const auto snapshots = hooks_.snapshots();
+  const auto snapshots = owner_.snapshots();
   const Device* const device = device_named(snapshots, order.resource, order.device);
   DrainAnswer answer{.name = {order.resource, device ? device->id : order.device}};
   const DrainSet::Name name = answer.name;
@@ -124,7 +124,7 @@ void DrainController::carry_out(const DrainOrder& order, Done done) {
     answer.drain = Drain{.reason = order.terms->reason, .since = now};
     if (order.terms->duration) answer.drain->until = now + *order.terms->duration;
   }
-  if (!order.terms && device && device->lasting) hooks_.forgive(name);
+  if (!order.terms && device && device->lasting) owner_.forgive(name);
   if (!answer.drain && !drains_.find(name)) return this->answer(std::move(answer), done);
   const std::optional<Drain> drain = answer.drain;
   if (drain)
@@ -143,11 +143,11 @@ void DrainController::carry_out(const DrainOrder& order, Done done) {
 }
 
 void DrainController::answer(DrainAnswer answer, const Done& done) {
-  hooks_.read_holdings([this, answer = std::move(answer), done](const PodResources::Answer& told) mutable {
-    const auto snapshots = hooks_.snapshots();
+  owner_.read_holdings([this, answer = std::move(answer), done](const PodResources::Answer& told) mutable {
+    const auto snapshots = owner_.snapshots();
     if (const Device* const device = device_named(snapshots, answer.name.resource, answer.name.device))
       answer.device = *device;
-    // The list still has it until the next scan.
+    // The list contains the lasting error until the next scan.
     if (answer.device.lasting && !answer.drain) {
       answer.device.error.clear();
       std::erase_if(answer.device.reasons,
@@ -174,7 +174,7 @@ void DrainController::on_time() {
 
 void DrainController::change(CoalescingWriter::Told saved) {
   save(std::move(saved));
-  hooks_.changed();
+  owner_.on_drains();
   arm();
 }
 

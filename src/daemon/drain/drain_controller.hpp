@@ -41,11 +41,11 @@ struct DrainOrder {
   bool operator==(const DrainOrder&) const = default;
 };
 
-// Returns why the order is invalid in any case, as a sentence; empty: it is valid.
+// Returns why the order is invalid in any case, as a sentence; empty if it is valid.
 std::string error_of(const DrainOrder& order);
 
 using ResourceSnapshots = std::span<const SharedSnapshot>;  // of all resources
-// Returns why the order is invalid for that device, as a sentence; empty: it is valid.
+// Returns why the order is invalid for that device, as a sentence; empty if it is valid.
 std::string why_not(const DrainOrder& order, const DrainSet::Name& name, const DrainSet& drains,
                     ResourceSnapshots snapshots);
 
@@ -54,7 +54,7 @@ struct DrainAnswer {
   std::string error;  // not empty: nothing has changed
   DrainSet::Name name;
   std::optional<Drain> drain;  // nullopt: the device is back in service
-  std::string unsaved;         // why the change is not saved yet; empty: it is
+  std::string unsaved;         // why the change is not saved yet; empty if it is saved
   Device device;               // as listed; without an id if it is not listed
   std::shared_ptr<const Holdings> holdings;
   std::string holders_unknown;
@@ -62,7 +62,7 @@ struct DrainAnswer {
   Json json() const;
 };
 
-// Returns the device with that id, or with a replica of that id. nullptr: there is none.
+// Returns the device that has this id, or a replica with this id; nullptr if there is no such device.
 const Device* device_named(const Inventory& inventory, std::string_view id);
 const Device* device_named(ResourceSnapshots snapshots, std::string_view resource, std::string_view id);
 
@@ -81,7 +81,7 @@ class DrainFile {
   // Returns the file's content; empty if it is missing. Invalid parts are reported as sentences, and the
   // whole file is kept as drains.json.broken, drains.json.broken-2 and so on.
   DrainSet::Parsed read();
-  // Replaces the file's content durably. Returns why it failed, leaving the old content; empty on success.
+  // Replaces the file's content durably. Returns an error, with the old content unchanged; empty on success.
   std::string write(const std::string& text);
 
  private:
@@ -99,30 +99,35 @@ class DrainController {
   // The wall clock may be set while a timer, which uses another clock, runs.
   static constexpr std::chrono::seconds kLongestWait{60};
 
-  struct Hooks {
-    std::function<std::vector<SharedSnapshot>()> snapshots;  // of all resources
-    std::function<void(HoldingsReader::Done done)> read_holdings;
-    std::function<void()> changed;  // drains() has changed
-    std::function<void(const DrainSet::Name& name)>
-        forgive;  // clears the device's lasting error (Device::lasting)
+  // Owns the drained devices. Called from the loop, never from within the constructor.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // Returns the snapshots of all resources.
+    virtual std::vector<SharedSnapshot> snapshots() const = 0;
+    virtual void read_holdings(HoldingsReader::Done done) = 0;
+    // Called when drains() has changed.
+    virtual void on_drains() = 0;
+    // Clears the device's lasting error (Device::lasting).
+    virtual void forgive(const DrainSet::Name& name) = 0;
   };
 
-  // Reads the file and may block: construct it before the loop runs. workers and log must outlive it.
-  DrainController(EventLoop& loop, Workers& workers, Log& log, const DrainFile& file, Hooks hooks)
-      : DrainController(loop, workers, log, std::make_shared<DrainFile>(file), std::move(hooks)) {}
+  // Reads the file and may block: construct it before the loop runs. workers, log and owner must outlive it.
+  DrainController(EventLoop& loop, Workers& workers, Log& log, const DrainFile& file, Owner& owner)
+      : DrainController(loop, workers, log, std::make_shared<DrainFile>(file), owner) {}
 
   // Returns how long a timer started at `now` must run for a drain that ends at `end`.
   static Drain::Clock::duration wait_for(Drain::Clock::time_point end, Drain::Clock::time_point now);
   const DrainSet& drains() const { return drains_; }
-  // done runs in the loop when the order is saved and the device's holders are known; possibly at once; never
-  // after this is destroyed.
+  // `done` runs in the loop, possibly at once, when the order is saved and the device's holders are known;
+  // never after this object is destroyed.
   using Done = std::function<void(const DrainAnswer& answer)>;
   void carry_out(const DrainOrder& order, Done done);
 
  private:
-  // From then on the file belongs to the worker that writes it.
-  DrainController(EventLoop& loop, Workers& workers, Log& log, std::shared_ptr<DrainFile> file, Hooks hooks);
-  // Returns true if the time of a drain is over.
+  // After construction, the file belongs to the worker that writes it.
+  DrainController(EventLoop& loop, Workers& workers, Log& log, std::shared_ptr<DrainFile> file, Owner& owner);
+  // Ends the drains whose time is over. Returns true if there were any.
   bool expire();
   void on_time();
   void change(CoalescingWriter::Told saved);
@@ -131,7 +136,7 @@ class DrainController {
   void answer(DrainAnswer answer, const Done& done);
 
   Log& log_;
-  const Hooks hooks_;
+  Owner& owner_;
   const std::shared_ptr<DrainFile> file_;
   DrainSet drains_;
   CoalescingWriter latest_;

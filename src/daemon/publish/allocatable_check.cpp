@@ -10,12 +10,12 @@
 
 namespace plughost {
 
-AllocatableCheck::AllocatableCheck(Platform& platform, Hooks hooks)
-    : platform_(platform), hooks_(std::move(hooks)), timer_(platform.loop, [this] { check(*link_); }) {}
+AllocatableCheck::AllocatableCheck(Platform& platform, Owner& owner)
+    : platform_(platform), owner_(owner), timer_(platform.loop, [this] { check(*link_); }) {}
 
 void AllocatableCheck::check(KubeletLink& link) {
   const auto attached = [](const Subject& subject) { return subject.attached_since.has_value(); };
-  if (std::ranges::none_of(hooks_.subjects(), attached)) return;
+  if (std::ranges::none_of(owner_.subjects(), attached)) return;
   link_ = &link;
   again_ = busy();
   if (again_) return;
@@ -45,12 +45,12 @@ void AllocatableCheck::update(const Allocatable::Count& count) {
     if (was_unknown) return end();
     platform_.log.info("kubelet does not report its allocatable devices: counts are not verified",
                        {{"why", count.why}});
-    hooks_.changed();
+    owner_.on_disagreement();
     return end();
   }
-  if (was_unknown) hooks_.changed();
+  if (was_unknown) owner_.on_disagreement();
   comparing_ = true;
-  const auto subjects = std::make_shared<const std::vector<Subject>>(hooks_.subjects());
+  const auto subjects = std::make_shared<const std::vector<Subject>>(owner_.subjects());
   const auto found = std::make_shared<std::vector<Disagreement>>();
   platform_.computations.run(
       [subjects, found, ids = count.ids] {
@@ -80,7 +80,7 @@ void AllocatableCheck::judge_all(const std::vector<Subject>& subjects, std::vect
   std::erase_if(agreements_, gone);
   std::erase_if(told_, gone);
   for (std::size_t i = 0; i < subjects.size(); ++i) judge(subjects[i], std::move(found[i]));
-  if (told_ != before) hooks_.changed();
+  if (told_ != before) owner_.on_disagreement();
 }
 
 void AllocatableCheck::judge(const Subject& subject, Disagreement found) {
@@ -96,7 +96,7 @@ void AllocatableCheck::judge(const Subject& subject, Disagreement found) {
   }
   const std::string& why = told_[subject.resource] = agreement.disagreement().text();
   if (!anew) return;
-  hooks_.register_anew(subject.resource);
+  owner_.register_again(subject.resource);
   platform_.log.error("kubelet counts other devices than it was sent: registering again",
                       {{"resource", subject.resource}, {"why", why}});
 }

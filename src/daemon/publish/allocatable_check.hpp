@@ -80,14 +80,18 @@ class AllocatableCheck {
     Inventory sent;
     std::optional<EventLoop::Clock::time_point> attached_since;  // nullopt: no stream is open
   };
-  struct Hooks {
-    std::function<std::vector<Subject>()> subjects;
-    std::function<void(const std::string& resource)> register_anew;
-    std::function<void()> changed;  // called when disagreement() or unknown() changes
+  // Owns the resources. Called from the loop.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual std::vector<Subject> subjects() const = 0;
+    virtual void register_again(const std::string& resource) = 0;
+    // Called when disagreement() or unknown() changes.
+    virtual void on_disagreement() = 0;
   };
 
-  // `platform` must outlive this object.
-  AllocatableCheck(Platform& platform, Hooks hooks);
+  // `platform` and `owner` must outlive this object.
+  AllocatableCheck(Platform& platform, Owner& owner);
 
   // Queries the kubelet behind `link`, if the link has a stream; a query that is already running is followed
   // by another. `link` must outlive the answer or the call of forget().
@@ -99,7 +103,7 @@ class AllocatableCheck {
 
   // Returns a sentence about a disagreement that has lasted, or an empty string.
   std::string disagreement(const std::string& resource) const;
-  // Returns why the kubelet's count is unknown; empty: it is known, or was never queried.
+  // Returns why the kubelet's count is unknown; empty if it is known, or was never queried.
   const std::string& unknown() const { return unknown_; }
 
  private:
@@ -110,7 +114,7 @@ class AllocatableCheck {
   void end();
 
   Platform& platform_;
-  Hooks hooks_;
+  Owner& owner_;
   KubeletLink* link_ = nullptr;
   std::map<std::string, Agreement> agreements_;  // by resource
   std::map<std::string, std::string> told_;      // sentences of the resources that disagree

@@ -72,12 +72,12 @@ struct Scanner::Outcome {
   Clock::duration took{};
 };
 
-Scanner::Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, ScanSchedule former,
+Scanner::Scanner(Platform& platform, const ResourceConfig& entry, Owner& owner, ScanSchedule former,
                  std::chrono::milliseconds deadline)
     : platform_(platform),
       source_(entry.source),
       spec_(entry.spec),
-      hooks_(std::move(hooks)),
+      owner_(owner),
       schedule_(former),
       deadline_(deadline),
       directories_(platform.directories, platform.host, [this] { request_scan(); }),
@@ -122,14 +122,14 @@ void Scanner::scan() {
 }
 
 void Scanner::prepare() {
-  hooks_.prepare(lifetime_.bound([this](HeldIds held) { scan_on_worker(std::move(held)); }));
+  owner_.prepare(lifetime_.bound([this](HeldIds held) { scan_on_worker(std::move(held)); }));
 }
 
 void Scanner::scan_on_worker(HeldIds held) {
   const auto outcome = std::make_shared<Outcome>();
   platform_.workers.run(
-      [outcome, source = source_, spec = spec_, host = platform_.host, listed = hooks_.listed(),
-       siblings = hooks_.siblings(), held = std::move(held)] {
+      [outcome, source = source_, spec = spec_, host = platform_.host, listed = owner_.listed(),
+       siblings = owner_.siblings(), held = std::move(held)] {
         const auto began = Clock::now();
         try {
           Scan seen = source->scan_chosen(host, *spec);
@@ -164,7 +164,7 @@ void Scanner::scan_on_worker(HeldIds held) {
 
 void Scanner::on_overdue() {
   schedule_.overdue();
-  hooks_.stalled();
+  owner_.on_stalled();
 }
 
 void Scanner::on_ended(Outcome& outcome) {
@@ -172,11 +172,11 @@ void Scanner::on_ended(Outcome& outcome) {
   const auto now = Clock::now();
   if (const auto* why = std::get_if<std::string>(&outcome.found)) {
     schedule_.fail(now);
-    hooks_.failed(*why);
+    owner_.on_failed(*why);
   } else {
     auto& found = std::get<Found>(outcome.found);
     schedule_.succeed(now, found.scan.rescan_after);
-    schedule_.change_at(hooks_.found(found));
+    schedule_.change_at(owner_.on_found(found));
     if (follow(found.scan)) schedule_.follow_more(now);
   }
   arm();

@@ -51,24 +51,27 @@ class Scanner {
     // Devices whose nodes or hardware differ from those they were listed with.
     std::vector<Ledger::Name> others = {};
   };
-  // Called from the loop, never from within a call of this class.
-  struct Hooks {
+  // Gives a scan its input and receives its result. Called from the loop, never from within a call of Scanner
+  // except its constructor, which calls prepare().
+  class Owner {
+   public:
+    virtual ~Owner() = default;
     // Returns the present lists, by resource.
-    std::function<std::map<std::string, Inventory>()> listed;
+    virtual std::map<std::string, Inventory> listed() const = 0;
     // Returns the results of the other entries of the resource.
-    std::function<Siblings()> siblings;
+    virtual Siblings siblings() const = 0;
     // Called before each scan. Calls `then` when the scan may begin, with the ids that pods hold.
-    std::function<void(const std::function<void(HeldIds held)>& then)> prepare;
+    virtual void prepare(const std::function<void(HeldIds held)>& then) = 0;
     // Returns when the result changes without another event; ScanSchedule::kNever: never.
-    std::function<Clock::time_point(Found& found)> found;
-    std::function<void(const std::string& why)> failed;
+    virtual Clock::time_point on_found(Found& found) = 0;
+    virtual void on_failed(const std::string& why) = 0;
     // Called when a scan exceeds the deadline. A late result is still used.
-    std::function<void()> stalled;
+    virtual void on_stalled() = 0;
   };
 
-  // Starts the first scan. `former` is the schedule of the entry's former source. `platform` must outlive
-  // this object.
-  Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, ScanSchedule former = {},
+  // Starts the first scan. `former` is the schedule of the entry's former source. `platform` and `owner` must
+  // outlive this object.
+  Scanner(Platform& platform, const ResourceConfig& entry, Owner& owner, ScanSchedule former = {},
           std::chrono::milliseconds deadline = kDeadline);
   ~Scanner() { source_->rest(true); }
   Scanner& operator=(Scanner&&) = delete;
@@ -95,7 +98,7 @@ class Scanner {
   Platform& platform_;
   std::shared_ptr<const DeviceSource> source_;
   std::shared_ptr<const AllocationSpec> spec_;
-  Hooks hooks_;
+  Owner& owner_;
   ScanSchedule schedule_;
   bool at_rest_ = false;
   std::chrono::milliseconds deadline_;

@@ -32,13 +32,8 @@ EntryScan::EntryScan(Platform& platform, EntryScanOwner& owner, ResourceConfig c
 
 void EntryScan::begin(ScanSchedule former) {
   stalled_ = former.stalled();
-  scanner_ = std::make_unique<Scanner>(
-      platform_, config_,
-      Scanner::Hooks{[this] { return owner_.listed(); }, [this] { return owner_.siblings_of(*this); },
-                     [this](const auto& then) { owner_.prepare(then); },
-                     [this](Scanner::Found& found) { return on_found(found); },
-                     [this](const std::string& why) { on_failed(why); }, [this] { on_stalled(); }},
-      former);
+  Scanner::Owner& owner = *this;  // make_unique cannot convert to a private base
+  scanner_ = std::make_unique<Scanner>(platform_, config_, owner, former);
 }
 
 bool EntryScan::set_devices(std::shared_ptr<const DevicesOf> devices) {

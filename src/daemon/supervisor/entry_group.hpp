@@ -28,7 +28,7 @@ class EntryScanOwner {
 
   virtual std::map<std::string, Inventory> listed() const = 0;
   virtual Scanner::Siblings siblings_of(const EntryScan& entry) const = 0;
-  // See Scanner::Hooks.
+  // See Scanner::Owner.
   virtual void prepare(const std::function<void(HeldIds held)>& then) = 0;
   virtual Clock::time_point accept(EntryScan& entry, Scanner::Found& found) = 0;
   // Called when a scan has failed or stalled, or a stalled scan has ended.
@@ -37,7 +37,7 @@ class EntryScanOwner {
 
 // The scanning side of one configuration entry: its scanner, and the remarks and errors of its scans. Loop
 // thread only.
-class EntryScan {
+class EntryScan final : private Scanner::Owner {
  public:
   using Clock = Scanner::Clock;
 
@@ -58,7 +58,7 @@ class EntryScan {
 
   // Logs what a completed scan could not use, and patterns without a match.
   void log_remarks(const Scan& scan, const Assembly& assembly);
-  // Returns the latest scan result if the resource has several entries; nullptr: none yet.
+  // Returns the latest scan result if the resource has several entries; nullptr if there is none yet.
   const std::shared_ptr<const DevicesOf>& devices() const { return devices_; }
   // Returns true if the devices differ from the previous scan.
   bool set_devices(std::shared_ptr<const DevicesOf> devices);
@@ -72,9 +72,12 @@ class EntryScan {
   EntryStatus status() const;
 
  private:
-  Clock::time_point on_found(Scanner::Found& found);
-  void on_failed(const std::string& why);
-  void on_stalled();
+  std::map<std::string, Inventory> listed() const override { return owner_.listed(); }
+  Scanner::Siblings siblings() const override { return owner_.siblings_of(*this); }
+  void prepare(const std::function<void(HeldIds held)>& then) override { owner_.prepare(then); }
+  Clock::time_point on_found(Scanner::Found& found) override;
+  void on_failed(const std::string& why) override;
+  void on_stalled() override;
   void on_recovered();
   // Returns the devices that have waited for udev for too long, as remarks.
   std::vector<std::string> unfinished(const std::vector<std::string>& names);
@@ -86,7 +89,7 @@ class EntryScan {
   std::set<std::string> remarked_;                       // in the last scan
   std::set<std::string> unmatched_;                      // in the last scan
   std::map<std::string, Clock::time_point> unfinished_;  // since when each has waited for udev
-  std::string scan_error_;                               // of the last scan; empty: it succeeded
+  std::string scan_error_;                               // error of the last scan; empty if it succeeded
   std::uint64_t scans_completed_ = 0;
   std::uint64_t scans_failed_ = 0;
   std::string last_error_;  // kept after recovery
@@ -135,7 +138,7 @@ class EntryGroup {
   // Returns true if the entries' devices must be merged without a further scan: an update started none, or
   // the last missing scan failed.
   bool is_due() const { return !taken_ && all_have_scanned(); }
-  // Merges the devices if is_due(). Requests a scan of each entry, which then learns the holders.
+  // Merges the devices if is_due(). Requests a scan of each entry, which then receives the holders.
   std::optional<DevicesOf> merge_due(const Lists& listed);
 
  private:

@@ -96,8 +96,8 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       link_(make_link(config_.kubelet, nullptr)),
       cdi_(platform.workers, platform.host, config_.cdi.directory, config_.kubelet.files_owner()),
       reporter_(platform, config_, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); }),
-      drain_controller_(platform.loop, platform.workers, platform.log, drains, drain_hooks()),
-      allocatable_(platform, allocatable_hooks()),
+      drain_controller_(platform.loop, platform.workers, platform.log, drains, *this),
+      allocatable_(platform, *this),
       assuming_(assuming_context(), config_.kubelet.pods_api()),
       held_(
           platform.loop, platform.log, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
@@ -137,34 +137,24 @@ Assuming::Context Supervisor::assuming_context() {
           .remove_other_late = [this](auto names) { cdi_.present().remove_other_late(std::move(names)); }};
 }
 
-AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
-  return {.subjects =
-              [this] {
-                std::vector<AllocatableCheck::Subject> subjects;
-                controllers_.for_each_resource([&](const Resource& resource, const ResourceController&) {
-                  subjects.push_back({.resource = resource.name(),
-                                      .sent = resource.snapshot()->inventory,
-                                      .attached_since = resource.attached_since()});
-                });
-                return subjects;
-              },
-          .register_anew =
-              [this](const std::string& name) {
-                controllers_.for_each_resource([&](Resource& resource, const ResourceController&) {
-                  if (resource.name() == name) resource.register_anew();
-                });
-              },
-          .changed = [this] { on_change_(); }};
+std::vector<AllocatableCheck::Subject> Supervisor::subjects() const {
+  std::vector<AllocatableCheck::Subject> subjects;
+  controllers_.for_each_resource([&](const Resource& resource, const ResourceController&) {
+    subjects.push_back({.resource = resource.name(),
+                        .sent = resource.snapshot()->inventory,
+                        .attached_since = resource.attached_since()});
+  });
+  return subjects;
 }
 
-DrainController::Hooks Supervisor::drain_hooks() {
-  return {.snapshots = [this] { return controllers_.snapshots(); },
-          .read_holdings = [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
-          .changed = [this] { on_overlay(); },
-          .forgive =
-              [this](const DrainSet::Name& name) {
-                controllers_.for_each([&](const auto&, auto& controller) { controller.forgive(name); });
-              }};
+void Supervisor::register_again(const std::string& name) {
+  controllers_.for_each_resource([&](Resource& resource, const ResourceController&) {
+    if (resource.name() == name) resource.register_anew();
+  });
+}
+
+void Supervisor::forgive(const DrainSet::Name& name) {
+  controllers_.for_each([&](const auto&, auto& controller) { controller.forgive(name); });
 }
 
 void Supervisor::on_overlay() {

@@ -53,7 +53,7 @@ class ResourceAffinity {
   std::map<std::size_t, std::shared_ptr<GivenCards>> given_cards_;  // by the number of the group
 };
 
-class Supervisor {
+class Supervisor final : private DrainController::Owner, private AllocatableCheck::Owner {
  public:
   // The common safety net under every event source: checks the kubelet, the sockets, the watches and the
   // devices.
@@ -74,7 +74,7 @@ class Supervisor {
   // Reads the drains, which may block. Calls `on_change` when summary() may have changed. Throws
   // DirectoryHeld or std::system_error. `platform` must outlive this object.
   Supervisor(Platform& platform, Config config, const DrainFile& drains, std::function<void()> on_change);
-  ~Supervisor();
+  ~Supervisor() override;
 
   // Throws as the constructor does, and changes nothing on failure.
   Changes apply(Config config);
@@ -97,12 +97,16 @@ class Supervisor {
 
  private:
   std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
-  AllocatableCheck::Hooks allocatable_hooks();
-  DrainController::Hooks drain_hooks();
   Assuming::Context assuming_context();
   KubeletStatus kubelet_status() const;
   DaemonStatus status() const;
-  void read_holdings(HoldingsReader::Done done);
+  std::vector<SharedSnapshot> snapshots() const override { return controllers_.snapshots(); }
+  void read_holdings(HoldingsReader::Done done) override;
+  void on_drains() override { on_overlay(); }
+  void forgive(const DrainSet::Name& name) override;
+  std::vector<AllocatableCheck::Subject> subjects() const override;
+  void register_again(const std::string& resource) override;
+  void on_disagreement() override { on_change_(); }
   void on_overlay();
   void on_kubelet();
   void on_changed();

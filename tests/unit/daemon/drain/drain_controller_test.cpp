@@ -16,16 +16,16 @@ namespace {
 const DrainSet::Name kDevice{.resource = "x.com/a", .device = "0"};
 
 // A daemon's start with the file of an earlier one. It offers the device.
-struct Started {
+struct Started : DrainController::Owner {
   explicit Started(const TempDir& tree)
-      : drain_controller(loop, workers, log, DrainFile(tree.path()),
-                         {.snapshots = [this] { return std::vector{snapshot}; },
-                          .read_holdings =
-                              [](const HoldingsReader::Done& done) {
-                                done({.holdings = std::make_shared<const Holdings>()});
-                              },
-                          .changed = [this] { ++changes; },
-                          .forgive = [this](const DrainSet::Name&) { ++forgiven; }}) {}
+      : drain_controller(loop, workers, log, DrainFile(tree.path()), *this) {}
+
+  std::vector<SharedSnapshot> snapshots() const override { return {snapshot}; }
+  void read_holdings(HoldingsReader::Done done) override {
+    done({.holdings = std::make_shared<const Holdings>()});
+  }
+  void on_drains() override { ++changes; }
+  void forgive(const DrainSet::Name&) override { ++forgiven; }
 
   DrainAnswer carry_out(std::optional<DrainOrder::Terms> terms) {
     std::optional<DrainAnswer> answer;
@@ -60,7 +60,7 @@ DrainSet written(const TempDir& tree) { return DrainFile(tree.path()).read().dra
 
 }  // namespace
 
-TEST_CASE("a drain outlives the daemon, and undrain does") {
+TEST_CASE("a drain survives the daemon, and so does an undrain") {
   const TempDir tree;
   {
     Started first(tree);
@@ -80,7 +80,7 @@ TEST_CASE("a drain outlives the daemon, and undrain does") {
   CHECK_FALSE(third.drain_controller.drains().find(kDevice));
 }
 
-TEST_CASE("a drain ends by itself when its time is over, and is written down as ended") {
+TEST_CASE("a drain ends when its time is over, and is saved as ended") {
   const TempDir tree;
   Started daemon(tree);
   daemon.drain(1s);
@@ -97,7 +97,7 @@ TEST_CASE("while a drain has an end, the wall clock is checked every minute, bec
   CHECK(DrainController::wait_for(now - 1h, now) == 0s);
 }
 
-TEST_CASE("a second drain's time counts, not the first one's") {
+TEST_CASE("a second drain's time replaces the first one's") {
   const TempDir tree;
   Started daemon(tree);
   daemon.drain(std::nullopt);
@@ -143,7 +143,7 @@ TEST_CASE("a lasting fault is cleared by an undrain alone, and nothing is saved"
   CHECK_FALSE(std::filesystem::exists(tree.at("drains.json")));
 }
 
-TEST_CASE("an order for what is not there is refused, and changes nothing") {
+TEST_CASE("an order for an unknown device is refused, and changes nothing") {
   const TempDir tree;
   Started daemon(tree);
   std::string error;

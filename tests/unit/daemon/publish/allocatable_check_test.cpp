@@ -15,22 +15,23 @@ using test::kA;
 using namespace std::chrono_literals;
 
 // A resource of two devices that the kubelet was sent long ago, and the check's requests.
-struct CheckRig {
+struct CheckRig : AllocatableCheck::Owner {
   test::TempDir dir;
   test::Process process;
   test::TellingKubelet kubelet{dir.at("pods.sock")};
   std::unique_ptr<KubeletLink> link = std::make_unique<KubeletLink>(
       process.platform, KubeletConfig{.directory = dir.path(), .pod_resources = dir.at("pods.sock")}, nullptr,
       [] {}, [] {});
-  std::vector<AllocatableCheck::Subject> subjects{{.resource = kA,
-                                                   .sent = Inventory({{.id = "one"}, {.id = "two"}}),
-                                                   .attached_since = EventLoop::Clock::now()}};
+  std::vector<AllocatableCheck::Subject> sent{{.resource = kA,
+                                               .sent = Inventory({{.id = "one"}, {.id = "two"}}),
+                                               .attached_since = EventLoop::Clock::now()}};
   unsigned changes = 0;
   std::vector<std::string> anew;
-  AllocatableCheck check{process.platform,
-                         {.subjects = [this] { return subjects; },
-                          .register_anew = [this](const std::string& name) { anew.push_back(name); },
-                          .changed = [this] { ++changes; }}};
+  AllocatableCheck check{process.platform, *this};
+
+  std::vector<AllocatableCheck::Subject> subjects() const override { return sent; }
+  void register_again(const std::string& name) override { anew.push_back(name); }
+  void on_disagreement() override { ++changes; }
 
   bool asked(std::size_t times) {
     return test::run_until(process.loop, [&] { return kubelet.counted() >= times; });
@@ -81,10 +82,10 @@ TEST_CASE(
 
 TEST_CASE("without a stream no kubelet is queried, and such a resource has no disagreement") {
   CheckRig rig;
-  rig.subjects[0].attached_since.reset();
+  rig.sent[0].attached_since.reset();
   rig.check.check(*rig.link);
   CHECK_FALSE(rig.link->allocatable().asking());
-  rig.subjects.push_back({.resource = "x.com/b", .sent = {}, .attached_since = EventLoop::Clock::now()});
+  rig.sent.push_back({.resource = "x.com/b", .sent = {}, .attached_since = EventLoop::Clock::now()});
   REQUIRE(rig.look());
   test::pass(rig.process.loop, 1min);
   CHECK(rig.kubelet.counted() == 1);

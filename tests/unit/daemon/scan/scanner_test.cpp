@@ -17,33 +17,30 @@ using test::Process;
 using Clock = Scanner::Clock;
 
 // The scanner's reports in order: "found a b", "failed: why", "stalled".
-struct Told {
+struct Told : Scanner::Owner {
   std::vector<std::string> words;
-  std::map<std::string, Inventory> listed;
+  std::map<std::string, Inventory> lists;
   std::vector<std::string> errors;  // errors of the devices in the last result
   HeldIds held;
   Clock::time_point change_at = ScanSchedule::kNever;
 
-  Scanner::Hooks hooks() {
-    return {.listed = [this] { return listed; },
-            .siblings = [] { return Scanner::Siblings(); },
-            .prepare = [this](const auto& then) { then(held); },
-            .found =
-                [this](Scanner::Found& found) {
-                  words.emplace_back("found");
-                  errors.clear();
-                  for (const auto& [resource, devices] : found.assembly.resources) {
-                    for (const Device& device : devices) {
-                      words.back() += ' ' + device.id + (device.away ? " (away)" : "");
-                      errors.push_back(device.error);
-                    }
-                    listed[resource] = Inventory(devices);
-                  }
-                  return change_at;
-                },
-            .failed = [this](const std::string& why) { words.push_back("failed: " + why); },
-            .stalled = [this] { words.emplace_back("stalled"); }};
+  std::map<std::string, Inventory> listed() const override { return lists; }
+  Scanner::Siblings siblings() const override { return {}; }
+  void prepare(const std::function<void(HeldIds held)>& then) override { then(held); }
+  Clock::time_point on_found(Scanner::Found& found) override {
+    words.emplace_back("found");
+    errors.clear();
+    for (const auto& [resource, devices] : found.assembly.resources) {
+      for (const Device& device : devices) {
+        words.back() += ' ' + device.id + (device.away ? " (away)" : "");
+        errors.push_back(device.error);
+      }
+      lists[resource] = Inventory(devices);
+    }
+    return change_at;
   }
+  void on_failed(const std::string& why) override { words.push_back("failed: " + why); }
+  void on_stalled() override { words.emplace_back("stalled"); }
 };
 
 struct Rig {
@@ -54,7 +51,7 @@ struct Rig {
   Told told;
 
   std::unique_ptr<Scanner> scanner(std::chrono::milliseconds deadline = 1min, ScanSchedule former = {}) {
-    return std::make_unique<Scanner>(process.platform, entry_of(machine), told.hooks(), former, deadline);
+    return std::make_unique<Scanner>(process.platform, entry_of(machine), told, former, deadline);
   }
   bool says(std::size_t times) {
     return test::run_until(process.loop, [&] { return told.words.size() >= times; });
@@ -203,7 +200,7 @@ TEST_CASE("a scan that takes too long is reported, and its result is used when i
   CHECK_FALSE(scanner->schedule().stalled());
 }
 
-TEST_CASE("a source that is replaced takes the scan that hangs with it") {
+TEST_CASE("a replaced source is destroyed with its hanging scan") {
   Rig rig;
   rig.machine->hang(true);
   auto scanner = rig.scanner(20ms);
@@ -215,7 +212,7 @@ TEST_CASE("a source that is replaced takes the scan that hangs with it") {
   const auto good = std::make_shared<Machine>();
   good->show({.devices = {{.id = "good"}}});
   Told told;
-  Scanner next(process.platform, entry_of(good), told.hooks(), former, 1min);
+  Scanner next(process.platform, entry_of(good), told, former, 1min);
   CHECK(next.schedule().stalled());  // until the next result
   REQUIRE(test::run_until(process.loop, [&] { return !told.words.empty(); }));
   CHECK(told.words[0] == "found good");
