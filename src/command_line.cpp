@@ -312,7 +312,7 @@ void CommandLine::add_undrain() {
   add_output(*command, options->format);
 }
 
-// One example of each command for its help: a line that works on any node.
+// An example of each command for its help: a line that works on any node.
 constexpr std::pair<const char*, const char*> kExamples[] = {
     {"run", "plughost run --config /etc/plughost/config.yaml"},
     {"check", "plughost check --strict config.yaml"},

@@ -1,5 +1,5 @@
-// Functions of a newer C library that libgcc and libstdc++ call, for the oldest one that plughost supports
-// (glibc 2.34). Both are linked statically and find them here. Thread-safe.
+// Functions of a newer C library that libgcc and libstdc++ call, for the oldest C library that plughost
+// supports (glibc 2.34). libgcc and libstdc++ are linked statically and use these functions. Thread-safe.
 
 #include <dlfcn.h>
 #include <link.h>
@@ -46,7 +46,7 @@ int look_at(dl_phdr_info* object, std::size_t, void* data) {
 }  // namespace
 
 // libgcc finds an exception's handlers through this function. It is hidden, because the machine's libraries
-// have their own. libgcc does not read dlfo_link_map, so that is null.
+// have their own. dlfo_link_map stays null, because libgcc does not read it.
 extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(void* address,
                                                                      dl_find_object* result) noexcept {
   Search search{.address = reinterpret_cast<std::uintptr_t>(address), .found = result};
@@ -56,7 +56,7 @@ extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(void* addre
 // std::random_device calls this function.
 extern "C" __attribute__((visibility("hidden"))) std::uint32_t arc4random() noexcept {
   std::uint32_t number = 0;
-  // So few bytes are never returned in part; the call fails only for a signal.
+  // So few bytes are never returned in part; the call fails only when a signal interrupts it.
   while (::getrandom(&number, sizeof number, 0) != sizeof number)
     if (errno != EINTR) std::abort();
   return number;

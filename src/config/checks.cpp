@@ -74,7 +74,7 @@ void check_neighbours(std::span<const EntryDraft> entries, Diagnostics& diagnost
   }
 }
 
-// The kubelet may request either resource first, and the other one must then follow.
+// The kubelet may request either resource first, and the other resource must then follow.
 void check_joined(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   for (const EntryDraft& entry : entries) {
     const AllocationSpec& spec = *entry.config.spec;
@@ -184,7 +184,7 @@ class FixedIds {
   std::unordered_map<std::string, Owner> owners_;
 };
 
-// Node Feature Discovery would use either of the values.
+// Reports labels that two entries set: Node Feature Discovery would use either of the values.
 void check_labels(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::map<std::string, const EntryDraft*> owners;
   for (const EntryDraft& entry : entries) {
@@ -200,7 +200,7 @@ void check_labels(std::span<const EntryDraft> entries, Diagnostics& diagnostics)
   }
 }
 
-// The API server would show either of the values, or the kubelet's own.
+// Reports keys that two entries set: the API server would show either of the values, or the kubelet's own.
 void check_node_resources(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::map<std::string_view, const EntryDraft*> resources;
   for (const EntryDraft& entry : entries) {

@@ -14,8 +14,8 @@ namespace plughost {
 // The form of socket names: plughost-<up to 24 readable characters>-<8 hex digits>-<up to 10 digits>.sock.
 inline constexpr std::size_t kLongestSocketName = 60;
 
-// Reports an error if a socket in the directory, with a name of longest_name bytes, has a path that exceeds a
-// socket address. mark, path: where the directory is set.
+// Reports an error if a socket in the directory, with a name of `longest_name` bytes, has a path that exceeds
+// a socket address. `mark` and `path` are the place where the directory is set.
 void check_socket_directory(const std::filesystem::path& directory, std::size_t longest_name,
                             const Mark& mark, const std::string& path, Diagnostics& diagnostics);
 
@@ -37,10 +37,10 @@ std::string named(const EntryDraft& entry);
 
 // Returns true if both have a `when`: a node decides which of them apply, and refuses one if both do.
 bool may_exclude_each_other(const EntryDraft& a, const EntryDraft& b);
-// Returns true if both entries have one resource name.
+// Returns true if both entries have the same resource name.
 bool is_same_resource(const EntryDraft& a, const EntryDraft& b);
 
-// As far as it is known: different patterns may match different devices.
+// Returns true if both certainly take common devices; different patterns might match different devices.
 bool take_the_same(const EntryDraft& one, const EntryDraft& other);
 
 // Reports two resources that could set a variable, annotation or path differently: see check_entries().

@@ -38,7 +38,7 @@ class Condition {
   std::vector<std::string> paths() const;
   bool names_labels() const { return has(Subject::kLabel); }
   bool names_node() const { return has(Subject::kNode); }
-  // The place in the file.
+  // Return the condition's place in the file.
   const Mark& mark() const { return mark_; }
   const std::string& path() const { return path_; }
 
@@ -48,12 +48,12 @@ class Condition {
     Subject subject;
     std::string name;  // "hostname", "dmi.vendor", "label example.com/rack"
     std::string label;
-    std::vector<std::string> patterns;  // fnmatch(3); one must match, for kExists all
+    std::vector<std::string> patterns;  // fnmatch(3); one must match; for kExists, all must match
 
     Verdict evaluate(const NodeView& node) const;
     std::string text() const;
   };
-  // All terms must hold, and none of `others`.
+  // All terms must hold, and no case in `excluded`.
   struct Case {
     std::vector<Term> terms;
     std::vector<Case> excluded;
@@ -66,13 +66,13 @@ class Condition {
   static std::string text_of(const std::vector<Case>& cases);
   static std::vector<Case> read_cases(const Node& node, const std::string& path, Diagnostics& diagnostics);
   static Case read_case(const Node& node, const std::string& path, Diagnostics& diagnostics);
-  // Includes terms below `not`.
+  // Returns all terms, including terms below `not`.
   static std::vector<const Term*> terms_of(const std::vector<Case>& cases);
   bool has(Subject subject) const;
 
   Mark mark_;
   std::string path_;
-  std::vector<Case> cases_;  // one must hold
+  std::vector<Case> cases_;  // at least one case must hold
 };
 
 }  // namespace plughost

@@ -31,7 +31,7 @@ struct KubeletConfig {
   std::filesystem::path directory = kKubeletDirectory;
   std::filesystem::path plugins_registry = "/var/lib/kubelet/plugins_registry";
   std::filesystem::path pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
-  // Below the same root directory.
+  // Returns the socket of the kubelet's pods API, which is below the same root directory.
   std::filesystem::path pods_api() const {
     return pod_resources.parent_path().parent_path() / "pods-api/pods-api.sock";
   }
@@ -77,8 +77,8 @@ struct TelemetryConfig {
 // How the API server is reached.
 struct ApiServerConfig {
   std::string kubeconfig = "auto";  // a file; auto: the in-cluster account, or the kubelet's own credentials
-  // The node's name; empty: $NODE_NAME, else the name in the kubelet's certificate, or the host's in lower
-  // case.
+  // The node's name; empty: $NODE_NAME, or else the name in the kubelet's certificate, or else the host's
+  // name in lower case.
   std::string node;
   std::string where;  // "file:line:col", for messages
   bool operator==(const ApiServerConfig& other) const {
@@ -98,7 +98,7 @@ struct ResourceConfig {
   std::shared_ptr<const DeviceSource> source;
   std::vector<LabelSpec> labels;                 // of the node
   std::vector<NodeResourceSpec> node_resources;  // of the node, set by the API server
-  // The node must match all of these: the condition of the `include` and the entry's own.
+  // The node must match all of these conditions: the condition of the `include` and the entry's own.
   std::vector<std::shared_ptr<const Condition>> when;
   // content_of() the entry without `when`: entries of one name with equal content are equal.
   std::string content;
@@ -107,16 +107,16 @@ struct ResourceConfig {
 
 // The files of a configuration.
 struct ConfigFiles {
-  std::vector<std::filesystem::path> paths;  // all files that were read, the main one first
-  std::uint64_t hash = 0;                    // of their content: equal on every machine
-  // Changes here may change what is read. Empty if changes are not watched.
+  std::vector<std::filesystem::path> paths;  // all files that were read, the main file first
+  std::uint64_t hash = 0;                    // hash of their content, equal on every machine
+  // Directories whose changes may change what is read. Empty if changes are not watched.
   std::vector<WatchedDirectory> sources;
 
   // Returns true if the content has not changed.
   bool same_as(const ConfigFiles& other) const { return hash == other.hash && paths == other.paths; }
 };
 
-// The limits for a trial.
+// The limits for the duration of a trial.
 inline constexpr std::chrono::seconds kShortestTrial{1};
 inline constexpr std::chrono::seconds kLongestTrial = std::chrono::days(1);
 
@@ -130,7 +130,7 @@ struct Settings {
   std::filesystem::path node_labels;            // a file with the node's labels; empty: none
   std::optional<ApiServerConfig> api_server;    // nullopt: not used
   bool events = false;                          // report devices as Kubernetes Events; needs api_server
-  bool watch = false;                           // a change of the files is a reload
+  bool watch = false;                           // the configuration is reloaded when the files change
   std::optional<std::chrono::seconds> confirm;  // such a reload is on trial for this time
   ConfigFiles files;
   std::vector<Diagnostic> warnings;
@@ -140,14 +140,14 @@ struct Config : Settings {
   std::vector<ResourceConfig> resources;
 };
 
-// The configuration cannot be used. what() has the text of each diagnostic, one per line.
+// Thrown if the configuration cannot be used. what() has the text of each diagnostic, one per line.
 struct ConfigError : std::runtime_error {
   explicit ConfigError(std::vector<Diagnostic> found, ConfigFiles read = {});
   std::vector<Diagnostic> diagnostics;
   ConfigFiles files;  // as far as they were read
 };
 
-// The result of `plughost setup` beside the main file: defaults of `kubelet` and `cdi`.
+// The file that `plughost setup` writes beside the main file: defaults of `kubelet` and `cdi`.
 inline constexpr const char* kNodeFile = "node.yaml";
 
 // Command-line settings, which override the file's.
@@ -157,7 +157,7 @@ struct Overrides {
   // Assumptions about included files, for checking a change before it is made: a file has the content of
   // another file, or is missing.
   std::map<std::filesystem::path, std::optional<std::filesystem::path>> supposed;
-  // The assumed content of node.yaml; empty: none. nullopt: its actual content.
+  // The assumed content of node.yaml; empty if there is none; nullopt for its actual content.
   std::optional<std::string> node_file;
 };
 
@@ -165,7 +165,7 @@ struct Overrides {
 Config load_config(const std::filesystem::path& file, const Overrides& overrides = {});
 
 // Returns the errors that load_config would report for a text that is not in a file and has no `include`.
-// name: for messages.
+// `name` is used in messages.
 std::vector<Diagnostic> errors_of(const std::string& text, const std::string& name);
 
 }  // namespace plughost

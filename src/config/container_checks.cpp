@@ -166,7 +166,7 @@ class ContainerSettings {
   }
 
  private:
-  // The first setting of a key, and the first that differs from it.
+  // The first setting of a key, and the first setting that differs from it.
   struct Setters {
     ContainerSetting first;
     std::optional<ContainerSetting> other;

@@ -97,7 +97,7 @@ class Loader {
       const bool is_error = diagnostic.severity == Diagnostic::Severity::kError;
       (is_error ? errors : config_.warnings).push_back(diagnostic);
     }
-    // In the order of the files.
+    // Diagnostics are sorted in the order of the files.
     const auto position = [this](const Diagnostic& diagnostic) {
       const auto in = std::ranges::find(config_.files.paths, fs::path(diagnostic.mark.file.text()));
       return std::tuple(in - config_.files.paths.begin(), diagnostic.mark.line, diagnostic.mark.column);
@@ -133,9 +133,9 @@ class Loader {
     std::string path;
   };
 
-  using When = std::shared_ptr<const Condition>;  // of an `include`; nullptr: every node
+  using When = std::shared_ptr<const Condition>;  // of an `include`; nullptr: the condition of every node
 
-  // nullopt: reported; at the place if the file cannot be read.
+  // Returns nullopt after reporting an error; it is at the place if the file cannot be read.
   std::optional<std::string> read_text(const fs::path& file, const Place* included_at) {
     config_.files.paths.push_back(file);
     follow(file);
@@ -152,7 +152,7 @@ class Loader {
     return std::get<std::string>(std::move(text));
   }
 
-  // nullptr: reported in the same way.
+  // Returns nullptr after reporting an error in the same way.
   const Node* read_document(const fs::path& file, const Place* included_at) {
     const auto text = read_text(file, included_at);
     return text ? parse_document(*text, file.string(), !included_at) : nullptr;
@@ -177,7 +177,7 @@ class Loader {
     return nullptr;
   }
 
-  // Read before the main file, which overrides it.
+  // Reads node.yaml before the main file, which overrides it.
   void read_node_file(const fs::path& file, const std::optional<std::string>& supposed) {
     std::error_code failed;
     if (supposed ? supposed->empty() : !fs::exists(file, failed)) return follow(file);
@@ -205,7 +205,7 @@ class Loader {
     const std::string error = resource_name_error(domain + "/x");
     if (error.empty()) return domain;
     top.error("domain", quote(domain) + " is not a valid domain. " + error);
-    // With a valid domain in its place, dependent names are not reported as well.
+    // A valid domain is used instead, so that no errors in dependent names are reported as well.
     return "vendor.example";
   }
 
@@ -224,7 +224,7 @@ class Loader {
     }
   }
 
-  // A pattern, or a map of a pattern and the nodes on which it counts.
+  // Reads patterns, or maps of a pattern and the nodes on which it applies.
   void read_includes(Fields& top, const fs::path& file) {
     const Node* const node = top.node("include");
     if (!node) {

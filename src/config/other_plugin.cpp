@@ -94,7 +94,7 @@ std::optional<OtherPlugin> other_plugin(const Node& root) {
   if (has(root, "genericDevicePlugin", Node::Kind::kMap)) return kMicroShift;
   if (has(root, "permittedHostDevices", Node::Kind::kMap)) return kKubeVirt;
   if (is_object(root, "akri.sh/", "Configuration")) return kAkri;
-  // The SR-IOV network operator creates such a list from it.
+  // The SR-IOV network operator creates the plugin's list from this object.
   if (is_object(root, "sriovnetwork.openshift.io/", "SriovNetworkNodePolicy")) return kSriov;
   if (is_volcano(root)) return kVolcano;
   if (is_nvidia(root)) return kNvidia;

@@ -24,8 +24,8 @@ enum class OtherPlugin {
   kVolcano,
 };
 
-// Returns the plugin whose configuration the document looks like. A generic-device-plugin's may be plughost's
-// own as well, because the keys are the same.
+// Returns the plugin whose configuration the document looks like. For generic-device-plugin, the document may
+// be plughost's own configuration as well, because the keys are the same.
 std::optional<OtherPlugin> other_plugin(const Node& root);
 
 // Returns the project's name: "generic-device-plugin".

@@ -53,7 +53,7 @@ bool same_file(const fs::path& a, const fs::path& b) {
 
 }  // namespace
 
-// Makes all changes or none: changes before a failing one are undone.
+// Makes all changes or none: changes made before a failed change are undone.
 void Presets::change_all(const std::vector<Preset>& presets, Change change, Change back,
                          const char* what) const {
   std::error_code failed;

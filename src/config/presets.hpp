@@ -23,22 +23,22 @@ struct Preset {
   Link link = Link::kNone;
 };
 
-// Why it cannot be done, as a sentence. Nothing has changed.
+// The reason why an action cannot be done, as a sentence. Nothing has changed then.
 struct PresetError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 class Presets {
  public:
-  // directory: of the presets. config: the main file, next to plugins.d.
+  // `directory` has the presets. `config` is the main file, next to plugins.d.
   Presets(const std::filesystem::path& directory, std::filesystem::path config);
 
   // Sorted by name, including links to missing presets. Throws PresetError.
   std::vector<Preset> list() const;
   // Throws PresetError if there is no preset of that name.
   Preset get(const std::string& name) const;
-  // Create or remove links, and return the presets that were changed: all, or none if one cannot be, or if
-  // the configuration would have errors. Throw PresetError, ConfigError.
+  // Create or remove links, and return the presets that were changed. Change nothing if one link cannot be
+  // changed, or if the configuration would have errors. Throw PresetError, ConfigError.
   std::vector<Preset> enable(std::span<const std::string> names) const;
   std::vector<Preset> disable(std::span<const std::string> names) const;
 

@@ -37,7 +37,7 @@ DevicePattern read_pattern(const Node& node, const std::string& path, AttributeN
   return pattern;
 }
 
-// Reads a list of such maps; a single map counts as a list of one.
+// Reads a list of patterns; a single pattern counts as a list of one.
 std::vector<DevicePattern> read_patterns(Fields& fields, const std::string& key, AttributeNames attributes) {
   std::vector<DevicePattern> patterns;
   const auto read = [&](const Node& node, const std::string& where) {
@@ -74,7 +74,7 @@ void read_replicas_by_name(Fields& fields, const Node& node, AllocationSpec& spe
   });
 }
 
-// Reads rules, of which the first match counts; a rule without `only` matches all others.
+// Reads rules, of which the first match counts; a rule without `only` matches all other devices.
 void read_replica_rules(Fields& entry, AttributeNames attributes, AllocationSpec& spec) {
   const std::vector<Node>& items = entry.items("replicas");
   if (items.empty()) entry.error("replicas", "the list is empty; leave the key out for one each");

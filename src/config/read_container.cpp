@@ -48,7 +48,7 @@ AllocationSpec::Pairs read_env(Fields& entry, const Words& known) {
   return env;
 }
 
-// Reads a template of an absolute path. Absent: *fallback; without one, an error.
+// Reads a template of an absolute path. If the key is absent, returns *fallback or reports an error.
 Template read_path(Fields& fields, std::string_view key, const Template* fallback, const Words& known) {
   if (!fields.has(key)) {
     if (fallback) return *fallback;

@@ -52,7 +52,7 @@ std::string kind_names() {
   return joined(keys, ", ");
 }
 
-// Returns the kinds whose keys the entry has. Anything but one is reported.
+// Returns the kinds whose keys the entry has. Reports an error unless there is exactly one.
 std::vector<const Kind*> find_kinds(Fields& entry, const std::string& path) {
   std::vector<const Kind*> found;
   for (const Kind& kind : kinds()) {
@@ -70,7 +70,7 @@ std::vector<const Kind*> find_kinds(Fields& entry, const std::string& path) {
   return found;
 }
 
-// Empty if there is no usable name.
+// Returns an empty template if there is no usable name.
 Template read_name(Fields& entry, std::string_view domain, const Words& known) {
   if (entry.require_text("name").empty()) return {};
   Template written = entry.pattern("name", "", known);
@@ -107,7 +107,7 @@ bool has_shares(const AllocationSpec& spec) {
          std::ranges::any_of(spec.replicas_of, [](const ReplicaRule& rule) { return rule.replicas > 1; });
 }
 
-// For ids that are parts of cards the kind decides.
+// For ids that are parts of cards, the kind determines `shares`.
 SharesOf read_shares(Fields& entry, const AllocationSpec& spec) {
   if (!entry.has("shares")) return spec.shares;
   const SharesOf shares = entry.choice("shares", kShares, SharesOf::kAny);
@@ -146,7 +146,7 @@ bool read_same_card(Fields& entry, const std::string& near, std::string_view kin
   return same_card;
 }
 
-// Devices that differ by number only cannot be chosen.
+// Reports a choice among devices that differ only by their number.
 void refuse_choice_of_alike(Fields& entry, const Kind& kind) {
   if (!kind.attributes.empty() || kind.declared) return;
   for (const std::string_view key : {"only", "except"}) {
@@ -173,7 +173,7 @@ bool names_position(const std::string& text) {
   }
 }
 
-// CDI names belong to devices, so what depends on the position in a container cannot be in them.
+// CDI names belong to devices, so texts that depend on the position in a container cannot be in them.
 void refuse_positions(const Node& node, const std::string& path, Diagnostics& diagnostics) {
   for (const auto& [key, value] : node.members) {
     const std::string below = path + '.' + key.scalar;

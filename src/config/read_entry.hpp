@@ -21,11 +21,11 @@ struct EntryDraft {
   bool sound = false;              // no error was found; otherwise the rest of config is meaningless
 };
 
-// domain: the prefix of names without '/'; empty: none.
+// `domain` is the prefix of names without '/'; empty: none.
 EntryDraft read_entry(const Node& node, const std::string& path, std::string_view domain,
                       Diagnostics& diagnostics);
 
-// Reads `only` and `except`. attributes: those of the entry's devices, including "id".
+// Reads `only` and `except`. `attributes` are the attributes of the entry's devices, including "id".
 Choice read_choice(Fields& entry, std::span<const std::string_view> attributes);
 
 // Reads `replicas`: sets the spec's replicas and replicas_of.
@@ -41,11 +41,11 @@ std::string sample(const Template& pattern);
 
 void refuse_what_is_no_text(const Node& value, const std::string& path, Diagnostics& diagnostics);
 
-// Reads `health`, `preStart`, `allocate`, `onRemove` and `whenUnhealthy`. of_device: the placeholders of
-// their arguments.
+// Reads `health`, `preStart`, `allocate`, `onRemove` and `whenUnhealthy`. `of_device` has the placeholders
+// that their arguments may use.
 void read_programs(Fields& entry, const Words& of_device, AllocationSpec& spec);
 
-// Reads `env`, `annotations`, `mounts` and `nodes`. known: the placeholders of their templates.
+// Reads `env`, `annotations`, `mounts` and `nodes`. `known` has the placeholders of their templates.
 void read_container(Fields& entry, const Words& known, AllocationSpec& spec);
 
 }  // namespace plughost

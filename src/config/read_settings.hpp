@@ -14,20 +14,20 @@ namespace plughost {
 
 class SettingsReader {
  public:
-  // Both must outlive it.
+  // `config` and `diagnostics` must outlive the reader.
   SettingsReader(Config& config, Diagnostics& diagnostics) : config_(config), diagnostics_(diagnostics) {}
   SettingsReader& operator=(SettingsReader&&) = delete;
 
-  // Reads node.yaml, before the main file, which overrides it. root must outlive the reader.
+  // Reads node.yaml. Call it before read_main(), which overrides it. `root` must outlive the reader.
   void read_node_file(const Node& root);
   void read_main(Fields& top, const Overrides& overrides);
   // Reads the settings that an included file may have.
   void read_included(Fields& top);
-  // Reports settings that an included file must not have. top: the fields of root, all others of which have
-  // been read.
+  // Reports settings that an included file must not have. `top` has the fields of `root`; the other fields
+  // must have been read before.
   void refuse_main_only(const Node& root, Fields& top);
-  // Called when all files have been read: checks what entries need of the settings, and completes settings
-  // from the entries.
+  // Call it when all files have been read. Checks that the settings provide what the entries need, and
+  // completes settings from the entries.
   void check(std::span<const EntryDraft> entries);
 
  private:

@@ -10,10 +10,10 @@
 namespace plughost {
 namespace {
 
-// /proc and /sys send no events.
+// Files in /proc and /sys cause no events.
 bool is_silent(const std::string& path) { return path.starts_with("/sys/") || path.starts_with("/proc/"); }
 
-// Evaluates conditions, and examines each thing once.
+// Evaluates conditions, and examines each path and each fact only once.
 class Evaluator {
  public:
   Evaluator(const Config& config, const HostRoot& host, Selection& selection,
@@ -118,7 +118,7 @@ Selection select(const Config& config, const HostRoot& host, const std::vector<b
 }
 
 Selection not_asked_yet(const Config& config, const std::vector<ResourceConfig>& running) {
-  // By name and content: the number of entries.
+  // The number of entries, by name and content.
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> former;
   for (const ResourceConfig& entry : running) ++former[{entry.spec->name.text(), entry.content}];
   Selection selection;

@@ -17,32 +17,32 @@ struct NotHere {
   std::string name;      // the text of the name
   std::string where;     // "file:line:col"
   std::string why;       // one line
-  bool unknown = false;  // unknown, and it did not apply before
+  bool unknown = false;  // the condition has no result, and the entry did not apply before
 
   std::string text() const { return "not here: " + name + " (" + where + "): " + why; }
   bool operator==(const NotHere&) const = default;
 };
 
 struct Selection {
-  // The interval for state without events.
+  // The interval of evaluations if a condition depends on state without events.
   static constexpr std::chrono::seconds kLookAgain{5};
 
   std::vector<bool> applies;        // by position in Config::resources
-  std::vector<NotHere> others;      // in their order
+  std::vector<NotHere> others;      // in the order of the entries
   std::vector<std::string> errors;  // why a condition could not be evaluated; its entries stay as they were
   std::vector<WatchedDirectory> watch;  // changes here require a new evaluation
-  bool recheck = false;                 // so does the passage of time
+  bool recheck = false;                 // true: time requires a new evaluation, too
 
   bool operator==(const Selection&) const = default;
 };
 
-// applied: by position, what applied before, for conditions that cannot be evaluated; empty: nothing.
-// of_server: the labels, if asks_for_node(); nullopt outside the daemon.
+// `applied` has, by position, which entries applied before, for conditions that cannot be evaluated; empty:
+// none. `of_server` has the labels if asks_for_node(); nullopt outside the daemon.
 Selection select(const Config& config, const HostRoot& host, const std::vector<bool>& applied = {},
                  const std::optional<NodeLabels>& of_server = {});
 
 // Returns the selection before the first evaluation: entries without a condition, and equal entries that
-// applied before. running: the entries that apply now.
+// applied before. `running` has the entries that apply now.
 Selection not_asked_yet(const Config& config, const std::vector<ResourceConfig>& running);
 
 bool has_conditions(const Config& config);
@@ -55,7 +55,7 @@ Config applying(const Config& config, const Selection& selection);
 // The entries of one name, which form one resource, in their order; never empty.
 using EntriesOfName = std::vector<const ResourceConfig*>;
 
-// In the order of the first entry of each name. The pointers refer to `entries`.
+// Returns the groups in the order of their first entries. The pointers refer to `entries`.
 std::vector<EntriesOfName> by_name(const std::vector<ResourceConfig>& entries);
 inline const std::string& name_of(const EntriesOfName& entries) { return entries.front()->spec->name.text(); }
 std::vector<ResourceConfig> copies_of(const EntriesOfName& entries);

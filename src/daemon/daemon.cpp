@@ -82,7 +82,7 @@ void Daemon::stop() {
   configuration_->stop();
   notifier_.send("STOPPING=1");
   log_.info("stopping");
-  // In parallel, because each may take some seconds.
+  // Both run in parallel, because each may take some seconds.
   const auto ended = [this, left = std::make_shared<int>(2)] {
     if (--*left == 0) loop_.stop();
   };

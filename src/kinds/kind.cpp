@@ -8,7 +8,7 @@
 namespace plughost {
 namespace {
 
-// A container that gets a node too early keeps it with the kernel's mode and name.
+// Leaves out devices that wait for udev: a container would keep the kernel's mode and name of the node.
 void leave_out_unfinished(const HostRoot& host, Scan& scan) {
   if (!udevd_runs(host)) return;
   const auto waits = [&](const DeviceNode& node) {

@@ -48,14 +48,14 @@ struct Scan {
   NodeNumbers numbers;                   // of nodes that the kernel's device model has
 };
 
-// Returns the path of the device's node, and records its number in the scan. nullopt: it has no node.
+// Returns the path of the device's node, and records its number in the scan. nullopt if it has no node.
 std::optional<std::string> node_of(const SysDevice& device, Scan& scan);
 // Records the device's number for another path of its node, such as a link. An empty path is ignored.
 void record_number(const std::string& path, const SysDevice& device, Scan& scan);
 
 // Returns true if the device waits for udev, and records that in the scan.
 bool waits_for_udev(const SysDevice& device, Scan& scan);
-// After this time waiting for udev is worth a warning, whose text is unfinished_text().
+// After this time, a device that waits for udev is worth a warning, whose text is unfinished_text().
 inline constexpr std::chrono::seconds kUdevPatience{10};
 std::string unfinished_text(const std::string& name);
 
@@ -63,17 +63,17 @@ std::string unfinished_text(const std::string& name);
 // names only a vendor.
 std::string not_named_text(const std::vector<std::string>& devices);
 
-// Whatever a source keeps running between scans to learn of changes. Loop thread only. Its destruction ends
-// it and its callbacks.
+// An activity that a source keeps running between scans in order to notice changes. Loop thread only. The
+// destructor ends the activity and its callbacks.
 class SourceWatch {
  public:
   virtual ~SourceWatch() = default;
-  // Called before each scan. Calls then, from within or later in the loop, when the scan can begin; it is not
-  // called again before that. For waiting that must not occupy a thread.
+  // Called once before each scan. Calls `then`, from within or later in the loop, when the scan can begin.
+  // Serves for waits that must not occupy a thread.
   virtual void before_scan(const std::function<void()>& then) { then(); }
 };
 
-// Something that a source needs and the shipped unit's sandbox forbids.
+// The needs of a source that the shipped unit's sandbox does not permit.
 struct SandboxNeeds {
   bool nvml = false;      // opens the nodes of NVIDIA's cards
   bool programs = false;  // runs the user's programs
@@ -89,8 +89,8 @@ class DeviceSource {
   // Worker thread; may block. Never runs concurrently for one source. Throws std::system_error if the machine
   // cannot be scanned: the previous result stays valid then.
   virtual Scan scan(const HostRoot& host) const = 0;
-  // Worker thread, after each scan, when the entry's choice has been applied: for remarks about the chosen
-  // devices together, and for changes that depend on the spec. Throws like scan().
+  // Worker thread, after each scan, when the entry's choice has been applied. Adds remarks about the chosen
+  // devices together, and makes changes that depend on the spec. Throws like scan().
   virtual void finish(Scan& /*taken*/, const AllocationSpec& /*spec*/) const {}
   // Returns a scan reduced to the devices that the entry chooses and that udev has processed. Worker thread;
   // throws, and is serialized, like scan().
@@ -98,24 +98,24 @@ class DeviceSource {
   // Loop thread, possibly during a scan. Clears a fault that does not end by itself (Device::lasting).
   // Effective from the next scan.
   virtual void forgive(const Device& /*device*/) const {}
-  // Loop thread, possibly during a scan. While at rest, the source releases whatever prevents a driver from
-  // being replaced, at the latest at the end of that scan; scans repeat the last result.
+  // Loop thread, possibly during a scan. While at rest, the source releases everything that prevents a driver
+  // from being replaced, at the latest at the end of that scan; scans then repeat the last result.
   virtual void rest(bool /*at_rest*/) const {}
-  // Loop thread, at most once, before the first scan. For a source that learns of changes by something that
-  // it runs itself: starts that, and calls request_scan in the loop, not from within, whenever a scan would
-  // have another result. programs must outlive the result, which may be destroyed before or after the source.
-  // nullptr: scans and their watches suffice. Without this call a source gets its result in the scan.
+  // Loop thread, at most once, before the first scan. A source that notices changes by an activity of its own
+  // starts it here, and calls `request_scan` in the loop, not from within, whenever a scan would have another
+  // result. `programs` must outlive the result, which may be destroyed before or after the source. Returns
+  // nullptr if scans and their watches suffice. Without this call, a scan obtains the result itself.
   virtual std::unique_ptr<SourceWatch> watch(Programs& /*programs*/,
                                              const std::function<void()>& /*request_scan*/) const {
     return nullptr;
   }
-  // The devices that do not depend on the machine. They are checked when the configuration is loaded.
+  // Returns the devices that do not depend on the machine, for the check when the configuration is loaded.
   virtual std::vector<Device> fixed_devices() const { return {}; }
-  // If ids are parts of cards: to which cards a container's parts must belong.
+  // Returns, if ids are parts of cards, to which cards the parts of a container must belong.
   virtual std::optional<SharesOf> units() const { return std::nullopt; }
-  // The entry's `assume`: a scheduler chooses the card.
+  // Returns the entry's `assume`, with which a scheduler chooses the card.
   virtual std::optional<AssumeTerms> assume() const { return std::nullopt; }
-  // Everything that its devices may add to a container, on any machine.
+  // Returns everything that the source's devices may add to a container, on any machine.
   virtual std::vector<std::shared_ptr<const KindSpec>> specs() const { return {}; }
   virtual SandboxNeeds sandbox_needs() const { return {}; }
 };
@@ -127,9 +127,9 @@ struct Kind {
   std::string_view default_id;
   // Reads the key's value. Errors are reported to entry.diagnostics(), and the result is then not used.
   std::unique_ptr<const DeviceSource> (*read)(Fields& entry) = nullptr;
-  // Attributes that the entry declares, as views into the key's value. Not set: none.
+  // Returns the attributes that the entry declares, as views into the key's value. Not set if there are none.
   std::vector<std::string_view> (*declared)(const Node& value) = nullptr;
-  // Placeholders of an allocation with this value. Not set: none.
+  // Returns the placeholders of an allocation with this value. Not set if there are none.
   std::span<const std::string_view> (*of_allocation)(const Node& value) = nullptr;
 };
 

@@ -21,8 +21,8 @@ constexpr std::string_view kPciAttributes[] = {"pci",        "name",   "path", "
                                                "iommuGroup", "physfn", "vf",   "vfs",     "pfName"};
 constexpr std::string_view kVfioContainer = "/dev/vfio/vfio";
 constexpr std::size_t kClassDigits[] = {2, 4, 6};
-// Subsystems that are watched before a card has a node in them. A driver's own class needs none: the event
-// of its binding follows its nodes.
+// Subsystems that are watched before a card has a node in them. A class of the driver's own is not needed,
+// because the event of the driver's binding follows its nodes.
 constexpr std::string_view kSubsystems[] = {
     "accel", "drm", "infiniband_mad", "infiniband_verbs", "misc", "pci", "tty", "vfio"};
 
@@ -34,7 +34,7 @@ struct Found {
   std::string path;
 };
 
-// Returns the device of an IOMMU group, whose name has a prefix without an IOMMU.
+// Returns the device of an IOMMU group, whose name has a prefix if there is no IOMMU.
 std::optional<SysDevice> vfio_group(const HostRoot& host, const std::string& group) {
   const std::string home = "/sys/class/vfio/";
   const auto with_iommu = SysDevice::at(host, home + group);
@@ -43,7 +43,7 @@ std::optional<SysDevice> vfio_group(const HostRoot& host, const std::string& gro
 
 bool is_bridge(const PciFunction& card) { return card.class_code.starts_with("06"); }
 
-// Bridges, and physical functions with virtual functions.
+// Returns true for bridges, and for physical functions with virtual functions.
 bool others_hang_from(const PciFunction& card) { return is_bridge(card) || !card.virtual_functions.empty(); }
 
 // One card of an entry.
@@ -56,7 +56,7 @@ struct Card {
   std::string error;
 };
 
-// The group's node precedes those of the driver.
+// Adds the group's node, which precedes the nodes of the driver.
 void add_group(const HostRoot& host, const SysDevice& device, Card& card, Scan& scan) {
   card.group = device.attribute("iommu_group").value_or("");
   const auto group = card.group.empty() ? std::nullopt : vfio_group(host, card.group);
@@ -94,7 +94,7 @@ Device device_of(const Card& card, const std::string& permissions) {
 
 class Pci final : public DeviceSource {
  public:
-  // nodes: fnmatch(3) patterns for the subsystems of device nodes; empty: all.
+  // `nodes` has fnmatch(3) patterns for the subsystems of device nodes; empty means all subsystems.
   Pci(PciSelectors wanted, std::vector<std::string> nodes, std::string permissions)
       : wanted_(std::move(wanted)), nodes_(std::move(nodes)), permissions_(std::move(permissions)) {}
 
@@ -104,7 +104,7 @@ class Pci final : public DeviceSource {
  private:
   Card look_at(const HostRoot& host, const SysDevice& device, PciFunction function, Scan& scan) const;
   bool takes_nodes_of(const std::string& subsystem) const;
-  // Returns true if the entry selects the card itself, and not all of its vendor, driver or class.
+  // Returns true if the entry selects the card itself, rather than all cards of its vendor, driver or class.
   bool names(const PciFunction& card) const {
     return !wanted_.devices.empty() || (is_bridge(card) && !wanted_.classes.empty());
   }
@@ -164,7 +164,7 @@ Scan Pci::scan(const HostRoot& host) const {
   return scan;
 }
 
-// Marks what one container would take from another.
+// Adds remarks on cards of one IOMMU group, and on cards listed with their virtual functions.
 void Pci::finish(Scan& taken, const AllocationSpec& /*spec*/) const {
   std::map<std::string, std::string> first_in;
   std::set<std::string> partitioned;

@@ -99,7 +99,7 @@ class Udev final : public DeviceSource {
  private:
   Device device_of(const HostRoot& host, const SysDevice& from, bool has_twin, Scan& scan) const {
     const std::optional<std::string> node = node_of(from, scan);
-    // The kubelet stores an answer for the container's life: a link survives a new number of the node.
+    // A link stays valid if the node's number changes while the kubelet stores the answer.
     const std::string link = lasting_link(host, from, has_twin).value_or("");
     const auto by_id = link_by_id(from), by_path = link_by_path(from);
     Device device;
@@ -146,7 +146,7 @@ Patterns read_patterns(Fields& fields, std::string_view key) {
   Fields items(*node, fields.path_of(key), fields.diagnostics());
   if (node->kind != Node::Kind::kMap) return patterns;  // reported
   for (const auto& [name, value] : node->members) {
-    // Only below /sys: an attribute's name becomes part of a path.
+    // Allows only files below the device's directory, because the name becomes part of a path.
     if (name.scalar.starts_with('/') || name.scalar.find("..") != std::string::npos)
       fields.diagnostics().error(
           name.mark, fields.path_of(key) + '.' + name.scalar,

@@ -31,7 +31,7 @@ class Diagnostics {
 
   std::span<const Diagnostic> all() const { return all_; }
   bool has_errors() const { return error_count_ > 0; }
-  // Includes those that were not kept.
+  // Includes errors that were not kept.
   std::size_t error_count() const { return error_count_; }
 
  private:
@@ -40,7 +40,7 @@ class Diagnostics {
   std::size_t warning_count_ = 0;
 };
 
-// Returns the text in single quotes, fit for a message: control characters as \xNN, long texts cut.
+// Returns the text in single quotes for a message, with control characters as \xNN; a long text is cut.
 std::string quote(std::string_view text);
 
 // Returns " (did you mean 'permissions'?)" if a known word differs by a typing error, and "" otherwise.

@@ -88,7 +88,7 @@ Fields::Fields(const Node& node, std::string path, Diagnostics& diagnostics)
 Fields::~Fields() {
   for (const auto& [key, value] : node_.members) {
     if (std::ranges::find(asked_, key.scalar) != asked_.end()) continue;
-    std::vector<std::string_view> known;  // each once, in the order of the getters
+    std::vector<std::string_view> known;  // each key once, in the order of the getters
     for (const std::string& each : asked_) {
       if (std::ranges::find(known, each) == known.end()) known.push_back(each);
     }

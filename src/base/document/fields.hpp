@@ -20,9 +20,9 @@ namespace plughost {
 
 class Fields {
  public:
-  // node and diagnostics must outlive it. A key without a value reads as an empty map. Anything else that is
-  // not a map is reported once. path: the map's place in the document for messages, such as
-  // "resources[2].directory".
+  // `node` and `diagnostics` must outlive this object. A node without a value reads as an empty map; any
+  // other node that is not a map is reported once. `path` is the map's place in the document for messages,
+  // such as "resources[2].directory".
   Fields(const Node& node, std::string path, Diagnostics& diagnostics);
 
   Fields& operator=(Fields&&) = delete;
@@ -43,7 +43,7 @@ class Fields {
   // outside min to max, or above 1000 days, is reported.
   std::chrono::milliseconds duration(std::string_view key, std::chrono::milliseconds fallback,
                                      std::chrono::milliseconds min, std::chrono::milliseconds max);
-  // The same for whole seconds.
+  // Reads a duration like duration(), and refuses fractions of a second.
   std::chrono::seconds seconds(std::string_view key, std::chrono::seconds fallback, std::chrono::seconds min,
                                std::chrono::seconds max);
   // Returns the value of one of the words. Any other word is reported with the list of words.
@@ -80,7 +80,7 @@ class Fields {
  private:
   // Returns the value if it is a scalar. Any other value is reported.
   const Node* scalar(std::string_view key);
-  // Returns "" if the key is absent or its value is none of the words.
+  // Returns "" if the key is absent, or if its value is not among the words.
   std::string_view chosen(std::string_view key, std::span<const std::string_view> words);
   void refuse(std::string_view key, std::string what);
 
@@ -91,8 +91,8 @@ class Fields {
   std::set<std::string, std::less<>> refused_;
 };
 
-// Parses a template and reports errors at mark; an unknown placeholder with the known ones. Returns an empty
-// template on an error.
+// Parses a template and reports errors at `mark`; the error for an unknown placeholder lists the known ones.
+// Returns an empty template on an error.
 Template read_template(std::string_view text, std::span<const std::string_view> known, const Mark& mark,
                        const std::string& path, Diagnostics& diagnostics);
 
@@ -103,21 +103,21 @@ std::optional<std::chrono::milliseconds> duration_of(std::string_view text);
 // Hexadecimal hardware ids as people write them: 15b3, 0x15B3, "0451". They are parsed from the text, because
 // YAML's numbers would make 0451 octal and 1209 decimal.
 //
-// Returns the digits in lower case, or nullopt unless the text has that many digits. After 0x leading zeros
-// may be missing.
+// Returns the digits in lower case, or nullopt if the text has more or fewer than `digits` digits. After 0x,
+// leading zeros may be missing.
 std::optional<std::string> hex_digits(std::string_view text, std::size_t digits);
 
 // Returns a vendor or product id in sysfs's form, four digits in lower case. Absent: empty. Malformed ids are
 // reported.
 std::string read_hex_id(Fields& fields, std::string_view key);
-// The same for a list of ids, or a single one.
+// Returns the ids of a list, or a single id, like read_hex_id().
 std::vector<std::string> read_hex_ids(Fields& fields, std::string_view key);
 
 // Returns the message for a list, a map or nothing in the place of a scalar.
 std::string not_a_scalar(const Node& node);
 
-// Returns why the text is not an absolute path in normal form, as a sentence; empty: it is. A trailing '/' is
-// allowed.
+// Returns why the text is not an absolute path in normal form, as a sentence; empty if it is one. A trailing
+// '/' is allowed.
 std::string path_error(std::string_view path);
 
 }  // namespace plughost

@@ -6,7 +6,7 @@
 namespace plughost {
 namespace {
 
-// The length in front makes the end of a text unambiguous.
+// Appends the length first, which makes the end of the text unambiguous.
 void append_scalar(std::string_view scalar, std::string& text) {
   text += std::to_string(scalar.size()) += ':';
   text += scalar;

@@ -57,12 +57,12 @@ struct Node::Member {
 
 // Returns the node, or an empty one for nullptr.
 const Node& or_nothing(const Node* node);
-// Returns the value at the map's key, and its text: an empty node and "" if the key is absent.
+// Return the value at the map's key, or the value's text; an empty node or "" if the key is absent.
 const Node& at(const Node& map, std::string_view key);
 const std::string& text_at(const Node& map, std::string_view key);
 
-// Returns the node's content in a canonical form: two nodes are equivalent if these are equal. Marks, quotes
-// and the order of keys do not count, nor does the map's key `except`.
+// Returns the node's content in a canonical form: two nodes are equivalent if their canonical forms are
+// equal. Marks, quotes, the order of keys and the map's key `except` do not count.
 std::string content_of(const Node& node, std::string_view except = {});
 
 }  // namespace plughost

@@ -14,7 +14,7 @@
 namespace plughost {
 namespace {
 
-// The limits on expansion count values. This one bounds the bytes that are read to find them.
+// The limits on expansion count values. This limit bounds the bytes that are read to find the values.
 constexpr std::size_t kLargestFile = 1u << 20;
 
 std::string reason(int error) { return std::generic_category().message(error); }

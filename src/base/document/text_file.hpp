@@ -7,7 +7,7 @@
 
 namespace plughost {
 
-// Why a file cannot be a configuration: "cannot be opened: No such file or directory".
+// The reason why a file cannot be a configuration, as in "cannot be opened: No such file or directory".
 struct FileError {
   std::string what;
 };
@@ -16,7 +16,7 @@ struct FileError {
 // Never waits for a FIFO or a device.
 std::variant<std::string, FileError> read_text_file(const std::filesystem::path& file);
 
-// The same for an open file of any type: waits for the end of a pipe.
+// Returns the text of an open file of any type, under the same limits. Waits for the end of a pipe.
 std::variant<std::string, FileError> read_text(int fd);
 
 }  // namespace plughost

@@ -44,13 +44,13 @@ Size size_of(const Node& node) {
 // Returns "" for nullptr.
 std::string_view text_of(const yaml_char_t* text) { return text ? reinterpret_cast<const char*>(text) : ""; }
 
-// Whether the text is plughost's own configuration, with one document and plain values, or another program's.
+// Distinguishes plughost's configuration, with one document and plain values, from another program's text.
 enum class Whose { kOurs, kTheirs };
 
 // Builds nodes from the parser's events, so that every limit is checked before memory is used.
 class Builder {
  public:
-  // places and diagnostics must outlive it.
+  // `places` and `diagnostics` must outlive this object.
   Builder(YamlPlaces& places, Whose whose, Diagnostics& diagnostics)
       : places_(places), whose_(whose), diagnostics_(diagnostics) {}
 
@@ -210,8 +210,8 @@ class Builder {
 
   static bool is_merge(const Node& key) { return key.scalar == "<<" && !key.quoted; }
 
-  // Adds the members of a map, or of a list of maps, whose keys the map does not have. They have been counted
-  // as the expansion of an alias.
+  // Adds the members of a map, or of a list of maps, whose keys the map does not have. These members have
+  // already been counted as the expansion of an alias.
   static void merge(const Node& from, Node& map, std::set<std::string>& keys) {
     for (const Node& each : from.items) merge(each, map, keys);
     for (const Node::Member& member : from.members) {
@@ -273,7 +273,7 @@ class Parser {
   }
   Parser& operator=(Parser&&) = delete;
 
-  // Returns nullptr if the text is not YAML; error() says why.
+  // Returns nullptr if the text is not YAML; error() returns the reason.
   const yaml_event_t* next() {
     yaml_event_delete(&event_);
     return yaml_parser_parse(&parser_, &event_) ? &event_ : nullptr;
@@ -369,7 +369,7 @@ struct Emit {
 std::string emitted(YAML::Emitter& out, const Json& json) {
   Emit emit{out};
   json.visit(emit);
-  // yaml-cpp escapes C0 and C1, but no other unsafe characters. Those can only occur in double quotes.
+  // yaml-cpp escapes C0 and C1, but no other unsafe characters, which can only occur in double quotes.
   std::string safe;
   for (std::string_view text = out.c_str(); !text.empty();) {
     const auto [code, length] = first_character(text);

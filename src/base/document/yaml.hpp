@@ -21,9 +21,9 @@ inline constexpr std::size_t kMostNodes = 200'000;
 inline constexpr std::size_t kMostExpandedBytes = 64u << 20;
 inline constexpr std::size_t kDeepest = 64;
 
-// Parses the one document of a text from read_text_file(). file: for messages. Duplicate keys, merge keys,
-// tags and keys that are not text are reported, and the rest is returned. Returns nullopt if nothing usable
-// remains.
+// Parses the one document of a text from read_text_file(). `file` is the name for messages. Duplicate keys,
+// merge keys, tags and keys that are not text are reported, and the other content is returned. Returns
+// nullopt if nothing usable remains.
 std::optional<Node> parse_yaml(const std::string& text, const std::string& file, Diagnostics& diagnostics);
 
 // Parses all documents of another program's text, such as a manifest, without the empty ones. Tags are
@@ -31,8 +31,8 @@ std::optional<Node> parse_yaml(const std::string& text, const std::string& file,
 std::optional<std::vector<Node>> parse_documents(const std::string& text, const std::string& file,
                                                  Diagnostics& diagnostics);
 
-// Write a value in block style, without a final newline, and in flow style. Texts are quoted wherever a YAML
-// parser could misread them.
+// Return the value as YAML: yaml_of() in block style, without a final newline, and yaml_in_one_line() in flow
+// style. Texts are quoted wherever a YAML parser could misread them.
 std::string yaml_of(const Json& json);
 std::string yaml_in_one_line(const Json& json);
 

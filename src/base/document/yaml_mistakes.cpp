@@ -6,11 +6,11 @@
 namespace plughost {
 namespace {
 
-// libyaml's words, and the usual reason for them.
+// Returns the usual reason for an error of libyaml, or "" if it is unknown.
 std::string_view meant_by(std::string_view problem, std::string_view context) {
   struct Reason {
     std::string_view problem;
-    std::string_view context;  // its end
+    std::string_view context;  // a part of the context
     std::string_view meant;
   };
   static constexpr std::array kReasons = {

@@ -14,16 +14,16 @@
 
 namespace plughost {
 
-// The text cannot be used at all.
+// The reason why a text cannot be used at all.
 struct YamlStop {
   Mark mark;
   std::string what;
 };
 
-// Converts positions to places in the file. Fast if each position is a little behind the previous one.
+// Converts positions to places in the file. Fast if each position lies shortly after the previous one.
 class YamlPlaces {
  public:
-  // text must outlive it.
+  // `text` must outlive this object.
   YamlPlaces(std::string_view text, const std::string& file) : text_(text), file_(file) {
     for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', end + 1))
       lines_.push_back(end + 1);
@@ -31,7 +31,7 @@ class YamlPlaces {
     ascii_ = std::ranges::all_of(text, is_ascii);
   }
 
-  // Missing text is reported at the end of the text before it.
+  // Returns the place of the mark; for missing text, the place where the text before it ends.
   Mark at(const yaml_mark_t& mark) {
     const std::size_t offset = offset_of(mark.index);
     return offset < text_.size() ? place(offset) : before(mark);
@@ -50,7 +50,7 @@ class YamlPlaces {
             .column = static_cast<int>(offset - lines_[line_]) + 1};
   }
 
-  // libyaml counts characters.
+  // Returns the byte offset of a character, because libyaml counts characters.
   std::size_t offset_of(std::size_t character) {
     if (ascii_) return std::min(character, text_.size());
     if (character < character_) character_ = offset_ = 0;

@@ -21,7 +21,7 @@ namespace plughost {
 class LogHistory {
  public:
   static constexpr std::size_t kMost = 500;
-  static constexpr std::size_t kMostText = 64 * 1024;  // bytes; of a record above 16 KiB the rest is cut off
+  static constexpr std::size_t kMostText = 64 * 1024;  // in bytes; a record above 16 KiB is cut off there
 
   struct Record {
     std::uint64_t number = 0;  // from 1, without gaps
@@ -37,7 +37,7 @@ class LogHistory {
   void add(LogLevel level, std::string_view text, std::chrono::system_clock::time_point time);
   // Returns the oldest stored record with a greater number, or nullopt if there is none yet.
   std::optional<Record> after(std::uint64_t number) const;
-  // Returns the number of the newest record; 0: there was none.
+  // Returns the number of the newest record; 0 if there was no record.
   std::uint64_t newest() const;
 
   Readers& readers() { return readers_; }
@@ -55,8 +55,8 @@ class LogHistory {
   std::size_t make_room(std::size_t size);
 
   mutable std::mutex mutex_;
-  // Both are rings that are allocated once: a long-lived allocation in the middle of a burst would keep glibc
-  // from returning the burst's memory.
+  // kept_ and text_ are rings that are allocated once: a long-lived allocation in the middle of a burst would
+  // keep glibc from returning the burst's memory.
   std::vector<Kept> kept_ = std::vector<Kept>(kMost);
   std::unique_ptr<char[]> text_ = std::make_unique_for_overwrite<char[]>(kMostText);
   std::uint64_t oldest_ = 1;

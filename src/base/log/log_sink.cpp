@@ -24,7 +24,7 @@ namespace {
 using spdlog::memory_buf_t;
 using spdlog::details::log_msg;
 
-// For each level, from debug on.
+// The colours of the levels, beginning with debug.
 constexpr std::array kColours = {"\033[36m", "\033[32m", "\033[33m\033[1m", "\033[31m\033[1m"};
 constexpr const char* kPlain = "\033[m";
 constexpr std::array kPriorities = {"7", "6", "4", "3"};  // syslog(3)
@@ -113,7 +113,7 @@ class LineFormatter final : public spdlog::formatter {
   std::unique_ptr<formatter> clone() const override { return std::make_unique<LineFormatter>(); }
 };
 
-// Writes to standard error. Text is lost if writing fails for another reason than a lack of room.
+// Writes to standard error. Text is lost if writing fails, except for a lack of room.
 void write_out(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
@@ -128,7 +128,7 @@ void write_out(std::string_view text) {
   }
 }
 
-// A reader that disappears must not end the process, and signals are handled by the loop.
+// Blocks all signals: the loop handles them, and a reader that disappears must not end the process.
 void block_all_signals() {
   sigset_t all;
   ::sigfillset(&all);
@@ -187,7 +187,7 @@ struct LogSink::State {
   std::unique_ptr<spdlog::formatter> formatter;
   LogQueue queue;
   bool has_thread = false;
-  bool finishing = false;  // end after the queue has been written, or at once
+  bool finishing = false;  // the thread ends when the queue has been written, or at once if `abandoned`
   bool abandoned = false;
 
   // The mutex must be held.

@@ -21,7 +21,7 @@ namespace plughost {
 // The format of a line.
 enum class LogForm {
   kText,     // for people: local time, level, words and fields
-  kColours,  // the same with a terminal's colours
+  kColours,  // as kText, with a terminal's colours
   kJson,     // one JSON object per line
   kJournal,  // sd-daemon(3)'s format for standard error, then a null character and the journal's datagram,
              // which is sent first
@@ -35,12 +35,12 @@ class LogSink final : public spdlog::sinks::sink {
   // How long the destructor waits for unwritten lines.
   static constexpr std::chrono::milliseconds kLastDeadline{500};
 
-  // Writes to standard error, or to the journal if there is one.
+  // Writes to `journal` if it is set, and otherwise to standard error.
   LogSink(std::optional<Journal> journal, std::unique_ptr<spdlog::formatter> formatter);
   ~LogSink() override;
   LogSink& operator=(LogSink&&) = delete;
 
-  // Lines without room are counted. A line in their place reports the number as soon as there is room again.
+  // Lines that do not fit are counted. As soon as there is room again, a line reports their number.
   void log(const spdlog::details::log_msg& line) override;
   void flush() override {}
   void set_pattern(const std::string& pattern) override;
@@ -77,7 +77,7 @@ class LogQueue {
     std::size_t left_out = 0;         // number of lines that are missing here
     std::optional<std::string> line;  // the line after the gap; nullopt: none yet
   };
-  // Returns what is to be written next; nullopt: the queue is empty.
+  // Returns the next line or gap to be written; nullopt if the queue is empty.
   std::optional<Next> pop() {
     if (lines_.empty()) {
       if (left_out_ == 0) return std::nullopt;

@@ -52,7 +52,7 @@ UniqueFd listen_tcp(const SocketAddress& address, int beside) {
       check(::socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "socket")};
   // Connections of a former process, which the kernel still remembers, must not keep the port.
   set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
-  // [::] accepts IPv4 as well, whatever the machine's sysctl says.
+  // [::] accepts IPv4 as well, regardless of the machine's sysctl.
   if (address.bytes.ss_family == AF_INET6) set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0, "IPV6_V6ONLY");
   // Two sockets of one user may share a port if both set this. It is set only then, so that other programs
   // are refused.

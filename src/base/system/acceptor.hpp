@@ -14,13 +14,13 @@ namespace plughost {
 
 class Acceptor {
  public:
-  // connection: non-blocking, close-on-exec. peer: the process that connected to a unix socket; pid 0 if it
-  // is in another pid namespace.
+  // `connection` is non-blocking and close-on-exec. `peer` is the process that connected to a unix socket;
+  // its pid is 0 if the process is in another pid namespace.
   using Accept = std::function<void(UniqueFd connection, const ucred& peer)>;
-  // Called once when connections cannot be accepted; again only after one could be. The connections wait.
+  // Called when connections, which then wait, cannot be accepted; not again before one has been accepted.
   using Error = std::function<void(const std::string& what)>;
 
-  // socket: listening and non-blocking. Throws std::system_error. The loop must outlive it.
+  // `socket` must be listening and non-blocking. Throws std::system_error. `loop` must outlive this object.
   Acceptor(EventLoop& loop, UniqueFd socket, Accept accept, Error error);
   Acceptor& operator=(Acceptor&&) = delete;
 
@@ -37,8 +37,8 @@ class Acceptor {
   Timer retry_;
 };
 
-// Creates a non-blocking, close-on-exec, listening socket. beside: a listening socket of this process that
-// may have the same port (127.0.0.1:9464 and 0.0.0.0:9464), or -1. Throws std::system_error.
+// Creates a non-blocking, close-on-exec, listening socket. `beside` is -1, or a listening socket of this
+// process that may have the same port (127.0.0.1:9464 and 0.0.0.0:9464). Throws std::system_error.
 UniqueFd listen_tcp(const SocketAddress& address, int beside);
 
 }  // namespace plughost

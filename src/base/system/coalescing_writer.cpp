@@ -48,7 +48,7 @@ void CoalescingWriter::on_written(const std::string& error) {
 void CoalescingWriter::on_overdue() {
   hung_ = true;
   record_error(hangs_);
-  // Waiters for the newer write depend on the same file system.
+  // Callers that wait for the newer write depend on the same file system.
   for (Told& told : std::exchange(waiting_, {})) answered_.push_back(std::move(told));
   answer(hangs_);
   end();

@@ -22,11 +22,11 @@ class CoalescingWriter {
 
   // Runs on a worker, must own what it uses and must not throw. Returns an error, or "" on success.
   using Write = std::function<std::string()>;
-  // Runs in the loop. error: why the value is not written yet; empty: it is written.
+  // Runs in the loop. `error` is why the value is not written yet; empty if it is written.
   using Told = std::function<void(const std::string& error)>;
 
-  // changed is called whenever the error changes. hangs: the error of a stalled write. workers must outlive
-  // it.
+  // Calls `changed` whenever the error changes. `hangs` is the error of a stalled write. `workers` must
+  // outlive this object.
   CoalescingWriter(EventLoop& loop, Workers& workers, Told changed,
                    std::string hangs = "the file system hangs",
                    std::chrono::milliseconds deadline = kDeadline);
@@ -35,8 +35,8 @@ class CoalescingWriter {
   // Replaces a write that has not begun. told is called once, within some seconds, possibly before write()
   // returns.
   void write(Write write, Told told = nullptr);
-  // done runs in the loop when the newest write has succeeded, failed or stalled; possibly before finish()
-  // returns. Nothing is retried from then on.
+  // `done` runs in the loop when the newest write has succeeded, failed or stalled; possibly before finish()
+  // returns. From the call on, failed writes are not retried.
   void finish(std::function<void()> done);
 
  private:

@@ -33,9 +33,9 @@ class DirWatcher;
 // A subscription to changes of a directory, active during its lifetime. Its DirWatcher must outlive it.
 class DirWatch {
  public:
-  // name: the entry that appeared, disappeared or was written. Empty: anything may have changed (the watch
-  // has just become active; the directory itself appeared, disappeared or was replaced; a link on the way to
-  // it changed; or the kernel lost events).
+  // `name` is the entry that appeared, disappeared or was written. It is empty if anything may have changed:
+  // the watch has just become active; the directory itself, or a link on the way to it, appeared, disappeared
+  // or was replaced; or the kernel lost events.
   using Callback = std::function<void(std::string_view name)>;
 
   ~DirWatch();
@@ -58,12 +58,12 @@ class WatchErrors {
  public:
   using Tell = std::function<void(std::string sentence)>;
 
-  // relief may be empty.
+  // `relief` may be empty.
   WatchErrors(Tell error, Tell relief) : error_(std::move(error)), relief_(std::move(relief)) {}
 
   void no_instance(const std::system_error& error);
   void instance();
-  // The kernel has no watch left for one more path, or has one again.
+  // Call starved() when the kernel has no watch left for one more path, and fed() when it has one again.
   void starved(const std::string& path, const std::error_code& why);
   void fed();
 
@@ -106,7 +106,7 @@ class DirWatcher {
   // must scan then, and every later change is reported. The callback is never called from within watch().
   std::unique_ptr<DirWatch> watch(const std::filesystem::path& path, std::string pattern,
                                   DirWatch::Callback callback, WatchFor what = WatchFor::kEntries);
-  // Examines all paths again, for changes that no event reports.
+  // Examines all paths again, in order to find changes that no event reports.
   void refresh();
 
  private:

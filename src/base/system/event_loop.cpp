@@ -35,7 +35,7 @@ void EventLoop::Poster::operator()(Task task) const {
   const std::lock_guard lock(mailbox_->mutex);
   if (mailbox_->closed) return;
   mailbox_->tasks.push_back(std::move(task));
-  // Can fail only if the counter is full, and then the loop wakes up anyway.
+  // The write can fail only if the counter is full, and then the loop wakes up anyway.
   if (mailbox_->tasks.size() == 1) ::eventfd_write(mailbox_->wake.get(), 1);
 }
 

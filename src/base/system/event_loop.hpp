@@ -80,14 +80,14 @@ class EventLoop {
   UniqueFd epoll_;
   Poster poster_;
   bool stopped_ = false;
-  // By number instead of address, because a callback may destroy a watch whose event has already been
+  // Keyed by number instead of address, because a callback may destroy a watch whose event has already been
   // fetched.
   std::unordered_map<std::uint64_t, IoWatch*> watches_;
   std::uint64_t next_watch_ = 1;
   std::set<std::pair<Clock::time_point, Timer*>> timers_;
 };
 
-// Calls back while a file descriptor is ready (level-triggered). The descriptor and the loop must outlive it.
+// Calls back while a file descriptor is ready (level-triggered). `fd` and `loop` must outlive this object.
 class IoWatch {
  public:
   using Callback = std::function<void(std::uint32_t events)>;
@@ -107,7 +107,7 @@ class IoWatch {
   Callback callback_;
 };
 
-// Calls back once each time it is armed. The loop must outlive it.
+// Calls back once each time it is armed. `loop` must outlive this object.
 class Timer {
  public:
   Timer(EventLoop& loop, EventLoop::Task callback) : loop_(loop), callback_(std::move(callback)) {}
@@ -128,9 +128,9 @@ class Timer {
   bool armed_ = false;
 };
 
-// Makes callbacks harmless that outlive the object to which they belong. A member of that object, declared
-// before whatever the callbacks use. Created, called and destroyed in the loop thread; other threads may only
-// carry the result of bound().
+// Disables callbacks when the object to which they belong ends. Must be a member of that object, declared
+// before the members that the callbacks use. Created, called and destroyed in the loop thread; other threads
+// may only carry the result of bound().
 class Lifetime {
  public:
   // Returns a function that calls f while this exists, and does nothing afterwards.

@@ -36,7 +36,7 @@ void replace_file(const std::string& file, const std::string& temporary, std::st
 void open_standard_files() {
   for (;;) {
     int fd = ::open("/dev/null", O_RDWR);
-    if (fd < 0) fd = ::open("/", O_RDONLY | O_DIRECTORY);  // needs no device, and exists without a /dev
+    if (fd < 0) fd = ::open("/", O_RDONLY | O_DIRECTORY);  // '/' needs no device, and exists without /dev
     if (fd > STDERR_FILENO) ::close(fd);
     if (fd < 0 || fd > STDERR_FILENO) return;
   }

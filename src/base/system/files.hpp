@@ -24,8 +24,8 @@ enum class FileFor {
 void replace_file(const std::string& file, const std::string& temporary, std::string_view text,
                   FileFor whom = FileFor::kReaders);
 
-// Opens /dev/null for file descriptors 0, 1 and 2 if they are closed; otherwise the next opened file would
-// become standard error. Must be called first.
+// Opens /dev/null as file descriptors 0, 1 and 2 if they are closed; otherwise the next opened file would
+// become standard error. Must be called before any file is opened.
 void open_standard_files();
 
 // Writes the whole text. Throws std::system_error; a part may have been written then.
@@ -38,13 +38,13 @@ inline void write_all(int fd, std::string_view text) {
   }
 }
 
-// Another process holds the directory's lock. what() names it as far as /proc tells.
+// Thrown if another process holds the directory's lock. what() names that process as far as /proc shows it.
 struct DirectoryHeld : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// An flock(2) on the directory itself: it ends with the process, and the kubelet, which empties the directory
-// when it starts, cannot remove it.
+// Holds an flock(2) on the directory itself: the lock ends with the process, and the kubelet, which empties
+// the directory when it starts, cannot remove it.
 class DirectoryLock {
  public:
   // Throws DirectoryHeld, or std::system_error if the directory is missing.
@@ -62,7 +62,7 @@ class DirectoryLock {
 // The number of symbolic links that the kernel follows in a path (MAXSYMLINKS).
 inline constexpr int kMostLinks = 40;
 // The longest path of a socket: sun_path holds 108 bytes with the final zero (unix(7)). bind(2) would refuse
-// a longer one too late.
+// a longer path too late.
 inline constexpr std::size_t kLongestSocketPath = 107;
 
 }  // namespace plughost

@@ -96,7 +96,6 @@ std::deque<fs::path> components(const fs::path& path) {
 
 // Walks a path as the kernel does. Each directory is watched before it is examined, so that every later
 // change is an event.
-// after the look is an event.
 class Walk {
  public:
   Walk(Inotify& inotify, Inotify::Owner owner, const IsRemote& is_remote)

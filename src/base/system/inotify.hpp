@@ -41,11 +41,11 @@ class Inotify {
   // Throws std::system_error, because a user's instances are limited (fs.inotify.max_user_instances).
   explicit Inotify(AddWatch add_watch);
 
-  // For waiting until events can be read.
+  // Returns the descriptor that becomes readable when there are events.
   int fd() const { return fd_.get(); }
 
-  // Watches a directory for an owner. Changes after the return are reported, so a caller that examines the
-  // entry afterwards misses nothing. mask: as in inotify(7). Returns why there is no watch otherwise.
+  // Watches a directory for an owner; `mask` is as in inotify(7). Every change after the return is reported,
+  // so a caller that then examines the entry misses nothing. Returns the error if there is no watch.
   std::variant<Interest, std::error_code> add(const std::filesystem::path& directory, std::uint32_t mask,
                                               const std::string& name, Owner owner);
   void drop(Owner owner, const std::vector<Interest>& interests);
@@ -56,7 +56,7 @@ class Inotify {
     Owner owner = 0;          // 0 for kLost, which concerns all owners
     std::string name;         // kEntry: the entry that appeared or disappeared; kWritten: the file
   };
-  // Returns the next events without waiting; empty: there are none.
+  // Returns the next events without waiting; empty if there are none.
   std::vector<Event> read();
 
  private:
@@ -73,13 +73,13 @@ class Inotify {
 // The inotify watches that one path needs.
 struct WatchPlacement {
   std::vector<Inotify::Interest> interests;  // the last one has no name if the directory exists
-  // Set if the kernel has no room for one of the watches: its events will be missed.
+  // Set if the kernel has no room for one of the watches, whose events will be missed.
   std::error_code starved;
   // The path leads into a file system that may not respond: nothing beyond that point is accessed or watched.
   bool remote = false;
 };
 
-// Watches the directory and everything that leads to it, links included, up to the first path that is_remote.
+// Watches the directory, and all paths and links to it up to the first for which `is_remote` returns true.
 WatchPlacement place_watches(Inotify& inotify, Inotify::Owner owner, const std::filesystem::path& directory,
                              WatchFor what, const std::function<bool(const std::string& path)>& is_remote);
 

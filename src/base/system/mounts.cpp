@@ -15,8 +15,8 @@
 namespace plughost {
 namespace {
 
-// File systems that the kernel serves by itself, from memory or a disk. All others are accessed by workers
-// only.
+// File systems that the kernel serves by itself, from memory or a disk. Only workers access any other file
+// system.
 constexpr auto kLocal = std::to_array<std::string_view>({
     "bcachefs", "binfmt_misc", "bpf",        "btrfs",     "cgroup",   "cgroup2",   "configfs",
     "debugfs",  "devpts",      "devtmpfs",   "efivarfs",  "erofs",    "exfat",     "ext2",
@@ -41,7 +41,7 @@ std::set<std::string> remote_mounts(const std::string& table) {
   return remote;
 }
 
-// proc(5): after a change the file is 'exceptional' until it is polled.
+// After a change, the file is 'exceptional' until it is polled (proc(5)).
 MountWatch::MountWatch(EventLoop& loop, std::function<void()> callback)
     : mounts_(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)),
       timer_(loop, [this, callback = std::move(callback)] {

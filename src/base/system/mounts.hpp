@@ -13,18 +13,18 @@
 namespace plughost {
 
 // Returns the mount points of file systems that may not respond: network file systems, FUSE, automounts and
-// unknown types. "/" is never among them: if it hangs, this process hangs anyway. table: a file in the format
-// of /proc/self/mounts (fstab(5)); an unreadable one yields no mount points.
+// unknown types; but never "/", because this process hangs anyway if "/" hangs. `table` is a file in the
+// format of /proc/self/mounts (fstab(5)); an unreadable file yields no mount points.
 std::set<std::string> remote_mounts(const std::string& table = "/proc/self/mounts");
 
-// Calls back when something is mounted or unmounted in this process's mount namespace. Without /proc nothing
-// is reported, and nothing is remote.
+// Calls back when something is mounted or unmounted in this process's mount namespace. Without /proc, nothing
+// is reported and no path is remote.
 class MountWatch {
  public:
   // Mounts come in bursts: at most one callback in this time.
   static constexpr std::chrono::milliseconds kPause{500};
 
-  // The loop must outlive it.
+  // `loop` must outlive this object.
   MountWatch(EventLoop& loop, std::function<void()> callback);
 
   // Returns true if a file system that may not respond is mounted at this path. The path must not contain

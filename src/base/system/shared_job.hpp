@@ -20,13 +20,13 @@ class SharedJob {
   using Result = std::variant<Value, std::string>;              // or why there is no value, as a sentence
   using Ready = std::function<void(const std::string& error)>;  // empty: there is a value
 
-  // workers must outlive it. A job that exceeds the deadline counts as stalled.
+  // `workers` must outlive this object. A job that exceeds the deadline counts as stalled.
   SharedJob(Workers& workers, std::chrono::milliseconds deadline) : workers_(workers), deadline_(deadline) {}
   SharedJob& operator=(SharedJob&&) = delete;
 
-  // Runs body on a worker unless a job is running already; then calls take with the value, and ready, in the
-  // loop. body may outlive this and must not throw. If the job stalls, ready and every later caller get
-  // `stalled` at once, until body returns and take gets its value; one worker at most is blocked.
+  // Runs `body` on a worker unless a job is running already; then calls `take` with the value, and `ready`,
+  // in the loop. `body` may outlive this object and must not throw. If the job stalls, all callers get
+  // `stalled` at once, until `body` returns and `take` gets its value. At most one worker is blocked.
   void run(std::function<Result()> body, std::function<void(Value)> take, const std::string& stalled,
            Ready ready) {
     if (stalls_) return ready(stalled);

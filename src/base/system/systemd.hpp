@@ -17,8 +17,7 @@ class Notifier {
   // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
   Notifier();
 
-  // Sends lines such as "READY=1
-  // STATUS=3 resources". Errors are ignored.
+  // Sends lines such as "READY=1" and "STATUS=3 resources", separated by newlines. Errors are ignored.
   void send(std::string_view lines) const;
   // Returns half the interval in which the service manager expects WATCHDOG=1, or nullopt if it does not
   // expect it.
@@ -41,7 +40,7 @@ inline constexpr const char* kJournalSocket = "/run/systemd/journal/socket";
 // Thread-safe.
 class Journal {
  public:
-  // The socket is not connected, because the journal may be restarted at any time.
+  // The socket stays unconnected, because the journal may be restarted at any time.
   explicit Journal(std::filesystem::path socket = kJournalSocket);
 
   // Returns one field of a datagram. name: A-Z, 0-9 and _. value: any bytes.

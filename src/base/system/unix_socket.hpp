@@ -30,8 +30,8 @@ pid_t peer_process(int connection);
 // connect_unix(): ECONNREFUSED if no process listens.
 pid_t listening_process(const std::filesystem::path& path);
 
-// Tells a file from every other file that has, or had, the same name. Inodes are reused, so a socket's
-// creation time counts as well; a directory's ctime changes with its entries and does not count.
+// Distinguishes a file from every other file that has, or had, the same name. Inodes are reused, so a
+// socket's creation time counts as well; a directory's ctime changes with its entries and does not count.
 struct FileIdentity {
   dev_t device = 0;
   ino_t inode = 0;
@@ -49,8 +49,8 @@ struct DeadSocket {
   ino_t inode = 0;
 };
 
-// Returns the dead socket at path, or nullopt if nothing is there. Symbolic links are not followed. Throws
-// std::runtime_error, saying what is there and what to do, for anything else; std::system_error if that
+// Returns the dead socket at path, or nullopt if nothing is there. Symbolic links are not followed. For
+// anything else, throws std::runtime_error with what is there and what to do; std::system_error if that
 // cannot be determined.
 std::optional<DeadSocket> dead_socket(const std::filesystem::path& path);
 
@@ -79,7 +79,7 @@ class SocketFile {
 // A listening unix socket and its file. Loop thread only.
 class Listener {
  public:
-  // Throws std::system_error. The loop must outlive it.
+  // Throws std::system_error. `loop` must outlive this object.
   Listener(EventLoop& loop, const std::filesystem::path& path, Acceptor::Accept accept,
            Acceptor::Error error);
 
@@ -91,7 +91,7 @@ class Listener {
   SocketFile file_;
 };
 
-// The prefix of all of our sockets. No other program's socket has it.
+// The prefix of our sockets' names, which no other program uses.
 inline constexpr std::string_view kSocketPrefix = "plughost-";
 
 // Returns "plughost-<readable part>-<hash>-<incarnation>.sock", at most 60 bytes for any resource name. A

@@ -53,7 +53,7 @@ void Workers::run(std::function<void()> job, std::function<void()> done, std::ch
     state_->changed.notify_one();
   }
   start_thread_if_needed();
-  // A job's deadline counts from its start. This is only the earliest time at which a check makes sense.
+  // A job's deadline counts from its start. This time is only the earliest at which a check makes sense.
   const auto look = EventLoop::Clock::now() + deadline;
   if (!deadline_timer_.armed() || look < deadline_timer_.due()) deadline_timer_.arm_at(look);
 }

@@ -14,16 +14,16 @@ class Workers {
   // How long the destructor waits for running jobs.
   static constexpr std::chrono::milliseconds kLastDeadline{500};
 
-  // At most `threads` jobs make progress at the same time. Threads are started on demand. The loop must
-  // outlive it.
+  // At most `threads` jobs make progress at the same time. Threads are started on demand. `loop` must outlive
+  // this object.
   Workers(EventLoop& loop, unsigned threads);
   // Drops jobs that have not begun. Abandons jobs that do not end within kLastDeadline: they must own what
   // they use.
   ~Workers();
   Workers& operator=(Workers&&) = delete;
 
-  // Runs job, which must not throw, on a worker, and then done in the loop. If a job exceeds its deadline,
-  // overdue runs in the loop and another thread replaces the worker; done still runs if the job ever ends.
+  // Runs `job`, which must not throw, on a worker, then `done` in the loop. If a job exceeds its deadline,
+  // `overdue` runs in the loop and another thread replaces the worker; `done` runs if the job ever ends.
   void run(std::function<void()> job, std::function<void()> done, std::chrono::milliseconds deadline,
            std::function<void()> overdue);
 

@@ -46,8 +46,7 @@ constexpr std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-// Returns a byte as two digits: "0A" for '
-// '.
+// Returns a byte as two hexadecimal digits: "0A" for a newline.
 inline std::string upper_hex(char c) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   const auto byte = static_cast<unsigned char>(c);

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-// Builds a value from the events of the parser. A handler returns false to stop it, and `error_` has the
-// reason.
+// Builds a value from the events of the parser. A handler stops the parser by returning false; `error_` then
+// has the reason.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Builder(const JsonTerms& terms) : terms_(terms) {}
@@ -55,7 +55,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  // Where a value stands, in the terms of JsonTerms::kept.
+  // The place of a value, in the terms of JsonTerms::kept.
   struct Place {
     std::string path;
     bool kept = false;  // the value and everything below it are kept
@@ -183,7 +183,7 @@ void append_string(std::string& text, std::string_view value) {
   text += '"';
 }
 
-// Appends values; with a depth, each on its own line.
+// Appends values; if `depth` is set, each on its own line.
 class Writer {
  public:
   explicit Writer(std::optional<std::size_t> depth) : depth_(depth) {}

@@ -24,7 +24,7 @@ namespace plughost {
 struct JsonTerms {
   std::size_t most_values = std::numeric_limits<std::size_t>::max();
   std::string_view left_out;           // name of the members to leave out; empty: none
-  bool other_numbers_as_text = false;  // what is not a 64-bit integer becomes text; otherwise it is refused
+  bool other_numbers_as_text = false;  // non-integers and integers beyond 64 bits become text, not errors
   // The members to keep, with everything below them: "status.phase", "spec.containers.name". The elements of
   // an array have the array's path. All other members are left out. Empty: all members are kept.
   std::span<const std::string> kept;
@@ -57,15 +57,15 @@ class Json {
 
   // Deeper nesting is refused.
   static constexpr std::size_t kDeepest = 64;
-  // Throws std::runtime_error, with one line as its text, if the text is not JSON or exceeds the terms.
-  // Memory is never allocated for what is deeper or larger.
+  // Throws std::runtime_error, with one line as its text, if the text is not JSON or exceeds the terms. No
+  // memory is allocated for the excess.
   static Json parse(std::string_view text, const JsonTerms& terms = {});
   // Serializes the value on one line, or with one member per line. Invalid UTF-8 is replaced by U+FFFD.
   std::string dump() const;
   std::string dump_indented() const;
 
   bool is_null() const { return std::holds_alternative<std::nullptr_t>(value_); }
-  // A value of another type, and a missing member, read as null; null reads as "", 0, false and the empty
+  // A missing member, and a value of another type, read as null. Null reads as "", 0, false and the empty
   // array.
   const std::string& text() const;
   std::int64_t number() const;
@@ -109,7 +109,7 @@ std::string json_string(std::string_view text);
 // Splits a stream into JSON texts as it arrives. Stores at most one of them. A value; not thread-safe.
 class JsonSplitter {
  public:
-  // The number of bytes that are kept of a text above the limit: they contain the object's name.
+  // The number of bytes that are kept of a text above the limit: enough to contain the object's name.
   static constexpr std::size_t kBeginning = std::size_t{64} << 10u;
   // A string with more bytes (as serialized) becomes the empty string, so that a pod with 1 MiB of arguments
   // does not enlarge the stored pod.
@@ -125,7 +125,7 @@ class JsonSplitter {
   };
   using Take = std::function<void(Piece piece)>;
 
-  // most: the limit for one text in bytes, without its long strings.
+  // `most` is the limit for one text in bytes, without the text's long strings.
   JsonSplitter(Form form, std::size_t most) : form_(form), most_(most) {}
 
   // Calls take for each text that is now complete. The JSON is not validated; the parser does that.
@@ -149,9 +149,9 @@ class JsonSplitter {
   std::size_t depth_ = 0;
   bool in_items_ = false;
   bool in_string_ = false;
-  bool escaped_ = false;         // the next byte of the string
+  bool escaped_ = false;         // the next byte of the string is escaped
   std::size_t string_from_ = 0;  // offset in the current text
-  bool too_long_ = false;        // the current string
+  bool too_long_ = false;        // the current string is too long
 };
 
 }  // namespace plughost

@@ -29,7 +29,7 @@ struct SocketAddress {
 // Returns the address of an IP literal, with port 0 if it has none. Returns nullopt if the host is a name.
 std::optional<SocketAddress> ip_address(const HostAndPort& parts);
 
-// Parses "127.0.0.1:9464" or "[::1]:9464". Returns why no socket can listen there otherwise, as a sentence.
+// Parses "127.0.0.1:9464" or "[::1]:9464". Otherwise returns why no socket can listen there, as a sentence.
 std::variant<SocketAddress, std::string> listen_address(std::string_view text);
 
 // Returns true if the host (with or without a port) always is this machine, regardless of name servers.

@@ -30,7 +30,7 @@ std::optional<std::uint64_t> times(std::uint64_t number, std::uint64_t factor, i
   return number;
 }
 
-// Powers of ten; nullopt: no suffix of that kind.
+// Returns the power of ten; nullopt if the suffix is not a power of ten.
 std::optional<int> decimal_exponent(std::string_view suffix) {
   if (const auto exponent = value_of(kDecimal, suffix)) return exponent;
   if (suffix.size() < 2 || (suffix[0] != 'e' && suffix[0] != 'E')) return std::nullopt;

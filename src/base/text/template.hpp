@@ -12,7 +12,7 @@
 
 namespace plughost {
 
-// A template's text is malformed. offset: in bytes from the start of the text.
+// Thrown if a template's text is malformed. `offset` is in bytes from the start of the text.
 struct TemplateError : std::runtime_error {
   TemplateError(std::size_t at, const std::string& what) : std::runtime_error(what), offset(at) {}
   std::size_t offset;
@@ -41,8 +41,8 @@ class Template {
   // unless that is nullptr.
   using Lookup = std::function<std::optional<std::string>(std::string_view placeholder)>;
   std::optional<std::string> expand(const Lookup& lookup, std::string* missing = nullptr) const;
-  // Returns a template in which the placeholders that lookup knows are replaced by their values. The others
-  // stay.
+  // Returns a template in which the placeholders that `lookup` knows are replaced by their values. Other
+  // placeholders stay.
   Template bind(const Lookup& lookup) const;
 
   bool operator==(const Template& other) const { return text_ == other.text_; }
@@ -61,12 +61,12 @@ class Template {
 class PositionText {
  public:
   PositionText() = default;
-  // Parses the pattern. The text is not parsed again.
+  // Parses the pattern once; at() does not parse it again.
   PositionText(std::string_view pattern);
   PositionText(const std::string& pattern) : PositionText(std::string_view(pattern)) {}
   PositionText(const char* pattern) : PositionText(std::string_view(pattern)) {}
 
-  // Returns false if a brace has no meaning. Malformed parts then stand for themselves.
+  // Returns false if the pattern has a brace without a meaning. The whole pattern is then literal text.
   bool valid() const { return valid_; }
   // Returns true if the text depends on the position.
   bool has_position() const { return !places_.empty(); }

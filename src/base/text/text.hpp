@@ -32,7 +32,7 @@ bool is_unsafe(char32_t code);
 std::string printable(std::string_view text, std::string_view kept = {});
 // Returns "\u202e" for U+202E. code: at most U+FFFF, as all unsafe characters are.
 std::string unicode_escape(char32_t code);
-// Returns "2026-11-21T18:00:00.000000Z". microseconds: since 1970, UTC.
+// Returns "2026-11-21T18:00:00.000000Z". `microseconds` count from 1970, UTC.
 std::string utc_text(std::int64_t microseconds);
 // Parses such a timestamp. Returns nullopt if it is malformed.
 std::optional<std::int64_t> microseconds_of(const std::string& utc_text);

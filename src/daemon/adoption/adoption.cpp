@@ -34,7 +34,7 @@ std::set<std::string> places_of(const Allocation& given, const LeadsTo& leads_to
   return places;
 }
 
-// Returns the devices by these; nullptr: several devices have it.
+// Returns the devices by their places (see places_of()); nullptr for a place that several devices have.
 std::map<std::string, const Device*> by_place(const std::string& resource, const AllocationSpec& spec,
                                               std::span<const Device> devices, const LeadsTo& leads_to) {
   std::vector<Device> well(devices.begin(), devices.end());  // answers exist for Healthy devices only
@@ -57,8 +57,7 @@ bool is_same(const Device& one, const Device& other) {
 }
 
 // Returns the device that had this id before a reload, by all that its kind knows of it; among equal devices,
-// the one at the same position among them.
-// the one in the same place among them.
+// the one at the same position.
 const Device* now(std::span<const Device> devices, std::span<const Device> before, const Device& device) {
   auto place =
       std::count_if(before.data(), &device, [&](const Device& each) { return is_same(each, device); });
@@ -104,7 +103,7 @@ Listed find(const std::map<std::string, Inventory>& lists, const std::string& re
   return list == lists.end() ? Listed() : Listed{&list->second, list->second.find(id)};
 }
 
-// The adoption of one resource.
+// Determines the adoption of one resource.
 class Draft {
  public:
   Draft(const std::string& resource, std::span<const Device> devices, const HeldIds& held,
@@ -146,7 +145,7 @@ class Draft {
     if (!gone.ids.empty()) gone_claims_.push_back(std::move(gone));
   }
 
-  // The same for the resource's name with the other sharing.
+  // Adopts what a container holds under the name that the resource has with the other sharing.
   void sort_with_other_sharing(const Checkpoint::PodDevices& some) {
     for (const auto& [numa_node, ids] : some.ids)
       for (const std::string& id : ids) adopt_resized(some, id);
@@ -183,7 +182,7 @@ class Draft {
         find_successors(claim, spec, paths);
       if (!its.empty())
         give(claim, its);
-      else if (claim.was_ours)  // the reload has removed it
+      else if (claim.was_ours)  // the reload has removed the device
         own_.insert(own_.end(), claim.ids.begin(), claim.ids.end());
       else
         for (const std::string& id : claim.ids) adoption_.strangers.push_back(former(claim, id));
@@ -198,7 +197,7 @@ class Draft {
     return true;
   }
 
-  // nullptr: there is none.
+  // Returns the device that had the id with another number of shares; nullptr if there is none.
   const Device* resized(const std::string& id) const {
     const Device* const device = device_of_id(devices_, id);
     return device ? device : device_of_id(devices_, device_behind(id));
@@ -224,7 +223,7 @@ class Draft {
       const Device& device = *devices[i];
       const auto moved = drift.moved.find(device.id);
       Stale stale{.holder = former(claim, claim.ids[i]), .given = drift.lost, .units = drift.units};
-      // A hold by an id of the other sharing is reported anyway.
+      // A hold by an id from the other sharing is reported in any case.
       if (moved != drift.moved.end() && find_device(devices_, claim.ids[i])) {
         stale.share = share_of(device, claim.ids[i]);
         stale.now = moved->second;
@@ -233,8 +232,8 @@ class Draft {
     }
   }
 
-  // A container of a device that is gone has paths that may belong to other devices now, except for those
-  // that every device of the entry brings.
+  // A container of a device that is gone has paths that may belong to other devices now. Paths that every
+  // device of the entry brings do not count.
   void find_successors(const Claim& claim, const AllocationSpec& spec, const Paths& paths) {
     if (!claim.answer->allocation) return;
     std::set<const AllocationSpec*> terms;
@@ -289,7 +288,7 @@ class Draft {
     return found;
   }
 
-  // It is unknown which of them it is, so none is allocated to others.
+  // Returns all devices that the ids may mean, so that none of them is allocated to others.
   std::set<const Device*> those_that_could_have(const std::vector<std::string>& ids) const {
     std::set<const Device*> found;
     for (const Device& device : devices_) {
@@ -303,7 +302,7 @@ class Draft {
     return found;
   }
 
-  // Each device is held by at least one id, and each id holds a device.
+  // Assigns the ids so that each device is held by at least one id, and each id holds a device.
   void give(const Claim& claim, std::set<const Device*> devices) {
     std::erase_if(devices, [&](const Device* device) {
       const auto used = adoption_.used.find(device->id);
@@ -320,8 +319,8 @@ class Draft {
   const HeldIds& held_;
   const std::map<std::string, Inventory>& listed_;
   std::vector<Claim> claims_;
-  std::vector<Claim> listed_claims_;  // by listed ids, with nodes
-  std::vector<Claim> gone_claims_;    // by ids that were listed
+  std::vector<Claim> listed_claims_;  // claims by listed ids, with nodes
+  std::vector<Claim> gone_claims_;    // claims by ids that were listed
   IdsPointer own_before_;
   std::vector<std::string_view> own_;  // of the checkpoint
   Adoption adoption_;

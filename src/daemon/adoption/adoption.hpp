@@ -1,6 +1,6 @@
 #pragma once
 // Finds the devices that containers hold by ids that their resource does not list: ids of another plugin that
-// served the resource before, or its own from before a reload. Pure functions of values, thread-safe.
+// served the resource before, or plughost's own from before a reload. Pure functions of values, thread-safe.
 //
 // The kubelet remembers ids, and a device may be held by an id that is not listed any more: after a
 // migration, or a reload that changes `id`. Listing such a device as free would give it twice; reserving too
@@ -34,56 +34,56 @@ struct FormerId {
   auto operator<=>(const FormerId&) const = default;
 };
 
-// Shared, because a pod can hold 48,000 ids, and each scan gets them. nullptr: none.
+// Shared because a pod can hold 48,000 ids and each scan receives them. nullptr if there are no ids.
 using IdsPointer = std::shared_ptr<const IdList>;
 // Returns the union; one of the two pointers if it has all ids.
 IdsPointer united(const IdsPointer& some, const IdsPointer& others);
 
-// Findings on the ids that containers hold, by resource.
+// The known facts about the ids that containers hold. The maps are keyed by resource.
 struct HeldIds {
   std::shared_ptr<const Checkpoint> checkpoint;          // nullptr: none
   std::map<std::string, IdsPointer> own;                 // ids that were listed
   std::map<std::string, std::set<std::string>> adopted;  // adopted ids
   // The lists of former configurations, newest first.
   std::vector<std::map<std::string, Inventory>> before_reload = {};
-  // No scan has ended since the reload: an id of the newest list that is no longer listed may belong to a
-  // present device. Later it belongs to a device that was removed.
+  // True until the first scan after a reload has ended. Until then, an unlisted id of the newest former list
+  // may belong to a present device; afterwards, such an id belongs to a removed device.
   bool reloaded = false;
 };
 
-// A share of a device that a container holds by its id, with nodes that are not the device's any more.
+// A share that a container holds, although the nodes given to the container no longer belong to the device.
 struct Stale {
   FormerId holder;
   unsigned share = 0;
   std::vector<std::string> given;
-  std::string now;  // a node of the device that the container was not given; empty: it has all of them
+  std::string now;  // a node of the device that the container was not given; empty if there is none
   std::vector<std::string> units;  // other devices' hardware to which the given nodes lead
 };
 
 // The result of a scan for one resource.
 struct Adoption {
-  // By the device's id. Each element holds one share of the device.
+  // The holders by the device's id. Each element holds one share of the device.
   std::map<std::string, std::vector<FormerId>> devices;
-  // By the device's id: the numbers of the shares that are held by listed ids, sorted, each once.
+  // The numbers of the shares that are held by listed ids, by the device's id; sorted and unique.
   std::map<std::string, std::vector<unsigned>> used;
-  // By the device's id.
+  // The stale shares by the device's id.
   std::map<std::string, std::vector<Stale>> stale;
-  // Ids of the checkpoint that the resource lists, or listed at an earlier scan, and that are its own.
+  // Ids of the checkpoint that the resource itself lists, or has listed at an earlier scan.
   IdsPointer own;
   // Holders whose device was not recognised.
   std::vector<FormerId> strangers;
 };
 
-// See WasGiven: the checkpoint has a container with the id, whose answer leads to a node of the device. An
-// answer without nodes, as with CDI, is evidence for an id by place only.
+// Returns the evidence (see WasGiven) that the checkpoint's container with this id was given a node of the
+// device. An answer without nodes, as with CDI, is evidence for an id by place only.
 GivenBy was_given(const Checkpoint& checkpoint, const std::string& resource, const std::string& id,
                   const Device& device, const Paths& paths);
 
-// spec: of the resource's first entry. resources: the devices from assemble() or join(). listed: the previous
-// lists, including devices that are gone. A device is recognised by a node, a mount or a CDI name that the
-// container has and no other device of the resource; a device of before a reload also by what its kind knows
-// of it. A device that a container holds by its listed id cannot be another's: the kubelet has allocated it
-// since.
+// `spec` is that of the resource's first entry. `resources` are the devices from assemble() or join().
+// `listed` are the previous lists, including devices that are gone. A device is recognised by a node, a mount
+// or a CDI name that the container has and no other device of the resource has; a device from before a reload
+// is also recognised by what its kind knows of it. A device that a container holds by its listed id cannot
+// belong to another container, because the kubelet has allocated it since.
 std::map<std::string, Adoption> adopt(const AllocationSpec& spec, const DevicesOf& resources,
                                       const std::map<std::string, Inventory>& listed, const HeldIds& held,
                                       const Paths& paths);

@@ -17,8 +17,8 @@ const Holder* find(const Holdings& holdings, const AdoptedDevices::Name& name) {
   return nullptr;
 }
 
-// Returns the last free shares of the device. If there are too few, adds the last used ones: they stay held
-// after their pods have ended.
+// Returns the last free shares of the device. If there are too few free shares, adds the last used ones,
+// which stay held after their pods have ended.
 std::vector<unsigned> last_shares(const Device& device, const std::vector<unsigned>& used,
                                   std::size_t count) {
   std::vector<unsigned> shares;

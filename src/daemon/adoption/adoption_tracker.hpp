@@ -1,5 +1,5 @@
 #pragma once
-// Finds, tracks and reports devices that pods hold by ids of another plugin, or of before a reload.
+// Finds, tracks and reports devices that pods hold by ids of another plugin, or by ids from before a reload.
 
 #include <chrono>
 #include <cstddef>
@@ -19,8 +19,8 @@
 
 namespace plughost {
 
-// The devices of an entry that containers hold by unlisted ids, or whose given nodes now lead elsewhere,
-// until the containers have ended. A value; not thread-safe.
+// Tracks the devices of an entry that containers hold by unlisted ids, or whose given nodes now lead
+// elsewhere, until these containers have ended. A value; not thread-safe.
 class AdoptedDevices final : public Overlay {
  public:
   struct Name {
@@ -42,22 +42,22 @@ class AdoptedDevices final : public Overlay {
     std::vector<std::pair<Name, Holder>> strangers;
   };
 
-  // Adds the result of a scan, of all resources in it.
+  // Adds the result of a scan, with all resources of the scan.
   News merge(std::map<std::string, Adoption> found);
-  // Updates the holders: an id without a holder is no longer adopted. final: the answer is complete;
-  // otherwise a missing holder means nothing.
+  // Updates the holders. If `final` is set, the kubelet's answer is complete, and an id without a holder is
+  // no longer adopted. Otherwise, a missing holder has no meaning.
   News update(const Holdings& holdings, bool final);
-  // The checkpoint has changed: ids that were released may be held again.
+  // Call it when the checkpoint has changed: released ids may be held again.
   void read_again() { over_.clear(); }
 
   bool touches(const std::string& resource) const override;
-  // Marks the shares that are held this way.
+  // Adds the holders as reasons to the devices that are held this way.
   void apply(const std::string& resource, std::vector<Device>& devices) const override;
   // Returns the other devices' hardware to which the given nodes lead, by the device's id.
   std::map<std::string, std::vector<std::string>> units_elsewhere(const std::string& resource) const;
   // Returns the adopted ids, by resource.
   const std::map<std::string, std::set<std::string>>& ids() const { return ids_; }
-  // Ids of a checkpoint that the resources list, or have listed.
+  // Returns the ids of a checkpoint that the resources list, or have listed.
   const std::map<std::string, IdsPointer>& own() const { return own_; }
   // Returns true if the kubelet must be queried.
   bool open() const { return !ids_.empty() || !strangers_.empty() || !stale_.empty(); }
@@ -70,7 +70,7 @@ class AdoptedDevices final : public Overlay {
   std::map<std::string, Adoption> found_;
   std::map<std::string, std::set<std::string>> ids_;  // adopted and not released; no set is empty
   std::map<std::string, IdsPointer> own_;
-  // Held ids with stale nodes. true: none of the nodes is the device's, which has been reported.
+  // Held ids with stale nodes; true if the device's present node has been reported.
   std::map<Name, bool> stale_;
   std::map<Name, Holder> holders_;  // of ids_ and stale_, as far as the kubelet has reported
   std::set<Name> strangers_;        // it is unknown whether they are still held
@@ -78,7 +78,7 @@ class AdoptedDevices final : public Overlay {
   std::set<Name> over_;
 };
 
-// Tracks which devices of an entry pods hold by ids of another plugin, or of before a reload: reads the
+// Tracks which devices of an entry pods hold by ids of another plugin, or from before a reload: reads the
 // kubelet's checkpoint, queries the kubelet until these pods have ended, and logs changes. Loop thread only.
 class AdoptionTracker {
  public:
@@ -86,23 +86,23 @@ class AdoptionTracker {
   // An unreadable checkpoint is read again after this time.
   static constexpr std::chrono::seconds kReadAgain{30};
 
-  // changed: devices() may have changed, and there may be news to log; called from the loop, not from within.
-  // platform and link must outlive it.
+  // Calls `changed`, from the loop and never from within a call, when devices() may have changed or there may
+  // be news to log. `platform` and `link` must outlive this object.
   AdoptionTracker(Platform& platform, KubeletLink& link, std::function<void()> changed);
   AdoptionTracker& operator=(AdoptionTracker&&) = delete;
 
-  // Gets what a scan needs. done runs in the loop, possibly at once. may_be_new: resources may appear of
-  // which pods have got devices since the last reading of the checkpoint.
+  // Obtains the held ids for a scan. `done` runs in the loop, possibly at once. `may_be_new` means that
+  // resources may appear whose devices pods have received since the checkpoint was last read.
   void prepare(bool may_be_new, const std::function<void(HeldIds held)>& done);
   // Adds the result of a scan.
   void merge(std::map<std::string, Adoption> found);
-  // A device has other nodes under its id: the checkpoint must be read again.
+  // Requests a new reading of the checkpoint, because a device has other nodes under its id.
   void read_anew() { since_ = Clock::now(); }
   // Logs the news. Call it when the lists have been published.
   void notify();
   const AdoptedDevices& devices() const { return devices_; }
 
-  // The entry has changed. listed: its former lists.
+  // Call it when the entry has changed. `listed` has the entry's former lists.
   void on_reload(std::map<std::string, Inventory> listed);
 
  private:
@@ -120,7 +120,7 @@ class AdoptionTracker {
   CheckpointReader::Reading reading_;
   std::shared_ptr<const Checkpoint> checkpoint_;  // the last readable one
   std::vector<std::map<std::string, Inventory>> before_reload_;
-  bool reloaded_ = false;                   // no scan has ended since
+  bool reloaded_ = false;                   // no scan has ended since the reload
   Clock::time_point since_ = Clock::now();  // the checkpoint must be at least this new
   HoldingsPoll poll_;
   Lifetime lifetime_;

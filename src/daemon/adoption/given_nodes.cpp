@@ -71,7 +71,7 @@ Drift drift_of(const std::string& resource, const AllocationSpec& spec, const Al
   drop([&](const std::string& node) { return now.have(node); });
   if (lost.empty()) return {};
 
-  // The nodes that every device of the entry brings, and those that belong to it under another name.
+  // Adds the nodes that every device of the entry brings, and the devices' nodes under other names.
   std::vector<Device> well;
   for (const Device* device : devices) well.push_back(*device);
   for (Device& device : well) {

@@ -17,7 +17,7 @@ namespace plughost {
 
 // The machine's present data about paths.
 struct Paths {
-  // Returns the target of the links; the path itself if unknown.
+  // Returns the path to which the links at `path` lead; `path` itself if that is unknown.
   std::function<std::string(const std::string& path)> leads_to;
   // See unit_of() of host/hardware/device_nodes.hpp.
   std::function<std::optional<std::string>(const std::string& path)> unit_of;
@@ -27,11 +27,11 @@ struct Drift {
   std::vector<std::string> lost;   // given nodes that no longer belong to the container's devices
   std::vector<std::string> units;  // other hardware to which the lost nodes lead
   std::map<std::string, std::string>
-      moved;  // by the device's id: a node that it has and the container was not given
+      moved;  // by the device's id: a node of the device that the container was not given
 };
 
-// given: the kubelet's answer. devices: those of the resource that the container holds. An answer without
-// nodes cannot drift, because CDI names are resolved when the container starts.
+// `given` is the answer that the kubelet has stored. `devices` are the resource's devices that the container
+// holds. An answer without nodes cannot drift, because CDI names are resolved when the container starts.
 Drift drift_of(const std::string& resource, const AllocationSpec& spec, const Allocation& given,
                std::span<const Device* const> devices, const Paths& paths);
 

@@ -77,7 +77,7 @@ DeviceTracker::Listing DeviceTracker::list(const std::string& resource, Row& row
 std::vector<Device> DeviceTracker::settle(const std::string& resource, Row& row, std::vector<Device> devices,
                                           Clock::time_point now, const Terms& terms) {
   const auto before = row.bare.devices();
-  // It may be in the network namespace of the pod that holds it.
+  // A device that is away may be in the network namespace of the pod that holds it.
   for (Device& device : devices)
     if (device.away && terms.held && terms.held(resource, device.id)) device.error.clear();
   const bool at_once = terms.named_after_devices && devices.empty() && !row.ever_held;

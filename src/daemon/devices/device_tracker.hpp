@@ -38,14 +38,14 @@ class DeviceTracker {
   struct Seen {
     std::vector<Device> devices;
     Clock::time_point waits_until =
-        kNever;  // for the first check of devices that are not among them; kNever: none
+        kNever;  // end of the wait for the first check of missing devices; kNever: none is missing
   };
   struct Terms {
     std::chrono::seconds forget_after{};
-    // Returns true if a pod holds the device. See Damping, and Device::away. Not set: unknown.
+    // Returns true if a pod holds the device. See Damping, and Device::away. If not set, holders are unknown.
     std::function<bool(const std::string& resource, const std::string& id)> held = {};
-    // A resource that no pod has ever held ends with its last device, because new names may appear at any
-    // time.
+    // If true, a resource of which no pod has ever held a device ends with its last device, because new names
+    // may appear at any time.
     bool named_after_devices = false;
   };
   // The former and the new list of a resource.
@@ -55,37 +55,37 @@ class DeviceTracker {
     Inventory now;
   };
 
-  // The overlays must outlive it.
+  // `overlays` must outlive the tracker.
   explicit DeviceTracker(Overlays overlays = {}) : overlays_(std::move(overlays)) {}
 
-  // Returns the new lists of the resources that were seen, and of those that were listed before. A resource
-  // gets its first list when all of its devices are known, because the kubelet would otherwise take devices
-  // from running pods. It gets none if it would exceed kMostResources, including remembered ones.
+  // Returns the new lists of the resources that were seen or were listed before. A resource gets its first
+  // list when all of its devices are known, because the kubelet would otherwise take devices from running
+  // pods. A resource gets no list if there are already kMostResources, including remembered ones.
   std::vector<Listing> update(std::map<std::string, Seen> seen, Clock::time_point now, const Terms& terms);
-  // Returns the lists that have changed because an overlay has. A device that comes back into service has its
-  // own health, and has not flapped.
+  // Returns the lists that have changed because an overlay has changed. A device that returns to service gets
+  // its own health back, and its return does not count as flapping.
   std::vector<Listing> reapply_overlays();
-  // A container has got a device of the resource.
+  // Records that a container has received a device of the resource.
   void record_held(const std::string& resource);
   // Forgets the resource.
   void drop(const std::string& resource);
 
-  // Empty for a resource without a list.
+  // Returns the resource's list, which is empty if the resource is not listed.
   const Inventory& listed(const std::string& resource) const;
   std::map<std::string, Inventory> lists() const;
   // Returns true if every resource of the last update has its list.
   bool complete() const { return complete_; }
   // Returns true if there were too many resources.
   bool crowded() const { return crowded_; }
-  // Returns when the lists may change if nothing else happens.
+  // Returns the time at which the lists may change without a further event.
   Clock::time_point next_change() const { return next_change_; }
 
-  // The earliest time at which a query for holders is useful; nullopt: none is needed, or one is running.
-  // Nothing is forgotten before its answer.
+  // Returns the earliest time at which a query for holders is useful; nullopt if no query is needed, or if a
+  // query is running. No device is forgotten before the query is answered.
   std::optional<Clock::time_point> question() const { return asking_ ? std::nullopt : question_; }
   void begin_query() { asking_ = true; }
-  // Records the answer for the next update(). Without holdings, held devices stay held. An incomplete answer
-  // keeps every device until a later one.
+  // Records the answer for the next update(). Without holdings, held devices stay held. After an incomplete
+  // answer, every device is kept until the next answer.
   void record_holders(const PodResources::Answer& answer, Clock::time_point now);
 
  private:
@@ -95,7 +95,7 @@ class DeviceTracker {
     Remembered remembered;
     Damping damping;
     std::set<std::string> held;  // Unhealthy devices that pods held at the kubelet's last answer
-    bool ever_held = false;      // any of its devices
+    bool ever_held = false;      // a pod has held one of its devices
   };
 
   Listing list(const std::string& resource, Row& row) const;
@@ -107,7 +107,7 @@ class DeviceTracker {
     Clock::time_point recheck_at = kNever;       // when the decision may change
     std::optional<Clock::time_point> ask_since;  // holders must be queried at this time or later
   };
-  // due: since when. later: the additional time without an answer of the kubelet.
+  // `due` is the time to forget the device; `later` is added to it if the kubelet has not answered.
   Verdict verdict_on(const Row& row, const Device& device, Clock::time_point due, std::chrono::seconds later,
                      Clock::time_point now) const;
 

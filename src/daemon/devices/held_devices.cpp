@@ -63,7 +63,7 @@ void HeldDevices::list(const std::string& resource, std::span<const Device> devi
                        const std::map<std::string, std::vector<std::string>>& units_elsewhere) {
   ledger_->list(resource, devices, Clock::now());
   ledger_->lead(resource, units_elsewhere, Clock::now());
-  // Not from within, because the caller is about to update its own list.
+  // Does not call `changed` from within, because the caller is about to update its own list.
   if (ledger_->version() != version_) relay_.arm(std::chrono::milliseconds(0));
 }
 

@@ -17,13 +17,13 @@
 
 namespace plughost {
 
-// For all resources. Loop thread only.
+// One object serves all resources. Loop thread only.
 class HeldDevices {
  public:
   using Clock = EventLoop::Clock;
 
-  // read: queries the kubelet. changed: the set of blocked devices has changed; not called from within. loop
-  // and log must outlive it.
+  // `read` queries the kubelet. Calls `changed`, never from within a call, when the set of blocked devices
+  // has changed. `loop` and `log` must outlive this object.
   HeldDevices(EventLoop& loop, Log& log, HoldingsPoll::Read read, std::function<void()> changed);
   HeldDevices& operator=(HeldDevices&&) = delete;
 
@@ -31,10 +31,10 @@ class HeldDevices {
   // See Ledger::list() and lead().
   void list(const std::string& resource, std::span<const Device> devices,
             const std::map<std::string, std::vector<std::string>>& units_elsewhere = {});
-  // Records the checkpoint's holders until the kubelet has answered, and again after a reload, because a
-  // device that was shared before may be held.
+  // Records the checkpoint's holders unless holders are known already. After a reload, records them in any
+  // case, because a device that was shared before may be held.
   void load_holds(const Checkpoint& checkpoint, bool reloaded = false);
-  // Returns true if a pod holds the device, and verifies that with the kubelet: the pod may have ended.
+  // Returns true if a pod holds the device. Then also queries the kubelet, because the pod may have ended.
   bool held(const std::string& resource, const std::string& id);
 
  private:
@@ -44,8 +44,8 @@ class HeldDevices {
 
   Log& log_;
   const std::function<void()> changed_;
-  bool told_ = false;               // by the checkpoint or the kubelet
-  std::set<Ledger::Name> doubles_;  // that have been logged
+  bool told_ = false;               // the checkpoint or the kubelet has reported holders
+  std::set<Ledger::Name> doubles_;  // double holds that have been logged
   std::uint64_t version_ = 0;       // of the ledger, at the last call of changed_
   HoldingsPoll poll_;
   Timer relay_;

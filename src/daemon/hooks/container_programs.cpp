@@ -68,7 +68,7 @@ AllocationPrograms::Outcome outcome_of(const Ending& ending) {
   }
 }
 
-// Groups the ids, all of them the snapshot's, by program.
+// Groups the ids, which all belong to the snapshot, by program.
 std::vector<std::pair<const ProgramSpec*, std::vector<std::string>>> by_program(
     const ResourceSnapshot& snapshot, std::span<const std::string> ids) {
   std::vector<std::pair<const ProgramSpec*, std::vector<std::string>>> groups;

@@ -20,12 +20,12 @@ namespace plughost {
 // Runs the programs that prepare a container's devices before it starts. Loop thread only.
 class PreStarts {
  public:
-  // Called once with why the container cannot start; empty: it can. Dropping it fails the start.
+  // Called once, with why the container cannot start, or "". If destroyed uncalled, the start fails.
   using Answer = std::function<void(std::string error)>;
-  // The number of devices of one start that are prepared at the same time.
+  // The maximum number of devices of one start that are prepared at the same time.
   static constexpr std::size_t kAtOnce = 8;
 
-  // programs must outlive it. Its destruction kills running programs and drops the answers.
+  // `programs` must outlive this object. The destructor kills running programs and drops the answers.
   explicit PreStarts(Programs& programs) : programs_(programs) {}
   PreStarts& operator=(PreStarts&&) = delete;
 
@@ -57,15 +57,15 @@ class AllocationPrograms {
  public:
   // The program's addition, or why there is no answer, as a sentence.
   using Outcome = std::variant<Allocation, std::string>;
-  // Called once. Dropping it means that there is no answer.
+  // Called once. If it is destroyed without a call, there is no answer.
   using Answer = std::function<void(Outcome)>;
 
-  // programs must outlive it. Its destruction kills running programs and drops the answers.
+  // `programs` must outlive this object. The destructor kills running programs and drops the answers.
   explicit AllocationPrograms(Programs& programs) : queue_(programs, Purpose::kAllocate) {}
   AllocationPrograms& operator=(AllocationPrograms&&) = delete;
 
-  // Asks the programs of the devices' entries, each for its own devices, what a container with these ids
-  // gets. Entries without a program add nothing.
+  // Runs the programs of the devices' entries, each for the devices of its own entry, to obtain what a
+  // container with these ids gets. Entries without a program add nothing.
   void run(const ResourceSnapshot& snapshot, std::span<const std::string> ids, Answer answer);
 
  private:
@@ -84,8 +84,8 @@ class AllocationPrograms {
   Calls calls_;
 };
 
-// Returns the whole answer for these ids, with the addition of the snapshot's program if it has one; or why
-// there is none. Blocks while the program runs; any thread.
+// Returns the whole answer for these ids, with the addition of the snapshot's program if there is a program;
+// or why there is no answer. Blocks while the program runs; any thread.
 AllocationPrograms::Outcome allocate_with_program(const ResourceSnapshot& snapshot,
                                                   std::span<const std::string> ids);
 

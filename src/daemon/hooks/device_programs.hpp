@@ -20,20 +20,20 @@ namespace plughost {
 // Runs the programs for devices that stay Unhealthy. Loop thread only.
 class UnhealthyPrograms {
  public:
-  // For any number of devices.
+  // At most this many programs run at the same time, for any number of devices.
   static constexpr std::size_t kAtOnce = 4;
 
   // Queries the holders. done runs in the loop, possibly at once.
   using QueryHolders = std::function<void(std::function<void(const PodResources::Answer& answer)> done)>;
 
-  // programs and log must outlive it. Its destruction kills running programs.
+  // `programs` and `log` must outlive this object. The destructor kills running programs.
   UnhealthyPrograms(Programs& programs, Log& log, QueryHolders query_holders);
   UnhealthyPrograms& operator=(UnhealthyPrograms&&) = delete;
 
-  // Replaces the resource's snapshot. A device's whenUnhealthy is run once per spell that lasts long enough,
-  // with the then known facts on standard input. The result is logged.
+  // Replaces the resource's snapshot. Runs a device's `whenUnhealthy` program once for each Unhealthy spell
+  // that lasts long enough, with the facts known at that time on standard input. Logs the result.
   void follow(const ResourceSnapshot& snapshot);
-  // The resource has ended, and so have its spells. Running programs continue.
+  // Call it when the resource has ended. Ends the resource's spells; running programs continue.
   void forget(const std::string& resource);
 
  private:
@@ -79,10 +79,10 @@ std::string unhealthy_document(const std::string& resource, const Device& device
 // Runs programs for devices of resources that are no longer offered. Loop thread only.
 class RemovalPrograms {
  public:
-  // For any number of devices.
+  // At most this many programs run at the same time, for any number of devices.
   static constexpr std::size_t kAtOnce = 16;
 
-  // programs and log must outlive it. Its destruction kills running programs.
+  // `programs` and `log` must outlive this object. The destructor kills running programs.
   RemovalPrograms(Programs& programs, Log& log);
   RemovalPrograms& operator=(RemovalPrograms&&) = delete;
 

@@ -86,7 +86,7 @@ void HealthChecks::apply(const std::string& resource, std::span<const Device> li
   };
   std::erase_if(devices, [&](const Device& device) {
     const Check* check = check_of(device);
-    // Before its turn a check cannot time out; afterwards its timeout is a result.
+    // Before its turn, a check cannot time out; afterwards, its timeout is a result.
     return unknown(device, check) && (check->why_none.empty() || now < check->wait_until);
   });
   for (Device& device : devices) {
@@ -151,7 +151,7 @@ void HealthChecks::judge(Check& check, std::string verdict) {
   on_verdict_();
 }
 
-// Once for any number of checks.
+// Logs once for any number of checks.
 void HealthChecks::record_means(const Check& check, const std::string& why) {
   if (means_ == why.empty()) return;
   means_ = why.empty();

@@ -23,25 +23,25 @@ namespace plughost {
 class HealthChecks {
  public:
   using Clock = EventLoop::Clock;
-  // For any number of devices. A program that cannot be killed does not count, but its device is not checked
-  // again before it has ended.
+  // At most this many programs run at the same time, for any number of devices. A program that cannot be
+  // killed does not count, but its device is not checked again before the program has ended.
   static constexpr std::size_t kAtOnce = 4;
 
-  // on_verdict is called when the result for a device may have changed since the last apply(), never from
-  // within follow() or apply(). programs and log must outlive it.
+  // Calls `on_verdict` when the result for a device may have changed since the last apply(), never from
+  // within follow() or apply(). `programs` and `log` must outlive this object.
   HealthChecks(Programs& programs, Log& log, std::function<void()> on_verdict);
 
   // Starts checking the devices whose spec has a health check, by resource; new devices are checked
-  // immediately. A result stays valid until the next one, even if the spec changes or no program can be
-  // started. spec: for devices without terms of their own.
+  // immediately. A result stays valid until the next result, even if the spec changes or no program can be
+  // started. `spec` applies to devices without terms of their own.
   void follow(const AllocationSpec& spec, const std::map<std::string, std::vector<Device>>& resources);
-  // Makes the devices Unhealthy whose last check failed; devices with an error of their own keep it. Removes
-  // a device that is not listed as Healthy and has no result yet: no device becomes Healthy unchecked, and
-  // none is Unhealthy because its check waits for its turn. A device that cannot be checked is Unhealthy
-  // after the check's timeout, which counts from the check's own start. listed: sorted by id.
+  // Makes devices whose last check failed Unhealthy; devices with an error of their own keep that error.
+  // Removes a device that is not listed as Healthy and has no result yet, so that no device becomes Healthy
+  // unchecked, or Unhealthy because its check waits for its turn. A device that cannot be checked is
+  // Unhealthy after the check's timeout, which counts from the check's own start. `listed` is sorted by id.
   void apply(const std::string& resource, std::span<const Device> listed, std::vector<Device>& devices) const;
-  // Until when a new resource waits for the first results of its devices, and for a device that cannot be
-  // checked; Clock::time_point::max(): nothing is waited for.
+  // Returns the time until which a new resource waits for the first results of its devices, and for a device
+  // that cannot be checked; Clock::time_point::max() if the resource waits for nothing.
   Clock::time_point waits_until(const std::string& resource) const;
 
  private:

@@ -7,7 +7,7 @@
 namespace plughost {
 namespace {
 
-// With more names in one directory, a single watch for all of them is cheaper.
+// If a directory has more names, a single watch for all of its entries is cheaper.
 constexpr std::size_t kNamesPerDirectory = 8;
 
 std::set<WatchedDirectory> few_watches(std::span<const WatchedDirectory> wanted) {

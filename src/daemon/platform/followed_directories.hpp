@@ -13,10 +13,10 @@ namespace plughost {
 
 class FollowedDirectories {
  public:
-  // changed is called for each change. Both must outlive it.
+  // Calls `changed` for each change. `watcher` and `host` must outlive this object.
   FollowedDirectories(DirWatcher& watcher, const HostRoot& host, std::function<void()> changed);
 
-  // Replaces the directories; present watches are kept. changed is called when a new one is active.
+  // Replaces the directories, but keeps watches that exist. Calls `changed` when a new watch is active.
   void follow(std::span<const WatchedDirectory> wanted);
 
  private:

@@ -29,7 +29,7 @@ HoldingsBuilder unlisted_holders(const Holdings& listed, const CheckpointReader:
 
 KnownHolders known_holders(std::shared_ptr<const Holdings> listed, bool settled,
                            const CheckpointReader::Reading& reading) {
-  // A missing file is an empty checkpoint with a reason: it adds nothing to `List`, and does not replace it.
+  // A missing file is read as an empty checkpoint with a reason. It adds nothing to `List`, nor replaces it.
   if (!reading.checkpoint || (!listed && !reading.why.empty()))
     return {.holdings = std::move(listed), .complete = false};
   static const Holdings kNothing;

@@ -40,10 +40,10 @@ struct KnownHolders {
   bool complete = false;  // true: a device that is not in `holdings` is held by no container
 };
 
-// listed: the answer of `List`; nullptr: it could not be read. settled: the kubelet has been running long
-// enough to know its pods. reading: of the checkpoint, begun after `List` was requested. If the directory of
-// pods cannot be read, every pod of the checkpoint counts. `List` precedes the checkpoint for an id that both
-// have. Takes time in proportion to the ids of both; not for the loop.
+// `listed` is the answer of `List`; nullptr if it could not be read. `settled`: the kubelet has been running
+// long enough to know its pods. `reading` is the checkpoint's, begun after `List` was requested. If the
+// directory of pods is unreadable, every pod of the checkpoint counts. For an id in both, `List` takes
+// precedence. Takes time in proportion to the ids of both sources: must not run in the loop.
 KnownHolders known_holders(std::shared_ptr<const Holdings> listed, bool settled,
                            const CheckpointReader::Reading& reading);
 
@@ -74,27 +74,27 @@ class HoldingsReader {
  public:
   using Clock = EventLoop::Clock;
   using Done = std::function<void(const PodResources::Answer& answer)>;
-  // The maximum age for displaying holders, where nothing depends on them.
+  // The maximum age of holders that are only displayed.
   static constexpr std::chrono::seconds kShown{1};
-  // Merging takes memory and time, but does not wait.
+  // The limit for merging the sources, which takes memory and time but never waits.
   static constexpr std::chrono::seconds kMergeDeadline{10};
 
-  // kubelet: sockets that the kubelet creates at its start. All others must outlive it.
+  // `kubelet` has the sockets that the kubelet creates at its start. The other arguments must outlive this.
   HoldingsReader(EventLoop& loop, Workers& workers, PodResources& pods, CheckpointReader& checkpoint,
                  KubeletAge::Sockets kubelet)
       : loop_(loop), workers_(workers), pods_(pods), checkpoint_(checkpoint), age_(std::move(kubelet)) {}
   HoldingsReader& operator=(HoldingsReader&&) = delete;
 
-  // Gets the holders at `since` or later; or that they are unknown, when patience is over. patience: nullopt
-  // for as long as the kubelet and its checkpoint may take. done runs in the loop, possibly at once; never
-  // after this is destroyed.
+  // Calls `done` with the holders at `since` or later; or, when `patience` is over, with the result that they
+  // are unknown. Without `patience`, waits for as long as the kubelet and its checkpoint may take. `done`
+  // runs in the loop, possibly at once, and never after this object is destroyed.
   void read(Clock::time_point since, Done done,
             std::optional<std::chrono::milliseconds> patience = std::nullopt);
-  // The answer if merging does not end by kMergeDeadline.
+  // Returns the answer for a merge that does not end by kMergeDeadline.
   static PodResources::Answer too_late() {
     return {.holdings = nullptr, .why = "reading which pods hold devices takes too long"};
   }
-  // Another kubelet is used from now on: answers all waiters that nothing is known.
+  // Call it when another kubelet is used from now on. Answers all waiting callers with unknown holders.
   void abandon();
 
  private:
@@ -120,7 +120,7 @@ class HoldingsReader {
   Clock::time_point list_asked_ = Clock::time_point::min();
   Clock::time_point checkpoint_began_ = Clock::time_point::min();
   PodResources::Answer last_;
-  Lifetime questions_;  // the open ones
+  Lifetime questions_;  // of the open queries
 };
 
 // Queries the holders repeatedly, with growing pauses, for as long as its user needs them; with short pauses
@@ -131,7 +131,7 @@ class HoldingsPoll {
   static constexpr std::chrono::milliseconds kLongestPause{10'000};
   using Read = std::function<void(HoldingsReader::Done done)>;
 
-  // on_answer returns true if further queries are needed. loop must outlive it.
+  // `on_answer` returns true if further queries are needed. `loop` must outlive this object.
   HoldingsPoll(EventLoop& loop, Read read, std::function<bool(const PodResources::Answer& answer)> on_answer)
       : read_(std::move(read)), on_answer_(std::move(on_answer)), timer_(loop, [this] { ask(); }) {}
 
@@ -161,9 +161,9 @@ class KubeletLink {
   // The time that the kubelet needs to forget a plugin whose stream has ended, or that was killed.
   static constexpr std::chrono::milliseconds kForgetting{500};
 
-  // on_kubelet: another kubelet is present, or none. on_sockets: one of our sockets may be missing. Neither
-  // is called from within. former: the link before this one, which may have the same directory; nullptr:
-  // none. Throws DirectoryHeld, or std::system_error.
+  // Calls `on_kubelet` when another kubelet, or no kubelet, is present, and `on_sockets` when one of our
+  // sockets may be missing; never from within a call. `former` is the previous link, which may have the same
+  // directory; nullptr if there is none. Throws DirectoryHeld, or std::system_error.
   KubeletLink(Platform& platform, const KubeletConfig& config, const KubeletLink* former,
               std::function<void()> on_kubelet, std::function<void()> on_sockets);
 

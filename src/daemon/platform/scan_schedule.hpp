@@ -16,7 +16,7 @@ class ScanSchedule {
   using Clock = LoopClock;
   static constexpr Clock::time_point kNever = Clock::time_point::max();
   static constexpr std::chrono::milliseconds kQuiet{100};
-  // The cost of a scan; the budget allows a burst, and grows by one scan in this time.
+  // The cost of a scan in a budget that allows a burst and grows by the cost of one scan in this time.
   static constexpr std::chrono::milliseconds kCost{100};
   static constexpr int kAtOnce = 5;
   static constexpr std::chrono::milliseconds kLongestWait{1000};
@@ -29,23 +29,23 @@ class ScanSchedule {
   // Returns true if a scan has exceeded its deadline, and none has ended since.
   bool stalled() const { return stalled_; }
 
-  // Something may have changed.
+  // Call it when something may have changed.
   void request_scan(Clock::time_point now);
-  // The scan begins.
+  // Call it when the scan begins.
   void begin(Clock::time_point now);
-  // The scan exceeds its deadline.
+  // Call it when the scan exceeds its deadline.
   void overdue() { stalled_ = true; }
 
-  // The scan has ended. rescan_after: requests another scan; zero: none.
+  // Call it when the scan has ended. Another scan follows after `rescan_after`, unless that is zero.
   void succeed(Clock::time_point now, std::chrono::seconds rescan_after);
-  // In addition, the list will change by itself at that time.
+  // Schedules a scan for the time at which the list will change by itself.
   void change_at(Clock::time_point then);
-  // In addition, something is now watched that was not before: earlier changes were not noticed.
+  // Requests a scan at once, because a new watch cannot report changes from before it existed.
   void follow_more(Clock::time_point now) { requested_ = now; }
 
-  // The scan has ended without a result.
+  // Call it when the scan has ended without a result.
   void fail(Clock::time_point now);
-  // The source has been replaced: a running scan is irrelevant.
+  // Call it when the source has been replaced: a running scan no longer counts.
   void replace(Clock::time_point now);
 
  private:
@@ -54,12 +54,12 @@ class ScanSchedule {
 
   bool scanning_ = false;
   bool stalled_ = false;
-  bool requested_meanwhile_ = false;      // during the scan
+  bool requested_meanwhile_ = false;      // a scan was requested during the scan
   Clock::time_point began_{};             // the latest scan
   Clock::time_point spent_until_{};       // when the budget will be complete
   Clock::time_point first_request_{};     // of the pending requests
-  Clock::time_point requested_ = kNever;  // the scan for the pending requests
-  Clock::time_point timed_ = kNever;      // the scan that is due without a request
+  Clock::time_point requested_ = kNever;  // when the scan for the pending requests begins
+  Clock::time_point timed_ = kNever;      // when the scan that needs no request begins
   Backoff retry_{kFirstRetry, kLongestRetry};
 };
 

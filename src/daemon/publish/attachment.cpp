@@ -29,7 +29,7 @@ class Course {
   Step result() && { return {s_, std::move(actions_)}; }
 
  private:
-  // The kubelet has changed or disappeared, and no call to it is in progress.
+  // Called when the kubelet has changed or disappeared, and no call to it is in progress.
   void meet_kubelet();
   void on_found(const Caller& by);
   void attach();
@@ -59,10 +59,10 @@ void Course::on(const KubeletSeen& event) {
   s_.kubelet = event.kubelet;
   s_.unreachable.reset();
   s_.refused.reset();
-  // The called kubelet may be this one with another identity: a second Register would cost it its stream. The
-  // end of the kubelet ends the call.
+  // The kubelet that was called may be this kubelet with a new socket, and then a second Register would cost
+  // it its stream. If the called kubelet has ended, the call ends as well.
   if (s_.phase == Phase::kAsking) return;
-  // The same applies if it has accepted, or dialed, and may be about to open its stream.
+  // The same applies if the kubelet has accepted or dialed, and may be about to open its stream.
   if (s_.phase == Phase::kExpecting || (s_.phase == Phase::kBackingOff && s_.dialed))
     return enter(Phase::kExpecting, now_ + kGrace);
   meet_kubelet();
@@ -71,7 +71,7 @@ void Course::on(const KubeletSeen& event) {
 void Course::meet_kubelet() {
   if (!s_.kubelet) return enter(s_.streams == 0 ? Phase::kWaiting : Phase::kAttached);
   s_.searching_since = now_;
-  // Never register while a stream to this kubelet is open. Find out whether it is this kubelet's.
+  // Registering is forbidden while this kubelet has a stream: first determine whether the stream is its own.
   if (s_.streams > 0) return enter(Phase::kLingering, now_ + kGrace);
   attach();
 }
@@ -91,7 +91,7 @@ void Course::on(const Listening& event) {
     s_.successor = 0;
   }
   if (!s_.registers) {
-    s_.name_spent = true;  // the kubelet finds it whenever it comes
+    s_.name_spent = true;  // the kubelet may find the socket at any time
     return enter(Phase::kAnnounced);
   }
   enter(Phase::kAsking);
@@ -126,7 +126,7 @@ void Course::on(const Registered& event) {
     case Result::kRefused:
       return fail_refused("the kubelet refuses it: " + event.why);
     case Result::kSilent:
-      s_.dialed = true;  // it may have, by the time of this event
+      s_.dialed = true;  // the kubelet may have dialed by the time of this event
       return fail_refused("the kubelet does not answer: " + event.why);
   }
 }
@@ -135,12 +135,12 @@ void Course::on(const Dialed& event) {
   if (!s_.registers) return on_found(event.by);
   if (s_.streams > 0 || !is_kubelets(event.by)) return;
   s_.dialed = true;
-  // Late, but present: the next attempt would cost it the stream that it is about to open.
+  // The kubelet is late but present: the next attempt would cost it the stream that it is about to open.
   if (s_.phase == Phase::kExpecting || s_.phase == Phase::kBackingOff)
     enter(Phase::kExpecting, now_ + kStreamAfterDial);
 }
 
-// By the kubelet's plugin registry: no other program looks there.
+// Called when the kubelet's plugin registry has found the socket; no other program searches there.
 void Course::on_found(const Caller& by) {
   // The end of the former kubelet, or of this one's former stream, may be reported later.
   if (s_.streams > 0) {
@@ -149,7 +149,7 @@ void Course::on_found(const Caller& by) {
     return;
   }
   s_.process = by.process;
-  // Late, as above.
+  // The kubelet is late but present, as above.
   if (s_.phase == Phase::kBackingOff && by.incarnation == s_.incarnation)
     enter(Phase::kBackingOff, now_ + kStreamAfterDial);
 }
@@ -178,8 +178,8 @@ void Course::on(const StreamClosed& event) {
     if (s_.successor != 0) s_.process = std::exchange(s_.successor, 0);
     return enter(Phase::kBackingOff, now_ + kStreamAfterDial);
   }
-  // A lost stream is the only sign of a kubelet's failure without a new socket. A stream of the former
-  // kubelet says nothing about this one.
+  // A lost stream is the only sign of a kubelet's failure without a new socket. The loss of a former
+  // kubelet's stream has no meaning for this kubelet.
   if (s_.phase == Phase::kAsking) {
     s_.stream_lost = true;
   } else if (s_.phase == Phase::kLingering || !s_.kubelet) {
@@ -199,7 +199,7 @@ void Course::on(const RegistryRefused& event) {
 void Course::on(const KubeletProcess& event) {
   if (s_.phase == Phase::kExpecting) {
     if (event.process.value_or(0) == 0 || event.process != s_.process) return attach();
-    s_.asked = *s_.kubelet;  // with another identity
+    s_.asked = *s_.kubelet;  // the same kubelet with another identity of its socket
     return enter(Phase::kExpecting, now_ + kStreamWatchdog);
   }
   if (!event.process) return enter(Phase::kLingering, now_ + kGrace);
@@ -211,12 +211,12 @@ void Course::on(const KubeletProcess& event) {
 
 void Course::on(const SocketGone&) {
   if (!s_.registers) {
-    // The kubelet's registry ends the stream of a missing socket, and a new socket is created then. An
-    // earlier one would be registered while the stream is open.
+    // The kubelet's registry ends the stream of a missing socket, and only then is a new socket created. A
+    // socket created earlier would be registered while the stream is open.
     if (s_.phase == Phase::kAnnounced) attach();
     return;
   }
-  // The kubelet knows this name or is being told it: it must find the socket there, now or when it dials.
+  // The kubelet has or is receiving this name: it must find the socket there, now or when it dials.
   const bool told = s_.phase == Phase::kAsking || s_.phase == Phase::kExpecting;
   const bool known = s_.phase == Phase::kAttached || s_.phase == Phase::kLingering;
   if (told || (known && s_.kubelet)) actions_.push_back(ListenAgain{});

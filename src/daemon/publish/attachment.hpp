@@ -29,11 +29,11 @@ namespace plughost::attachment {
 
 using Time = std::chrono::steady_clock::time_point;
 
-// A kubelet that has accepted without opening a stream is registered with again after this time: older ones
-// dial back only after their answer, for up to 10 s.
+// After this time, Register is repeated for a kubelet that has accepted it without opening a stream: older
+// kubelets dial back only after their answer, for up to 10 s.
 inline constexpr std::chrono::seconds kStreamWatchdog{11};
-// A kubelet that has dialed, as newer ones do before they answer, opens its stream at once or never: the end
-// of a former stream of that name may have removed the new client.
+// Newer kubelets dial before they answer Register. A kubelet that has dialed opens its stream within this
+// time or never, because the end of a former stream of that name may have removed the new client.
 inline constexpr std::chrono::milliseconds kStreamAfterDial{500};
 // A process that ends closes its streams before another process can replace its socket: a stream that is
 // still open after this time belongs to a live kubelet.
@@ -41,11 +41,11 @@ inline constexpr std::chrono::milliseconds kGrace{500};
 // A stream that lived this long was not accidental: its loss is answered at once.
 inline constexpr std::chrono::seconds kSettled{10};
 inline constexpr std::chrono::seconds kFlapping{1};
-// A kubelet that has just ended our stream needs this long to forget its client: a faster registration meets
-// the end of the former one.
+// A kubelet that has just ended our stream needs this long to forget its client: the end of the former
+// registration could affect an earlier registration.
 inline constexpr std::chrono::milliseconds kSettling{100};
-// A timer that is this late fires in a stopped process, or on a machine that slept. Events of that time are
-// pending, and take no longer than this.
+// A timer that is this late fires after the process was stopped, or after the machine slept. Events from that
+// time are still pending, and arrive within this time.
 inline constexpr std::chrono::milliseconds kLate{100};
 
 enum class Phase {
@@ -68,15 +68,15 @@ struct State {
   Phase phase = Phase::kWaiting;
   std::optional<Time> due;              // when to send TimeUp
   bool was_late = false;                // TimeUp was late, and was deferred once
-  std::optional<FileIdentity> kubelet;  // the present one
-  FileIdentity asked{};                 // the one that the last Register was sent to
+  std::optional<FileIdentity> kubelet;  // the present kubelet
+  FileIdentity asked{};                 // the kubelet to which the last Register was sent
   std::uint32_t incarnation = 0;        // of our listener
   bool name_spent = false;              // a kubelet may have seen the listener's name
-  pid_t process = 0;                    // of the kubelet that was told the name, or has found it
-  bool dialed = false;                  // it has dialed, and has not opened a stream since
+  pid_t process = 0;                    // of the kubelet that was sent the name, or has found the socket
+  bool dialed = false;                  // the kubelet has dialed, and has not opened a stream since
   pid_t successor =
       0;  // plugins_registry: the kubelet that has found us while the former one's stream is open
-  unsigned streams = 0;      // open streams of the kubelet with this incarnation; others do not count
+  unsigned streams = 0;      // open streams of the kubelet with this incarnation; other streams do not count
   bool stream_lost = false;  // kAsking: a stream opened and ended before the answer
   Time searching_since{};    // since when there has been a kubelet without a stream
   Time attached_since{};
@@ -90,7 +90,7 @@ Stage stage_of(const State& state);
 
 // Events.
 
-struct KubeletSeen {  // nullopt: none
+struct KubeletSeen {  // nullopt: no kubelet is present
   std::optional<FileIdentity> kubelet;
 };
 struct Listening {  // the answer to Listen
@@ -99,8 +99,8 @@ struct Listening {  // the answer to Listen
 struct NotListening {  // the answer to Listen
   std::string why;
 };
-struct Asked {  // the process that Register was sent to; 0: in another pid namespace, as are all of its
-                // callers
+struct Asked {  // the process to which Register was sent; 0 if it is in another pid namespace,
+                // and then its calls have process 0, too
   pid_t process = 0;
 };
 struct Registered {  // the answer to Register
@@ -120,7 +120,7 @@ struct RegistryRefused {  // by the kubelet's plugin registry
   Caller by;
   std::string why;
 };
-// The answer to FindKubeletProcess; 0: in another pid namespace; nullopt: none listens.
+// The answer to FindKubeletProcess: 0 if it is in another pid namespace, nullopt if no process listens.
 struct KubeletProcess {
   std::optional<pid_t> process;
 };
@@ -132,21 +132,21 @@ using Event = std::variant<KubeletSeen, Listening, NotListening, Asked, Register
 
 // Actions, in order.
 
-struct Listen {  // and report the result at once
+struct Listen {  // the result is reported at once
   bool new_name = false;
 };
-struct ListenAgain {};  // under the same name, if possible
-struct Register {       // and report the called process at once, if any, and the result later
+struct ListenAgain {};  // creates the socket under the same name, if possible
+struct Register {       // the called process, if any, is reported at once, and the result later
   FileIdentity kubelet;
 };
-struct FindKubeletProcess {};  // and report it at once
-// The remaining ones are for the log.
+struct FindKubeletProcess {};  // the result is reported at once
+// The remaining actions are for the log.
 struct Attached {};
 struct StreamEnded {};
-struct StreamKept {};  // by a kubelet that has created its socket again
+struct StreamKept {};  // a kubelet that has created its socket again has kept the stream
 struct Failed {
   std::string why;
-  bool unreachable = false;  // no process listens, which says nothing about this resource
+  bool unreachable = false;  // no process listens, which is not a fault of this resource
 };
 
 using Action = std::variant<Listen, ListenAgain, Register, FindKubeletProcess, Attached, StreamEnded,

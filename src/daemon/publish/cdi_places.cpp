@@ -14,7 +14,7 @@ namespace plughost {
 
 // Shared with the worker, which may hang for longer than the writer lives.
 struct CdiWriter::Shared {
-  std::mutex mutex;  // at the writer's end the remaining jobs do not wait for their turn
+  std::mutex mutex;  // when the writer ends, the remaining jobs do not wait for their turn
   CdiDirectory directory;
 };
 

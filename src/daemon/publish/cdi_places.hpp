@@ -1,6 +1,6 @@
 #pragma once
-// The directory of our CDI specifications, and the former one during a move, so that a container that starts
-// meanwhile finds its own in either. Loop thread only.
+// The directory of our CDI specifications, and during a move also the former directory, so that a container
+// that starts meanwhile finds its specification in either. Loop thread only.
 
 #include <chrono>
 #include <filesystem>
@@ -23,21 +23,21 @@ namespace plughost {
 // may hang with the file system.
 class CdiDirectory {
  public:
-  // directory: as on the host; created on first use. Several plughosts may share it, each with its own owner,
-  // the prefix of file names.
+  // `directory` is the path on the host; it is created on first use. Several plughosts may share it, each
+  // with its own `owner`, which is the prefix of file names.
   CdiDirectory(HostRoot host, std::filesystem::path directory, std::string owner);
 
   // Writes the specification of the snapshot's resource. Does nothing for a resource without one, and for
   // unchanged devices unless the file was removed. Returns why it failed and what to do, as a sentence;
   // empty: the file is complete.
   std::string specify(const ResourceSnapshot& snapshot);
-  // The same for a specification from another program.
+  // Writes a specification from another program. Returns an error as specify() does.
   std::string put(const std::string& file, const std::string& text);
-  // Removes this owner's specifications, of this process or a former one, for all other resources.
+  // Removes this owner's specifications for all resources but these, also those of a former process.
   void remove_others(const std::set<std::string>& resources);
-  // The same for a late name, in a file of its own, which remove_others() ignores.
+  // Writes the specification of a late name to a file of its own, which remove_others() ignores.
   std::string put_late(const std::string& name, const std::string& text);
-  // Removes the files of all other late names.
+  // Removes the files of all late names but these.
   void remove_other_late(const std::set<std::string>& names);
 
  private:
@@ -63,7 +63,7 @@ class CdiDirectory {
 // Writes the specifications on a worker, in order. Loop thread only.
 class CdiWriter {
  public:
-  // A slower directory hangs: it is not used until it responds.
+  // A directory that takes longer counts as stalled, and is not used until it responds.
   static constexpr std::chrono::seconds kDeadline{2};
 
   // Missing specifications and their reasons, as sentences that say what to do.
@@ -71,28 +71,28 @@ class CdiWriter {
     std::string common;                              // for all resources of the entry
     std::map<std::string, std::string> by_resource;  // for single resources
 
-    // Returns the error of the resource; empty: its names can be resolved.
+    // Returns the error of the resource; empty if its names can be resolved.
     const std::string& error_of(const std::string& resource) const;
   };
   using Done = std::function<void(const Outcome& outcome)>;
 
-  // See CdiDirectory. workers must outlive it.
+  // `workers` must outlive this object.
   CdiWriter(Workers& workers, HostRoot host, std::filesystem::path directory, std::string owner,
             std::chrono::milliseconds deadline = kDeadline);
   // Completes and reports the requested writes.
   ~CdiWriter();
   CdiWriter& operator=(CdiWriter&&) = delete;
 
-  // Returns true if it writes to that directory for that owner.
+  // Returns true if this object writes to that directory for that owner.
   bool is_for(const std::filesystem::path& directory, const std::string& owner) const {
     return directory == directory_ && owner == owner_;
   }
-  // Writes the files of other programs, then the specifications of the snapshots. done runs in the loop,
-  // once; possibly at once.
+  // Writes the files of other programs, then the specifications of the snapshots. Calls `done` once, in the
+  // loop, possibly at once.
   void write(std::vector<CdiFile> files, std::vector<ResourceSnapshot> snapshots, const Done& done);
-  // Removes the specifications of all other resources.
+  // Removes the specifications of all resources but these.
   void remove_others(std::set<std::string> resources);
-  // See CdiDirectory. done: as for write(), with the error, empty on success.
+  // See CdiDirectory::put_late(). Calls `done` like write(), with the error, which is empty on success.
   void write_late(std::string name, std::string text,
                   const std::function<void(const std::string& error)>& done);
   void remove_other_late(std::set<std::string> names);
@@ -124,15 +124,15 @@ class CdiWriter {
 
 class CdiPlaces {
  public:
-  // See CdiDirectory. workers must outlive it. The files remain at the end: containers that are restarted
-  // meanwhile need them.
+  // `workers` must outlive this object. The files remain when this object ends, because containers that are
+  // restarted meanwhile need them.
   CdiPlaces(Workers& workers, HostRoot host, const std::filesystem::path& directory,
             const std::string& owner);
 
   CdiWriter& present() { return *present_; }
   // Writes to another directory from now on; the former one keeps its files until remove_others().
   void move(const std::filesystem::path& directory, const std::string& owner);
-  // Removes the specifications of all other resources, and empties the former directory.
+  // Removes the specifications of all resources but these, and empties the former directory.
   void remove_others(std::set<std::string> resources);
   // Empties the former directory.
   void end_former();
@@ -141,7 +141,7 @@ class CdiPlaces {
   Workers& workers_;
   const HostRoot host_;
   std::unique_ptr<CdiWriter> present_;
-  std::unique_ptr<CdiWriter> former_;  // nullptr: the present one has written everything again
+  std::unique_ptr<CdiWriter> former_;  // nullptr if everything has been written again to present_
 };
 
 }  // namespace plughost

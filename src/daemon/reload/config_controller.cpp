@@ -295,7 +295,7 @@ void ConfigController::go_back(const std::shared_ptr<const Config>& config, Sele
   changed_();
 }
 
-// For example, its port may have been taken in the meantime.
+// Called when the roll-back has failed, for example because a port has been taken in the meantime.
 void ConfigController::on_roll_back_failed(const std::string& error) {
   configure_log(running_.config());
   provisional_timer_.arm(kGiveUpAgain);

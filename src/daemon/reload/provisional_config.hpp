@@ -39,7 +39,7 @@ class ProvisionalConfig {
   const Before& before() const { return before_; }
   std::chrono::seconds duration() const { return duration_; }
 
-  // Returns why the trial has failed; empty: it goes on. Call it again after a change, and at due().
+  // Returns why the trial has failed; empty if it goes on. Call it again after a change, and at due().
   std::string check(const Attachments& seen, Time now);
   Time due() const;
 

@@ -26,7 +26,7 @@ Reconciliation reconcile(const Config& running, const Config& wanted) {
       added.push_back(std::move(entry));
       continue;
     }
-    // With equal names, the written content decides everything else.
+    // If the names are equal, the written content decides everything else.
     const bool same =
         std::ranges::equal(before.mapped(), entry, {}, &ResourceConfig::content, &ResourceConfig::content);
     if (same)

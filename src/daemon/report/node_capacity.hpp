@@ -36,8 +36,8 @@ class NodeCounts {
   };
 
   // `counted` has the counts of entries whose cards are known; `unknown` has the keys of the other entries,
-  // which stay unchanged because a former process may have written them. A key that is in neither any more is
-  // set to 0, and forgotten once the node shows that.
+  // which stay unchanged because a former process may have written them. A key that is no longer in either is
+  // set to 0, and is forgotten once the node shows 0.
   void want(const NodeResources& counted, const std::set<std::string>& unknown);
   // Makes a pending patch due immediately.
   void hurry() { earliest_ = {}; }

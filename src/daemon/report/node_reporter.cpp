@@ -19,7 +19,7 @@ FeatureDirectory NodeReporter::feature_directory(const Config& config) const {
 void NodeReporter::use(const Config& config, const Subjects& now) {
   labels_.use(feature_directory(config));
   events_.use(config.events);
-  // Before any choice of server: counts that a killed process wrote become ours.
+  // Runs before a server is chosen: counts that a killed process wrote become ours.
   node_capacity_.follow(now.counts);
   // A pending farewell belongs to the former configuration: its end would drop the API server of this one.
   node_capacity_.abandon_settling();

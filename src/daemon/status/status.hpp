@@ -34,7 +34,7 @@ const char* name_of(Stage stage);
 // Returns the containers that hold the device. `holdings` is nullptr if unknown.
 Json holders_json(const Device& device, const std::string& resource, const Holdings* holdings);
 
-// Returns the same containers, each once regardless of the shares it holds.
+// Returns the containers that hold the device, each once regardless of the number of its shares.
 std::set<Holder> holders_of(const Device& device, const std::string& resource, const Holdings* holdings);
 
 // Counts the outcomes of a resource's registrations.
@@ -53,7 +53,7 @@ struct ResourceStatus {
   std::string error;  // the last error, which may be over
   std::optional<WallTime> error_at;
   std::optional<WallTime> next_try;
-  std::string disagreement;  // how the kubelet's count differs from the list; empty: it does not
+  std::string disagreement;  // how the kubelet's count differs from the list; empty if it does not
   SharedSnapshot snapshot;
   HealthTimes health_times;
   RegistrationTally registrations;
@@ -128,8 +128,8 @@ struct ApiServerStatus {
   std::string server;                // URL; empty: not known yet
   std::string identity;              // source of the credentials
   std::string node;                  // name of the Node
-  std::optional<WallTime> heard_at;  // last answer; nullopt: none yet
-  std::string error;                 // why it cannot be queried now; empty: it can, or was never needed
+  std::optional<WallTime> heard_at;  // last answer; nullopt if there is none yet
+  std::string error;                 // why it cannot be queried now; empty if it can, or was never needed
   std::vector<std::string> warnings;
   std::vector<Watch> watches;
   std::vector<ApiTally::Requests> requests;  // for metrics only
@@ -195,7 +195,7 @@ struct Readiness {
 };
 // `status` is the output of DaemonStatus::json().
 Readiness readiness_of(const Json& status);
-// `why` says why the status is unknown.
+// `why` is the reason why the status is unknown.
 Readiness unknown_readiness(const std::string& why);
 
 }  // namespace plughost

@@ -33,7 +33,7 @@ void HttpConnection::on_deadline() {
 
 void HttpConnection::on_event(std::uint32_t events) {
   if (state_ == State::kGone) return;
-  // A client may close its sending half after the request; a page that watches has gone when it does.
+  // A client may close its sending half after the request; but a page that watches and does so has gone.
   if ((events & (EPOLLERR | EPOLLHUP)) != 0 || (state_ == State::kStreaming && (events & EPOLLRDHUP) != 0))
     return end();
   if ((events & (EPOLLIN | EPOLLRDHUP)) != 0) read();
@@ -132,7 +132,7 @@ void HttpConnection::end() {
   if (std::exchange(state_, State::kGone) == State::kGone) return;
   deadline_.cancel();
   stall_.cancel();
-  // Later, because the caller may still use this object.
+  // Calls `gone` later, because the caller may still use this object.
   loop_.poster()(hooks_.gone);
 }
 

@@ -34,7 +34,7 @@ std::optional<std::variant<HttpRequest, HttpFault>> read_request(std::string_vie
   if (!parser.is_header_done() || (error && error != http::error::need_more)) return HttpFault::kBad;
   if (!parser.is_done()) return std::nullopt;
   const auto& head = parser.get();
-  // With two Host headers, one could be checked and the other one meant.
+  // If there were two Host headers, one could be checked while the other is meant.
   if (head.count(http::field::host) > 1) return HttpFault::kBad;
   const std::string target = text_of(head.target());
   const std::size_t end = std::min(target.find('?'), target.size());

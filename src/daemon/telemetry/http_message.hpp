@@ -73,7 +73,7 @@ std::string head_of(int code, std::string_view type, std::optional<std::size_t> 
 // The way in which a request arrives.
 enum class HttpDoor {
   kNetwork,   // allows GET and HEAD
-  kLoopback,  // the same, for a client that is known to be on this machine
+  kLoopback,  // as kNetwork, for a client that is known to be on this machine
   kControl,   // the control socket; allows POST, too
 };
 

@@ -122,7 +122,7 @@ void HttpStream::advance() {
 
 using Number = std::uint64_t;  // number of a connection, in the order of arrival
 
-// Limit for probes and scrapes, which give up after some seconds. Users may wait for a kubelet or a reload.
+// The limit for probes and scrapes, which end after some seconds. Users may wait for a kubelet or a reload.
 constexpr std::chrono::seconds kDeadline{5};
 constexpr std::chrono::seconds kPeoplesDeadline{15};
 

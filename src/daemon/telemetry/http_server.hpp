@@ -28,10 +28,10 @@ class Pulse {
  public:
   using Clock = LoopClock;
 
-  // A probe is answered within 50 ms; the rest of it is for the network.
+  // A probe must be answered within 50 ms, of which 10 ms are left for the network.
   static constexpr std::chrono::milliseconds kAnswer{40};
-  // A slow loop is busy, or the machine is. After this silence it does not recover by itself. The unit's
-  // watchdog waits for longer.
+  // A slow loop, or a slow machine, may be busy. A loop that is silent for this long does not recover by
+  // itself. The unit's watchdog waits longer.
   static constexpr std::chrono::seconds kSilence{5};
 
   // Returns true if the loop must be queried now; call answered() when it replies. One query at a time.
@@ -50,10 +50,10 @@ class Pulse {
 // Constructed on the loop thread, destroyed on any. A thread of its own answers requests and never blocks.
 class HttpServer {
  public:
-  // Most clients with a stream.
+  // The maximum number of clients with a stream.
   static constexpr unsigned kMostStreams = 16;
-  // Most connections. One more closes the oldest idle one, or else the oldest without a stream; a connection
-  // of root is closed for another of root only.
+  // The maximum number of connections. A further connection closes the oldest idle one, or else the oldest
+  // without a stream; a connection of root is closed only for another connection of root.
   static constexpr unsigned kMostConnections = 64;
 
   struct Listening {
@@ -72,7 +72,7 @@ class HttpServer {
   ~HttpServer();
   HttpServer& operator=(HttpServer&&) = delete;
 
-  // For a network address only.
+  // Returns the port. Call it for a network address only.
   unsigned port() const;
 
  private:

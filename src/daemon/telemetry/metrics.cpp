@@ -109,7 +109,7 @@ void write_node(const DaemonStatus& status, Families& families) {
     families.add(resource.counts(status.holdings.get()).held, {{"resource", resource.name}});
 }
 
-// Writes one metric for each device and container that holds it; none if the holders are unknown.
+// Writes one metric for each device and container that holds it; no metric if the holders are unknown.
 void write_devices(const DaemonStatus& status, Families& families) {
   if (!status.device_metrics || !status.holdings) return;
   families.gauge("plughost_device_info", "1. Without a pod: the device is not held.");

@@ -16,10 +16,10 @@ namespace plughost {
 
 inline constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
-// Also reads /proc/self.
+// Returns the text of all metrics. Also reads /proc/self.
 std::string metrics_text(const DaemonStatus& status);
 
-// Returns the same for node_exporter's textfile collector, without the process_… metrics, whose names
+// Returns the metrics for node_exporter's textfile collector, without the process_… metrics, whose names
 // node_exporter uses itself.
 std::string textfile_text(const DaemonStatus& status);
 
@@ -37,7 +37,7 @@ class MetricsFile {
   // The arguments must outlive this object.
   MetricsFile(EventLoop& loop, Workers& workers, Log& log, StatusRequests& requests);
 
-  // Sets the directory; empty: no file. Removes the file from the former one.
+  // Sets the directory; empty means no file. Removes the file from the former directory.
   void use(const std::string& directory);
   // Call it when the metrics may have changed.
   void changed();

@@ -30,7 +30,7 @@ class Snapshot {
   explicit Snapshot(DaemonStatus status) : status_(std::move(status)) {}
 
   const DaemonStatus& status() const { return status_; }
-  // On one line. The first thread that needs it makes it, which may take milliseconds for many devices.
+  // Returns the JSON on one line. The first call makes it, which may take milliseconds for many devices.
   const std::string& json() const {
     std::call_once(made_, [this] { json_ = status_.json().dump(); });
     return json_;
@@ -60,7 +60,7 @@ class SnapshotTimes {
     changed_ = true;
     if (watched) due_ = std::min(due_.value_or(now + kTogether), now + kTogether);
   }
-  // Call it when a watcher is added. It gets a snapshot whatever the others had.
+  // Call it when a watcher is added. A new watcher gets a snapshot in any case.
   void joined(Clock::time_point now) {
     changed_ = true;
     due_ = now;
@@ -72,7 +72,7 @@ class SnapshotTimes {
     due_ = now + kHoldersInterval;
     return !std::exchange(making_, true);
   }
-  // Returns true if the snapshot must be sent. `other_holders` means that its holders have changed.
+  // Returns true if the snapshot must be sent. `other_holders` means that the holders have changed.
   bool arrived(bool other_holders) {
     making_ = false;
     return std::exchange(changed_, false) || other_holders;

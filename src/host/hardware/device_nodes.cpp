@@ -79,7 +79,7 @@ class NodeChecks {
   NodeChecks(const HostRoot& host, const NodeNumbers& numbers)
       : host_(host), numbers_(numbers), groups_(host), only_files_tell_(!udevd_runs(host)) {}
 
-  // Returns why one of the nodes cannot be passed into a container; empty: all can.
+  // Returns why one of the nodes cannot be passed into a container; empty if all can be passed.
   std::string error_of(const Allocation& allocation) {
     for (const auto* const nodes : {&allocation.nodes, &allocation.by_cdi.nodes}) {
       for (const ContainerNode& node : *nodes) {
@@ -91,8 +91,8 @@ class NodeChecks {
     return {};
   }
 
-  // Returns the directories in which a missing node may appear; without a udevd, and so without events, the
-  // directories of all nodes. At most HostRoot::kMostWatched. For a VFIO group, adds the events of its
+  // Returns the directories in which a missing node may appear, or, without a udevd and so without events,
+  // the directories of all nodes; at most HostRoot::kMostWatched. For a VFIO group, adds the events of its
   // functions.
   ReasonsToCheck reasons() && {
     ReasonsToCheck reasons{{std::move_iterator(watch_.begin()), std::move_iterator(watch_.end())}, {}};

@@ -32,7 +32,7 @@ std::string escape(const std::string& name) {
 
 class Walk {
  public:
-  // Both must outlive the walk.
+  // `host` and `pattern` must outlive the walk.
   Walk(const HostRoot& host, const std::string& pattern) : host_(host), pattern_(pattern) {}
 
   // base: a directory's path without a trailing '/'; "" is the root.
@@ -70,7 +70,7 @@ class Walk {
       }
     };
     host_.list(directory, take);
-    // Makes a limit cut at the same place each time.
+    // Sorts, so that a limit always cuts off the same directories.
     std::ranges::sort(subdirectories);
     for (std::string& subdirectory : subdirectories) descend(std::move(subdirectory), components.subspan(1));
   }
@@ -106,7 +106,7 @@ class Walk {
     if (host_.exists(path)) match_.paths.push_back(path);
   }
 
-  // A link itself does not change when its target disappears and reappears.
+  // Watches the targets, because a link itself does not change when its target disappears and reappears.
   void watch_targets(fs::path path) {
     for (int links = 0; links < kMostLinks; ++links) {
       const std::optional<std::string> target = host_.link_target(path);
@@ -120,9 +120,9 @@ class Walk {
 
   const HostRoot& host_;
   const std::string& pattern_;
-  std::size_t directories_ = 0;  // that were searched
+  std::size_t directories_ = 0;  // directories that were searched
   std::unordered_set<std::string> watched_;
-  bool unwatched_ = false;  // at least one
+  bool unwatched_ = false;  // at least one directory is not watched
   HostRoot::Match match_;
 };
 

@@ -46,9 +46,9 @@ class HostRoot {
   explicit HostRoot(std::shared_ptr<const RecordedMachine> machine);
 
   enum class Look { kFile, kText, kEntries };
-  // Called with each path that is accessed, and each that matches a pattern.
+  // Called for each path that is accessed, and for each path that matches a pattern.
   using Note = std::function<void(Look look, const std::string& path)>;
-  // Returns the same machine with every access noted, NVML's answers from nvml, and without running programs.
+  // Returns the same machine, which calls `note` at each access, takes NVML from `nvml` and runs no program.
   HostRoot noted(Note note, std::shared_ptr<const NvmlView> nvml) const;
 
   // Returns where a path is on this machine, for programs, watches and writing. Not for a recorded machine.
@@ -57,9 +57,9 @@ class HostRoot {
   bool recorded() const { return machine_ != nullptr; }
   // If false, what programs would print is unknown.
   bool runs_programs() const { return !recorded() && !note_; }
-  // NVML's answers; nullptr: NVML can be queried.
+  // NVML's recorded answers; nullptr if NVML itself can be queried.
   const NvmlView* nvml() const { return nvml_.get(); }
-  // A cache of device data for a machine that cannot change; nullptr: it may change.
+  // A cache of device data for a machine that cannot change; nullptr if the machine may change.
   SysfsMemory* sysfs_memory() const { return sysfs_memory_.get(); }
   // The node's name in Kubernetes; empty: unknown.
   std::string node_name() const;
@@ -89,7 +89,7 @@ class HostRoot {
     return look(Look::kEntries, directory).list(directory, entry);
   }
 
-  // The limit of a search: links may form circles, and a pattern may match the whole machine.
+  // Limits a search, because links may form circles, and a pattern may match the whole machine.
   static constexpr std::size_t kMostDirectories = 50'000;
   // Each watched directory costs one of the user's inotify watches.
   static constexpr std::size_t kMostWatched = 1000;

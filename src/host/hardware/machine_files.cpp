@@ -40,7 +40,7 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-// Resolves all links; empty: there is nothing.
+// Returns the path without links; empty if nothing exists there.
 std::string real_path(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> found(::realpath(path.c_str(), nullptr), &std::free);
   return found ? found.get() : "";

@@ -16,7 +16,7 @@ namespace plughost {
 inline constexpr std::size_t kMostFileText = 64u << 10;  // sysfs returns a page, binary files more
 
 // Returns the content of a file of unknown size, such as those in /proc and /sys: at most `most` bytes,
-// rounded up to a whole read. nullopt: the file is missing or unreadable.
+// rounded up to a whole read. Returns nullopt if the file is missing or unreadable.
 std::optional<std::string> file_text(const std::filesystem::path& file, std::size_t most = kMostFileText);
 
 // The type of a file. A value.
@@ -33,16 +33,16 @@ class MachineFiles {
   virtual ~MachineFiles() = default;
 
   virtual FileType type(const std::string& path, LastLink last) const = 0;
-  // As file_text(); also nullopt for a file that was recorded without its content.
+  // As file_text(), but also returns nullopt for a file that was recorded without its content.
   virtual std::optional<std::string> text(const std::string& path, std::size_t most) const = 0;
   virtual std::optional<std::string> link_target(
       const std::string& path) const = 0;  // nullopt: it is not a link
-  // Resolves all links; nullopt: there is nothing.
+  // Returns the path without links; nullopt if nothing exists there.
   virtual std::optional<std::string> canonical(const std::string& path) const = 0;
-  // Returns "195:0"; nullopt: there is no device node.
+  // Returns a node's number, as in "195:0"; nullopt if there is no device node.
   virtual std::optional<std::string> device_number(const std::string& path) const = 0;
-  // Calls entry for each entry of the directory, in any order; a link's type is kLink. Returns why it ended
-  // early.
+  // Calls `entry` for each entry of the directory, in any order; a link's type is kLink. Returns the error
+  // that ended the list early.
   using Entry = std::function<void(std::string_view name, FileType type)>;
   virtual std::error_code list(const std::string& directory, const Entry& entry) const = 0;
 };

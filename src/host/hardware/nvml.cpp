@@ -25,7 +25,7 @@ constexpr int kVersionsDiffer = 18;
 constexpr unsigned kTextSize = 128;  // more than NVML_DEVICE_UUID_V2_BUFFER_SIZE and …NAME_V2_BUFFER_SIZE
 constexpr unsigned kRecoveryActionField = 230;  // NVML_FI_DEV_GET_GPU_RECOVERY_ACTION
 
-// nvmlPciInfo_t. Its three versions have this beginning in common, and none is larger.
+// nvmlPciInfo_t. Its three versions begin with these members, and no version is larger.
 struct PciInfo {
   std::array<char, 16> legacy_bus_id;
   unsigned domain;
@@ -34,7 +34,7 @@ struct PciInfo {
   std::array<char, 128> rest;
 };
 
-// nvmlGpuFabricInfo_v2_t. nvmlGpuFabricInfo_t equals it from the second member on, and is not longer.
+// nvmlGpuFabricInfo_v2_t. nvmlGpuFabricInfo_t is equal from the second member on, and is not longer.
 struct FabricInfo {
   unsigned version;
   std::array<char, 16> cluster;
@@ -86,7 +86,7 @@ std::string address_of(const PciInfo& info) {
   return text.data();
 }
 
-// A function of the library, in the newest version that it exports. A call fails if there is none.
+// A function of the library, in the newest version that it exports. A call fails if it exports no version.
 template <typename... Arguments>
 struct Call {
   Call(void* library, const char* called, std::initializer_list<const char*> versions = {""}) : name(called) {
@@ -181,7 +181,7 @@ struct Nvml::Functions {
 
 namespace {
 
-// Recognises dlopen's message for a missing library. A message about a dependency has another name in it.
+// Recognises dlopen's message for a missing library. A message about a dependency contains another name.
 bool is_missing(std::string_view why, const std::string& library) {
   return why.starts_with(library + ": ") && why.ends_with("No such file or directory");
 }

@@ -38,7 +38,7 @@ struct NvmlView {
     bool operator==(const Card&) const = default;
   };
   std::vector<Card> cards;
-  std::string error;     // why the library cannot be used; empty: it can
+  std::string error;     // why the library cannot be used; empty if it can be used
   bool refuses = false;  // the library exists but cannot be used
 
   bool operator==(const NvmlView&) const = default;
@@ -95,7 +95,7 @@ class Nvml {
 
   struct Unusable {
     std::string why;
-    bool refuses = false;  // false: the library is missing, which says nothing about cards
+    bool refuses = false;  // false: the library is missing, which is no evidence about cards
   };
   // Loads and initialises the library. The driver cannot unbind its cards during the lifetime of the object.
   static std::variant<std::unique_ptr<Nvml>, Unusable> open(const std::string& library = kLibrary);
@@ -112,8 +112,8 @@ class Nvml {
   NvmlResult<std::string> pci_address(NvmlDevice device) const;        // "0000:3b:00.0", as in /sys
   NvmlResult<std::uint64_t> memory(NvmlDevice device) const;           // the total, in bytes
   NvmlResult<std::uint64_t> recovery_action(NvmlDevice device) const;  // 0: none is needed
-  // Returns why programs cannot use the card yet, as the end of a sentence about the fabric manager, which
-  // connects cards by NVSwitches: "has not finished: In Progress". Empty: they can, or there is no fabric.
+  // Returns why programs cannot use the card yet, as the end of a sentence about the fabric manager (for
+  // NVSwitches): "has not finished: In Progress". Empty if programs can use it, or if there is no fabric.
   std::string fabric_error(NvmlDevice card) const;
 
   NvmlResult<bool> mig_enabled(NvmlDevice card) const;
@@ -123,15 +123,15 @@ class Nvml {
   NvmlResult<unsigned> compute_instance(NvmlDevice mig) const;
 
   NvmlResult<NvmlLevel> common_ancestor(NvmlDevice one, NvmlDevice other) const;
-  // The PCI address at the other end of each active NVLink.
+  // Returns the PCI address at the other end of each active NVLink.
   std::vector<std::string> link_peers(NvmlDevice card) const;
 
   // The path from which the library was loaded.
   const std::string& file() const { return file_; }
 
-  // Makes the card report those events that it supports. nullopt: done.
+  // Makes the card report those of `events` that it supports. Returns nullopt on success.
   std::optional<NvmlFailure> follow(NvmlDevice card, std::uint64_t events);
-  // Returns the next event of the cards that report events. timed_out(): there was none.
+  // Returns the next event of the cards that report events. The failure is timed_out() if no event came.
   NvmlResult<NvmlEvent> next_event(std::chrono::milliseconds wait) const;
 
  private:

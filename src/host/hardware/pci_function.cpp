@@ -18,7 +18,7 @@ std::string id_in(const SysDevice& device, std::string_view attribute) {
   return text.starts_with("0x") ? text.substr(2) : text;
 }
 
-// Components above a host bridge, such as a platform, carry no distance.
+// Starts at the host bridge, because components above it, such as a platform, have no distance.
 std::string path_from_host_bridge(const SysDevice& device) {
   const std::size_t bridge = device.path().find("/pci");
   return bridge == std::string::npos ? "" : device.path().substr(bridge + 1);
@@ -29,7 +29,7 @@ std::string number_of_virtual_functions(const SysDevice& device) {
   return number == "0" ? "" : number;
 }
 
-// The physical function has a link with the number of each virtual function.
+// Returns the virtual function's number. The physical function has a link for each number.
 std::string number_of(const std::string& address, const SysDevice& physical) {
   for (unsigned n = 0;; ++n) {
     const auto found = physical.attribute("virtfn" + std::to_string(n));

@@ -19,9 +19,9 @@ struct PciFunction {
   std::string class_code;  // "020700": class, subclass and programming interface
   std::string driver;      // empty: no driver is bound
   std::string path;        // from the host bridge: "pci0000:00/0000:00:01.0/0000:03:00.0"
-  // For a virtual function, the address of the physical one; empty otherwise.
+  // The address of the physical function, if this is a virtual function; empty otherwise.
   std::string physical_function;
-  // The index among the virtual functions of the physical one, as text; empty: it is not a virtual function.
+  // The index among the virtual functions of the physical one, as text; empty if it is not virtual.
   std::string virtual_number;
   // The number of its virtual functions, as text; empty: none.
   std::string virtual_functions;
@@ -66,14 +66,14 @@ bool is_vfio_driver(const std::string& driver);
 // The groups of one scan.
 class VfioGroups {
  public:
-  // host must outlive it.
+  // `host` must outlive this object.
   explicit VfioGroups(const HostRoot& host) : host_(host) {}
 
   // Returns the number of the group that the node opens: /dev/vfio/15, /dev/vfio/noiommu-15 or
-  // /dev/vfio/devices/vfio0. Empty: it is not a VFIO node.
+  // /dev/vfio/devices/vfio0. Empty if it is not a VFIO node.
   std::string group_of(const std::string& node) const;
-  // Returns why VFIO does not open the group, as a sentence; empty: it does. The kernel accepts functions
-  // (vfio_dev_viable() in drivers/vfio) without a driver, with a VFIO driver or pci-stub, and bridges.
+  // Returns why VFIO does not open the group, as a sentence; empty if it does. The kernel accepts bridges,
+  // and functions without a driver, with a VFIO driver or with pci-stub (vfio_dev_viable() in drivers/vfio).
   std::string error_of(const std::string& group);
 
  private:

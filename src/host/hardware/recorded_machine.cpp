@@ -72,7 +72,7 @@ const RecordedTree::Entry* File::entry(std::string_view name) const {
 }
 
 File& File::make(std::string_view name) {
-  // A reader of a sorted list adds the greatest name.
+  // While a sorted list is read, each name is greater than all names before it.
   if (entries.empty() || entries.back().name < name)
     return entries.emplace_back(Entry{std::string(name), {}}).file;
   const auto found = std::ranges::lower_bound(entries, name, {}, &Entry::name);

@@ -24,7 +24,7 @@ class RecordedTree final : public MachineFiles {
     std::vector<Entry> entries;  // of a directory, sorted by name
 
     const Entry* entry(std::string_view name) const;  // nullptr: there is none
-    // Returns the entry of that name; creates an empty directory if there is none.
+    // Returns the file of the entry with that name; creates an empty directory if there is no such entry.
     File& make(std::string_view name);
   };
   struct Entry {
@@ -32,8 +32,8 @@ class RecordedTree final : public MachineFiles {
     File file;
   };
 
-  // Stores a file at the path, with the directories on the way, and replaces what was there. Links in the
-  // path are not followed.
+  // Stores a file at the path, and creates missing directories on the way. Replaces an existing file. Links
+  // in the path are not followed.
   void add(std::string_view path, File file);
   File& root() { return root_; }
   const File& root() const { return root_; }

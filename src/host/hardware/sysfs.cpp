@@ -18,7 +18,7 @@ const std::string kDatabase = "/run/udev/data";
 
 std::string_view last_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Returns the file name of a link's target; empty: it is not a link.
+// Returns the file name of a link's target; empty if the path is not a link.
 std::string link_name(const HostRoot& host, const std::string& path) {
   return std::string(last_name(host.link_target(path).value_or("")));
 }

@@ -61,7 +61,7 @@ class UdevMonitor {
 
  private:
   friend class UdevWatch;
-  // udev's events follow its rules. Without a udevd there are only the kernel's.
+  // udev's events follow its rules. Without a udevd, only the kernel's events exist.
   enum class Group { kKernel, kUdev };
 
   Group group_to_use() const;
@@ -71,7 +71,7 @@ class UdevMonitor {
   void close();
   void on_udevd();
   void on_readable();
-  // Notifies the subscribers of these subsystems; nullptr: of all.
+  // Notifies the subscribers of these subsystems, or all subscribers if `subsystems` is nullptr.
   void notify(const std::set<std::string>* subsystems);
 
   EventLoop& loop_;

@@ -71,7 +71,7 @@ struct Plan {
   int exec = 0;
 };
 
-// For kernels older than 5.9.
+// Closes descriptors one by one, for kernels older than 5.9.
 bool close_each(rlim_t end) {
   for (rlim_t fd = STDERR_FILENO + 1; fd < end; ++fd) ::syscall(SYS_close, fd);
   return true;
@@ -82,7 +82,7 @@ bool close_each(rlim_t end) {
 int become(void* argument) {
   Plan& plan = *static_cast<Plan*>(argument);
   plan.pid.store(static_cast<pid_t>(::syscall(SYS_getpid)));
-  // No handler of this process may run in the child. The kernel's struct: the default action without flags.
+  // No handler of this process may run in the child. The kernel's struct of zeros means the default action.
   const std::array<unsigned long, 4> by_default{};
   constexpr std::size_t kSetSize = sizeof(std::uint64_t);
   for (int signal = 1; signal <= SIGRTMAX; ++signal)
@@ -232,7 +232,7 @@ void Launch::start() {
 void Launch::give_up() {
   const std::lock_guard lock(mutex_);
   given_up_ = true;
-  // Until the call has returned the child cannot have been reaped.
+  // Until the call has returned, the child cannot have been reaped.
   if (const pid_t pid = pid_.load(); pid != 0 && !returned_) ::kill(pid, SIGKILL);
 }
 

@@ -1,8 +1,8 @@
 #pragma once
-// Starts one program, which may take as long as its file system. run() may be called by any thread;
-// everything else belongs to the loop, which may give the start up meanwhile.
+// Starts one program, for which its file system may need any time. run() may be called by any thread;
+// everything else belongs to the loop, which may abandon the start.
 //
-// execve() waits for the program's file system, and a hung NFS server makes that hours. So a start runs on a
+// execve() waits for the program's file system, for hours if an NFS server hangs. So a start runs on a
 // thread, which the loop abandons at the deadline; the thread ends its child itself when execve() returns
 // after all. A start on the loop was refused, because vfork() and posix_spawn() wait for execve(). A program
 // of which four starts hang is not started again.
@@ -24,7 +24,7 @@ struct Child {
   pid_t pid = 0;
   UniqueFd process;  // pidfd
   UniqueFd output;   // non-blocking, for reading
-  UniqueFd errors;   // the same; empty if standard error goes to `output`
+  UniqueFd errors;   // as `output`; empty if standard error goes to `output`
 };
 
 class Launch {
@@ -41,9 +41,9 @@ class Launch {
   const std::string& path() const { return command_[0]; }
   // Returns true once run() has begun.
   bool begun() const;
-  // Returns true if there is a child, whose members can then be used as after run().
+  // Returns true if there is a child. The following functions can then be used as after run().
   bool has_child() const;
-  // Valid after run(): why there is no child; kExited: there is one.
+  // The reason why there is no child; kExited if there is a child. Valid after run().
   Ending::How how() const { return how_; }
   int number() const { return number_; }
   Child take() { return std::move(child_); }

@@ -15,8 +15,8 @@
 
 namespace plughost {
 
-// Returns the first or the last line of the output that is not blank, fit for a log and a pod's events; empty
-// if there is none. Control characters become spaces, invalid UTF-8 '?'. At most 200 bytes.
+// Return the first or the last line of the output that is not blank, fit for a log and a pod's events; empty
+// if there is no such line. Control characters become spaces, invalid UTF-8 becomes '?'. At most 200 bytes.
 std::string first_line(std::string_view output);
 std::string last_line(std::string_view output);
 
@@ -30,13 +30,13 @@ struct Program {
   std::string input;                          // standard input, followed by the end of file
   enum class Errors {
     kWithOutput,  // standard error goes to standard output
-    kApart,       // to Ending::errors
+    kApart,       // standard error goes to Ending::errors
   };
   Errors errors = Errors::kWithOutput;
   std::chrono::milliseconds timeout = kForEver;
   enum class TimeoutFrom {
-    kBegin,  // from its turn
-    kNow,    // from now: waiting for its turn counts
+    kBegin,  // the timeout begins with the program's turn
+    kNow,    // the timeout begins now, so that waiting for a turn counts
   };
   TimeoutFrom timeout_from = TimeoutFrom::kBegin;
   // If set, called with each line of output without its newline. Ending::output then has only the text after
@@ -76,8 +76,8 @@ struct CommandLine {
 CommandLine command_line(std::span<const Template> command, const std::string& resource,
                          const Device& device);
 
-// Returns the words in front of a command that run it as that user with the user's groups. Empty if user is
-// empty.
+// Returns the words that, in front of a command, run it as that user with the user's groups. Empty if `user`
+// is empty.
 std::vector<std::string> words_as(const std::string& user);
 // Reads the key `user`.
 std::string read_user(Fields& fields);
@@ -97,8 +97,8 @@ struct Spoken {
   std::string_view late = " after ";  // as in "the program was killed after 5 s"
 };
 
-// Returns why the program failed; empty: it exited with 0. One line of valid UTF-8, with at most 200 bytes of
-// the program's own text.
+// Returns why the program failed; empty if it exited with 0. One line of valid UTF-8, with at most 200 bytes
+// of the program's own text.
 std::string why_failed(const Spoken& spoken, const Ending& ending);
 
 // Returns ": " and the last line of standard error; empty if there is none.

@@ -13,7 +13,7 @@ namespace plughost {
 
 namespace {
 
-// Descendants in its process group may still live; only the pipes tell.
+// Ignores descendants in the child's process group, which may still live; only the pipes show them.
 bool has_ended(pid_t child) {
   siginfo_t info{};
   return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
@@ -49,7 +49,7 @@ Programs::~Programs() {
   }
 }
 
-// Called by a timer, so that no callback runs from within a function of this.
+// Uses a timer, so that no callback runs from within a function of this object.
 void Programs::start_waiting() {
   if (!next_turn_.armed()) next_turn_.arm(EventLoop::Clock::duration::zero());
 }
@@ -101,8 +101,8 @@ void Programs::end(Child child, const std::vector<std::string>& command, std::fu
   arm_reap();
 }
 
-// The number of an unreaped process is not reused for a group. A process that has ended but left others in
-// its group, such as a shell with its pipeline, stays unreaped until their time is over as well.
+// The number of an unreaped process is not reused for a group. A process that has ended but has left others
+// in its group, such as a shell with its pipeline, stays unreaped until the time of the others is over.
 bool Programs::has_gone(Terminated& terminated, EventLoop::Clock::time_point now) {
   Child& child = terminated.child;
   if (!terminated.killed) {

@@ -33,13 +33,13 @@ enum class Purpose : std::size_t {
 };
 
 // Decides which program runs next. A plain value. Waiting programs form lines, each with its own limit.
-// Within a purpose the longest waiting program goes first; among purposes, the one with the fewest running.
-// Thus a long line, or hanging programs, cannot block another purpose.
+// Within a purpose, the program that has waited longest is next; among purposes, the one with the fewest
+// running programs. Thus neither a long line nor hanging programs can block another purpose.
 class Turns {
  public:
   // The maximum number of running programs.
   static constexpr std::size_t kAtOnce = 32;
-  // Each purpose may run this many regardless of the others.
+  // Each purpose may run this many programs regardless of the other purposes.
   static constexpr std::size_t kOfEach = 4;
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
@@ -81,18 +81,18 @@ class Subprocess;
 // One per loop. Its own threads start the programs, because a program's file system may hang.
 class Programs {
  public:
-  // After this time a start keeps its thread, and other starts get another one.
+  // After this time, a start keeps its thread, and other starts get another thread.
   static constexpr std::chrono::milliseconds kSlowStart{250};
   // Between SIGTERM and SIGKILL.
   static constexpr std::chrono::seconds kGrace{1};
   // How long the destructor waits for killed programs.
   static constexpr std::chrono::milliseconds kLast{500};
-  // A program hangs if it lives this long after its kill, or has been given up without beginning. A program
-  // with too many hanging instances is not started again.
+  // A program hangs if it lives this long after its kill, or if its start was abandoned this long ago and has
+  // not ended. A program with too many hanging instances is not started again.
   static constexpr std::chrono::seconds kHangsAfter{1};
   static constexpr std::size_t kMostHung = 4;
 
-  // loop must outlive it.
+  // `loop` must outlive this object.
   explicit Programs(EventLoop& loop);
   // Kills programs that are still being started as soon as they have begun. Waits for ending programs: for
   // the rest of kGrace, and then for kLast.
@@ -129,7 +129,7 @@ class Programs {
   Launches::iterator launch(const Program& program, Subprocess& owner);
   void on_launched(Launches::iterator started);
   void give_up(Launches::iterator started);
-  // Sends SIGTERM to the child's process group, and SIGKILL after kGrace. gone is called in the loop when the
+  // Sends SIGTERM to the child's process group, and SIGKILL after kGrace. Calls `gone` in the loop when the
   // child has ended, which may take long.
   void end(
       Child child, const std::vector<std::string>& command, std::function<void()> gone = [] {});
@@ -153,7 +153,7 @@ class Programs {
 // places. Loop thread only.
 class ProgramQueue {
  public:
-  // programs must outlive it, and it must outlive its Subprocesses.
+  // `programs` must outlive this object, and this object must outlive its Subprocesses.
   ProgramQueue(Programs& programs, Purpose purpose, std::size_t at_once = Turns::kNoLimit)
       : programs_(programs), line_(programs.turns_.open(purpose, at_once)) {}
   ~ProgramQueue() { programs_.turns_.close(line_); }

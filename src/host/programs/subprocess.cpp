@@ -126,7 +126,7 @@ void Subprocess::extend(std::chrono::milliseconds timeout) {
 }
 
 void Subprocess::read_output() {
-  // Reads first what the program has written about the line.
+  // Reads standard error first, because it may have a message about the line.
   if (errors_watch_) read_errors();
   const bool open = read_some(child_.output.get(), [this](std::string_view text) {
     unpaused_ += text.size();
@@ -158,7 +158,7 @@ void Subprocess::keep(std::string_view text) {
   ending_.output.append(text.substr(0, room));
 }
 
-// ending_.output is the incomplete line.
+// ending_.output holds the incomplete line.
 void Subprocess::append_lines(std::string_view text) {
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
     keep(text.substr(0, end));
@@ -194,13 +194,13 @@ void Subprocess::on_exit() {
 }
 
 void Subprocess::on_timer() {
-  // No thread was available to start it, which says nothing about the program.
+  // If no thread was available for the start, the program itself is not at fault.
   const bool idle = program_.timeout_from == Program::TimeoutFrom::kBegin && state_ == State::kStarts &&
                     !launch_->launch->begun();
   overdue_ = state_ == State::kStarts || state_ == State::kRuns;
   if (state_ == State::kStarts) programs_.give_up(launch_);
   if (state_ == State::kRuns) terminate();
-  if (!overdue_) state_ = State::kEnded;  // it has not begun
+  if (!overdue_) state_ = State::kEnded;  // the program has not begun
   stop_reading();
   leave_queue();
   Ending ending = ending_;

@@ -15,15 +15,15 @@ namespace plughost {
 
 class Subprocess {
  public:
-  // The amount that is kept of standard error if it is apart: its end.
+  // The number of bytes kept of the end of standard error, if it is apart.
   static constexpr std::size_t kMostErrors = 4u << 10;
 
   // The program gets a small environment (PATH and LANG), only the standard descriptors, no blocked signals
-  // and its own process group. When it ends, the rest of its group is killed and done is called. After the
-  // timeout its group gets SIGTERM, and SIGKILL Programs::kGrace later; its place becomes free and done is
-  // called with kOverdue at once; gone is called when it has ended, because a process that waits for hardware
-  // cannot be killed. Both are called in the loop, after the constructor, and may destroy this. queue must
-  // outlive it.
+  // and its own process group. When it ends, the other processes of its group are killed and `done` is
+  // called. After the timeout, the group gets SIGTERM, and SIGKILL Programs::kGrace later; the place becomes
+  // free and `done` is called with kOverdue at once. `gone` is called when the program has ended, because a
+  // process that waits for hardware cannot be killed. Both callbacks run in the loop, after the constructor,
+  // and may destroy this object. `queue` must outlive this object.
   Subprocess(
       ProgramQueue& queue, Program program, std::function<void(Ending)> done,
       std::function<void()> gone = [] {});
@@ -33,9 +33,9 @@ class Subprocess {
 
   // Restarts the timeout of a program that has begun.
   void extend(std::chrono::milliseconds timeout);
-  // Returns true once it has had its turn.
+  // Returns true once the program has had its turn.
   bool begun() const { return state_ != State::kWaits; }
-  // The end of standard error, if it is apart.
+  // Returns the end of standard error, if it is apart.
   const std::string& errors() const { return ending_.errors; }
 
  private:

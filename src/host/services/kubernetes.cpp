@@ -24,14 +24,14 @@ constexpr std::array<std::string_view, 3> kRuntimeUnits{"containerd.service", "c
                                                         "docker.service"};
 constexpr std::string_view kOpenshift = "openshift";
 constexpr std::string_view kK0s = "k0s";
-// MicroK8s' files have this in place of a path.
+// MicroK8s' files contain this variable in place of a path.
 constexpr std::string_view kSnapCommon = "${SNAP_COMMON}";
 constexpr std::string_view kMicrok8sCommon = "/var/snap/microk8s/common";
 
 const std::vector<Distribution>& table() {
   static const std::vector<std::string_view> kKubeletArguments{
       "/etc/default/kubelet", "/etc/sysconfig/kubelet", "/var/lib/kubelet/kubeadm-flags.env"};
-  // kubeadm's; that of managed nodes.
+  // The kubeconfigs of kubeadm, and of managed nodes.
   static const std::vector<std::string_view> kKubeletKubeconfigs{"/etc/kubernetes/kubelet.conf",
                                                                  "/var/lib/kubelet/kubeconfig"};
   static const std::vector<Distribution> kTable{
@@ -96,7 +96,7 @@ std::optional<std::string> path_of(const HostRoot& host, const Distribution& dis
   return std::nullopt;
 }
 
-// Returns the distribution to which the unit belongs on this node; nullptr: none.
+// Returns the distribution to which the unit belongs on this node; nullptr if it belongs to none.
 const Distribution* owner_of(const HostRoot& host, std::string_view unit) {
   for (const Distribution& each : table()) {
     if (std::ranges::find(each.units, unit) == each.units.end()) continue;
@@ -105,7 +105,7 @@ const Distribution* owner_of(const HostRoot& host, std::string_view unit) {
   return nullptr;
 }
 
-// One sign per distribution, with all of its units.
+// Adds the unit to the distribution's sign. Each distribution has one sign, with all of its units.
 void add(std::vector<Sign>& signs, const Distribution& distribution, const std::string& why,
          const std::string& unit) {
   const auto known = std::ranges::find(signs, &distribution, &Sign::distribution);
@@ -169,7 +169,7 @@ std::vector<Sign> left_behind(const HostRoot& host) {
   return signs;
 }
 
-// The strongest first.
+// The searches for signs, the strongest signs first.
 constexpr std::vector<Sign> (*kLooks[])(const HostRoot& host) = {
     running, [](const HostRoot& host) { return installed(host, true); },
     [](const HostRoot& host) { return installed(host, false); }, left_behind};
@@ -180,7 +180,7 @@ std::string absolute(std::string path) {
   return path.starts_with('/') ? path : std::string();
 }
 
-// The root directory in a kubelet's arguments, or in a wrapper's; empty: not given.
+// Returns the root directory in the arguments of a kubelet, or of a wrapper; empty if it is not given.
 std::string root_in(std::string_view text) {
   for (const std::string_view option : {"root-dir", "kubelet-root-dir"}) {
     if (std::string root = absolute(option_in(text, option)); !root.empty()) return root;
@@ -193,7 +193,7 @@ struct Root {
   std::string why;
 };
 
-// A running process knows best, if it shows its arguments; then its unit; then its files.
+// Prefers the root directory of a running process that shows its arguments, then of the unit, then of files.
 std::optional<Root> told_root(const HostRoot& host, const Sign& sign) {
   for (const SeenProcess& process : processes(host)) {
     const bool is_of_unit = std::ranges::find(sign.units, process.unit) != sign.units.end();

@@ -1,7 +1,7 @@
 #pragma once
-// Detects the Kubernetes that runs on the node, or would after a reboot, and the paths of its kubelet that
-// plughost uses. Examines processes, units and paths, which override the defaults. Thread-safe; may block on
-// the file system.
+// Detects the Kubernetes that runs on the node, or would run after a reboot, and those paths of its kubelet
+// that plughost uses. Examines processes, units and paths; what it finds overrides the defaults. Thread-safe;
+// may block on the file system.
 
 #include <filesystem>
 #include <span>
@@ -31,24 +31,24 @@ inline constexpr const char* kKubeletRoot = "/var/lib/kubelet";
 // A distribution of Kubernetes, or another way to run a kubelet.
 struct Distribution {
   std::string_view name;  // "k3s"
-  // The units in which the kubelet runs: one of them, or one for each role of a node.
+  // The units in which the kubelet runs: either a single unit, or one unit for each role of a node.
   std::vector<std::string_view> units;
   // Paths that only this distribution has.
   std::vector<std::string_view> paths;
-  // Other distributions use units of these names: they count only if one of the paths exists.
+  // Other distributions use units of the same names: such units count only if one of `paths` exists.
   bool shares_units = false;
   std::string_view root = kKubeletRoot;  // the kubelet's default root directory
   // Patterns of files, besides the units', that may configure another root directory.
   std::vector<std::string_view> arguments;
-  // The configuration of the bundled containerd; empty: none is bundled.
+  // The configuration of the bundled containerd; empty if none is bundled.
   std::string_view containerd;
   // Files that may have the kubelet's credentials, the usual one first.
   std::vector<std::string_view> kubeconfigs = {};
 };
 
-// All known distributions. The last one is any other whose kubelet has its own unit.
+// All known distributions. The last element is for any other distribution whose kubelet has its own unit.
 std::span<const Distribution> distributions();
-// nullptr: the name is unknown.
+// Returns nullptr if the name is unknown.
 const Distribution* distribution_of(std::string_view name);
 
 struct Sign {
@@ -59,8 +59,8 @@ struct Sign {
   bool operator==(const Sign&) const = default;
 };
 
-// Returns the strongest signs: of running ones; else of enabled ones; else of installed ones; else of
-// remains. At most one per distribution.
+// Returns the strongest signs: those of running distributions, else of enabled ones, else of installed ones,
+// else of remains. At most one sign per distribution.
 std::vector<Sign> signs_of_kubernetes(const HostRoot& host);
 // Returns the strongest sign of the given distribution, which the user has chosen.
 Sign sign_of(const HostRoot& host, const Distribution& distribution);
@@ -75,13 +75,13 @@ struct Kubernetes {
   std::string containerd;                     // its configuration, if not at the default path
 };
 
-// nullptr: none was found, and defaults are used.
+// `sign` is nullptr if no distribution was found: the defaults are used then.
 Kubernetes kubernetes_of(const HostRoot& host, const Sign* sign);
-// The same for the only distribution that was found, and for none otherwise.
+// Uses the sign of the only distribution that was found, and the defaults if there is not exactly one.
 Kubernetes kubernetes_of(const HostRoot& host);
 
 // Returns the value of an option in a text of any form: "--root-dir=/data", "--root-dir /data", `kubelet-arg:
-// ["root-dir=/data"]`. The last occurrence counts, comments do not. Empty: not given.
+// ["root-dir=/data"]`. The last occurrence counts; comments do not. Empty if the option is not given.
 std::string option_in(std::string_view text, std::string_view option);
 
 }  // namespace plughost

@@ -19,7 +19,7 @@ std::vector<std::string> arguments_of(const std::string& text) {
   return arguments;
 }
 
-// Finds "pod6c5c2a3e-7f7c-4e7a-9a51-0d8b7c5d1f10", or the same with '_' as in systemd's names.
+// Finds the UID in "pod6c5c2a3e-7f7c-4e7a-9a51-0d8b7c5d1f10"; systemd's names have '_' instead of '-'.
 std::string pod_in(std::string_view component) {
   constexpr std::size_t kUid = 36;
   const std::size_t at = component.rfind("pod");
@@ -36,7 +36,7 @@ std::string unit_in(const std::filesystem::path& component) {
   return component.extension() == ".service" ? component.string() : "";
 }
 
-// Returns the first component's result in "0::/system.slice/kubelet.service",
+// Returns the first result of `look` for a component of "0::/system.slice/kubelet.service",
 // "0::/kubepods.slice/kubepods-pod6c5c2a3e_….slice/cri-containerd-….scope", or a line of a version 1
 // hierarchy.
 template <typename Look>

@@ -18,8 +18,8 @@ struct SeenProcess {
   std::string unit;                    // systemd's, such as "kubelet.service"; empty: none
   std::string pod;                     // the UID of its pod; empty: none
 
-  // Returns the file name of argv[0]; for a title set by the process ("/usr/local/bin/k3s server"), that of
-  // its first word.
+  // Returns the file name of argv[0]; if the process has set a title ("/usr/local/bin/k3s server"), the file
+  // name of the title's first word.
   std::string name() const;
   // Returns "process 812 (kubelet --root-dir /data)", cut after some words.
   std::string text() const;
@@ -27,9 +27,9 @@ struct SeenProcess {
   std::optional<std::string> option(std::string_view name) const;
 };
 
-// nullopt: it does not exist or may not be read.
+// Returns nullopt if the process does not exist or may not be read.
 std::optional<SeenProcess> process_of(const HostRoot& host, pid_t id);
-// Sorted by id.
+// Returns all processes that may be read, sorted by id.
 std::vector<SeenProcess> processes(const HostRoot& host);
 
 }  // namespace plughost

@@ -18,7 +18,7 @@ constexpr std::size_t kMostFile = 1u << 20;
 constexpr const char* kContainerdFile = "/etc/containerd/config.toml";
 constexpr const char* kCrioFile = "/etc/crio/crio.conf";
 
-// nullopt: the file is missing, or the settings' errors say what is wrong with it.
+// Returns nullopt if the file is missing, or after adding to the settings' errors what is wrong with it.
 std::optional<toml::table> read_toml(const HostRoot& host, const fs::path& file, RuntimeSettings& settings) {
   if (!host.exists(file)) return std::nullopt;
   const auto text = host.text(file, kMostFile);
@@ -51,7 +51,7 @@ void read_devices(const toml::table& table, RuntimeSettings& settings) {
     settings.spec_dirs = texts_in(*directories);
 }
 
-// Version 3 belongs to containerd 2, where CDI is on by default; version 2 is read by both.
+// Version 3 belongs to containerd 2, where CDI is on by default. Both containerd 1 and 2 read version 2.
 void read_containerd(const toml::table& file, RuntimeSettings& settings) {
   const bool second = file["version"].value_or<std::int64_t>(0) >= 3;
   if (second && settings.cdi == RuntimeSettings::Cdi::kOffByDefault) settings.cdi = RuntimeSettings::Cdi::kOn;

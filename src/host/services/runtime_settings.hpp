@@ -13,7 +13,7 @@ struct RuntimeSettings {
   enum class Cdi {
     kOn,
     kOff,
-    kOffByDefault,  // of containerd 1.x, whose files cannot be told from old ones of containerd 2
+    kOffByDefault,  // containerd 1.x, whose files cannot be distinguished from old files of containerd 2
   };
   std::string runtime;  // "containerd" or "CRI-O"
   std::string file;     // its main configuration file
@@ -24,8 +24,8 @@ struct RuntimeSettings {
   std::vector<std::string> errors;  // unreadable files, and why
 };
 
-// Returns the settings of the running runtime, or of the one that is configured. containerd: the
-// configuration of a bundled containerd; empty: none is bundled. nullopt: no runtime is known.
+// Returns the settings of the running runtime, or else of the configured one; nullopt if no runtime is known.
+// `containerd` is the configuration of a bundled containerd; empty if none is bundled.
 std::optional<RuntimeSettings> runtime_settings(const HostRoot& host, const std::string& containerd = {});
 
 }  // namespace plughost

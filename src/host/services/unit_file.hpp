@@ -20,7 +20,7 @@ class UnitSettings {
   const std::vector<std::string>& values(const std::string& key) const;
   // Returns true if the key is assigned, even if only to nothing.
   bool assigns(const std::string& key) const { return values_.contains(key); }
-  // For a key with a list value: the words of all assignments, without quotes.
+  // Returns the words of all assignments, without quotes, for a key whose value is a list.
   std::set<std::string> words(const std::string& key) const;
 
  private:
@@ -35,8 +35,8 @@ struct UnitFile {
   std::string text;  // of the unit and its drop-ins
 };
 
-// nullopt: there is no such unit. Specifiers and generated units are ignored. but_for: files to be treated as
-// missing.
+// Returns nullopt if there is no such unit. Specifiers and generated units are ignored. The files in
+// `but_for` count as missing.
 std::optional<UnitFile> unit_file(const HostRoot& host, std::string_view name,
                                   const std::set<std::string>& but_for = {});
 

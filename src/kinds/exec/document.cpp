@@ -75,7 +75,7 @@ std::string text_of(const JsonValue& value, const std::string& place) {
 // An object with known keys only.
 class Object {
  public:
-  // value must outlive it.
+  // `value` must outlive this object.
   Object(const JsonValue& value, std::string place) : value_(value), place_(std::move(place)) {
     if (!value.is_object()) refuse_type(place_, "an object", value);
   }

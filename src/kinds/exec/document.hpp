@@ -13,7 +13,7 @@
 
 namespace plughost {
 
-// An invalid document. what() says where, and what would be right: "devices[2] ('sda').numa: …".
+// Thrown for an invalid document. what() has the place and what is valid: "devices[2] ('sda').numa: …".
 struct DocumentError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -22,8 +22,8 @@ struct DocumentError : std::runtime_error {
 // errors. Throws DocumentError.
 std::vector<Device> read_exec_document(std::string_view text);
 
-// Returns the request to an `allocate` program, as one line: the snapshot's devices that a container gets.
-// ids: as the kubelet sent them, all of them of the snapshot.
+// Returns the request to an `allocate` program, on one line: the snapshot's devices that a container gets.
+// `ids` are as the kubelet sent them, and all belong to the snapshot.
 std::string allocation_request(const ResourceSnapshot& snapshot, std::span<const std::string> ids);
 // Reads the program's answer, equally strictly. Paths are absolute; all texts are literal, not templates.
 // Throws DocumentError.

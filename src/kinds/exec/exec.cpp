@@ -218,7 +218,7 @@ class ExecSource final : public DeviceSource {
     return std::make_unique<Discovery>(programs, std::move(program), std::move(newest));
   }
 
-  // For a scan without a daemon: runs the program until its first document.
+  // Runs the program until its first document, for a scan without a daemon.
   Newest::Said first_word() const {
     EventLoop loop;
     Programs programs(loop);

@@ -43,8 +43,8 @@ bool is_gpu(const PciFunction& function, const DrmVendor& vendor) {
          });
 }
 
-// Returns "umc_err_count: 2 uncorrectable memory errors"; empty: none, or unknown. amdgpu's counters in `ras`
-// begin at the last reset.
+// Returns "its memory had 2 uncorrectable errors since the last reset (umc_err_count); it needs a reset";
+// empty if there are none, or if their number is unknown. amdgpu's counters in `ras` begin at the last reset.
 std::string uncorrectable_errors(const HostRoot& host, const SysDevice& card) {
   for (const std::string& path : host.glob(card.path() + "/ras/*_err_count").paths) {
     std::istringstream text(host.text(path).value_or(""));
@@ -58,7 +58,7 @@ std::string uncorrectable_errors(const HostRoot& host, const SysDevice& card) {
   return {};
 }
 
-// Returns why a card with a driver and nodes cannot be used; empty: it can.
+// Returns why a card with a driver and nodes cannot be used; empty if it can.
 std::string state_error(const HostRoot& host, const SysDevice& card) {
   // xe keeps a card that it could not initialise in this mode, for a repair of its firmware.
   if (card.attribute("survivability_mode"))
@@ -101,7 +101,7 @@ Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& f
   return device;
 }
 
-// Returns what these cards add to a container.
+// Returns what Iluvatar's cards add to a container.
 const std::shared_ptr<const KindSpec>& iluvatar_spec() {
   static const auto spec = [] {
     KindSpec made;
@@ -121,13 +121,13 @@ std::vector<Device> drm_gpus(const HostRoot& host, const DrmVendor& vendor, Scan
     if (!is_gpu(function, vendor) || card.attribute("physfn") || function.driver.starts_with("vfio"))
       continue;
     devices.push_back(drm_gpu(host, card, function, vendor, scan));
-    // No event reports its errors.
+    // No event reports the card's errors.
     if (!host.glob(card.path() + "/ras").paths.empty()) scan.rescan_after = kStateInterval;
   }
   return devices;
 }
 
-// Finds the cards by their nodes. In a container they are numbered from 0.
+// Finds the cards by their nodes. Within a container, cards are numbered from 0.
 std::vector<Device> iluvatar_gpus(const HostRoot& host, Scan& scan) {
   HostRoot::Match found = host.glob("/dev/iluvatar[0-9]*");
   std::ranges::move(found.watch, std::back_inserter(scan.watch));
@@ -163,7 +163,7 @@ std::string memory_words(std::uint64_t bytes) {
 
 class Gpu final : public DeviceSource {
  public:
-  // name: of the resource, for MPS; empty: it depends on the devices.
+  // `name` is the resource's name, for MPS; empty if the name depends on the devices.
   Gpu(GpuTerms terms, std::string name, const std::string& nvml, NvidiaGpus::Now now)
       : terms_(std::move(terms)),
         name_(std::move(name)),
@@ -175,7 +175,7 @@ class Gpu final : public DeviceSource {
   void finish(Scan& taken, const AllocationSpec& spec) const override;
   std::optional<SharesOf> units() const override {
     if (terms_.unit.whole()) return std::nullopt;
-    // With `assume` the scheduler chooses the card, and ids of any card are accepted.
+    // With `assume`, the scheduler chooses the card, and ids of any card are accepted.
     return terms_.span_cards || terms_.assume ? SharesOf::kAny : SharesOf::kOneDevice;
   }
   std::optional<AssumeTerms> assume() const override { return terms_.assume; }
@@ -307,7 +307,7 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   return device;
 }
 
-// The control daemon creates its pipes at its start.
+// Returns an error until the control daemon has started, because it creates its pipes then.
 std::string Gpu::mps_error(const HostRoot& host, Scan& scan) const {
   const std::string control =
       terms_.injection.mps_root + '/' + (name_.empty() ? "*/*" : name_) + "/pipe/control";
@@ -323,7 +323,7 @@ std::vector<std::shared_ptr<const KindSpec>> Gpu::specs() const {
   return specs;
 }
 
-// memory_unit: the entry's, or another one for comparison.
+// `memory_unit` is the entry's unit, or another unit for comparison.
 std::uint64_t Gpu::units_of(const Device& card, std::uint64_t memory_unit) const {
   if (terms_.unit.cores > 0) return kCoresOfACard / terms_.unit.cores;
   const std::string* const memory = card.attribute("memory");

@@ -9,7 +9,7 @@
 
 namespace plughost {
 
-// nvml: NVIDIA's library, as for dlopen; empty: none.
+// `nvml` is NVIDIA's library, as for dlopen; empty if there is none.
 std::unique_ptr<const DeviceSource> read_gpu(Fields& entry, const std::string& nvml, NvidiaGpus::Now now);
 
 }  // namespace plughost

@@ -50,8 +50,8 @@ bool files_exist(const HostRoot& host, const JsonValue& edits) {
   return true;
 }
 
-// Returns the names of the specification's devices, without those whose files are missing on the host;
-// nullopt: the text is not a specification. host: nullptr for a new specification.
+// Returns the names of the specification's devices, without devices whose files are missing on the host;
+// nullopt if the text is not a specification. `host` is nullptr for a new specification.
 std::optional<std::set<std::string>> names_in(const std::string& text, const HostRoot* host) {
   const JsonValue specification = JsonValue::parse(text, nullptr, false);
   std::set<std::string> names;

@@ -15,7 +15,7 @@
 
 namespace plughost {
 
-// Used by scans: worker threads, never concurrently; except watch().
+// Used by scans, in worker threads, never concurrently; except watch().
 class NvidiaCdi {
  public:
   // The tool examines every card, and a driver that is being initialised is slow.
@@ -23,29 +23,29 @@ class NvidiaCdi {
   // The retry interval after a failure with unchanged cards.
   static constexpr std::chrono::seconds kRetry{30};
 
-  // program: as on the host; empty: where NVIDIA's packages install it. driver_root: the directory of the
-  // driver's files; empty: the tool's default. by_index: cards are named by index instead of UUID.
+  // `program` is a path on the host (empty: where NVIDIA's packages install it), `driver_root` the directory
+  // of the driver's files (empty: the tool's default). `by_index` names cards by index, not UUID.
   NvidiaCdi(std::string program, std::string driver_root, bool by_index, NvidiaGpus::Now now);
 
   // Runs the tool if anything that it describes has changed since the last run: the cards, their nodes, the
-  // driver, its library (a path of this process), or the tool. Adds the specification to scan. If the tool
-  // fails, the former specification, from the last run or CDI's directory, stays in force as far as the files
-  // that it refers to exist. Sets the error of each card that no container could get by its CDI name. Does
-  // nothing if the tool is not installed, because another program may create a specification. The scan is
-  // undecided while the tool runs for something new. library: nullopt while NVML is at rest: the tool, which
-  // would open NVML, does not run.
+  // driver, its library (a path of this process), or the tool. Adds the specification to `scan`. If the tool
+  // fails, the former specification, from the last run or from CDI's directory, stays in force as far as the
+  // files to which it refers exist. Sets the error of each card that no container could get by its CDI name.
+  // Does nothing if the tool is not installed, because another program may create a specification. The scan
+  // is undecided while the tool runs for a change. `library` is nullopt while NVML is at rest: then the tool,
+  // which would open NVML, does not run.
   void describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus, const std::optional<std::string>& library,
                 Scan& scan);
-  // Loop thread, at most once: runs the tool beside the scans from then on, and requests a scan when it has
-  // ended. programs must outlive the result.
+  // Loop thread, at most once. Runs the tool beside the scans from then on, and requests a scan when the tool
+  // has ended. `programs` must outlive the result.
   std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& request_scan);
 
  private:
   class Runner;
   struct Shared;
 
-  // Returns how the tool ended, once per run; nullopt: it is running. Without watch(), blocks until it has
-  // ended.
+  // Returns how the tool ended, once per run; nullopt while it is running. Without watch(), blocks until it
+  // has ended.
   std::optional<Ending> run(const Program& program);
   std::string find_program(const HostRoot& host) const;
   std::string what_there_is(const HostRoot& host, const std::string& program, const std::string& library,

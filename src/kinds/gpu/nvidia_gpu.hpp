@@ -25,7 +25,7 @@ inline constexpr const char* kNvidiaNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uv
 // Returns the node of the card with that minor number.
 inline std::string nvidia_node(unsigned minor) { return "/dev/nvidia" + std::to_string(minor); }
 
-// Returns where dlopen finds the library below root, as a path of this process; empty: it is missing.
+// Returns where dlopen finds the library below root, as a path of this process; empty if it is missing.
 std::string library_below(const HostRoot& host, const std::string& root, const std::string& library);
 // Returns the device node, such as "/dev/nvidiactl", below root, or the host's own if root does not have it.
 std::string node_below(const HostRoot& host, const std::string& root, const std::string& node);

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLastWait{500};
 
-// Releases cards in threads, because a driver may hang in that. The end of the process waits for them for a
-// moment only.
+// Releases cards in threads, because a release may hang in the driver. The end of the process waits for these
+// threads for a moment only.
 class Releases {
  public:
   bool wait(std::chrono::milliseconds patience) {
@@ -106,13 +106,13 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
   return told_;
 }
 
-// /proc suffices where no other source exists. But if NVML exists and refuses, whatever it refuses for
-// affects programs as well.
+// /proc suffices where no other source exists. But if NVML exists and cannot be used, the cause affects
+// programs as well.
 std::vector<NvidiaGpu> NvidiaGpus::without_nvml(const HostRoot& host, const Nvml::Unusable& why,
                                                 Scan& scan) const {
   std::vector<NvidiaGpu> cards = nvidia_gpus_without_nvml(host, why, scan);
   if (!why.refuses) return cards;
-  // No event reports that NVML works again: the driver may be loaded and still refuse.
+  // No event reports that NVML works again: the driver may be loaded but still refuse.
   scan.rescan_after = kInterval;
   if (cards.empty() || cards.front().uuid == tegra_gpu().uuid) return cards;
   std::vector<NvidiaGpu> told = told_;  // including their parts
@@ -145,7 +145,7 @@ void NvidiaGpus::forget_forgiven(const std::vector<NvmlCard>& cards) {
 }
 
 std::vector<NvidiaGpu> NvidiaGpus::of_nvml(const std::vector<NvmlCard>& cards) {
-  // On newer systems on a chip NVML lists the GPU, recognisable by its name, without further data.
+  // On newer systems on a chip, NVML lists the GPU without further data; its name identifies it.
   const auto on_chip = [](const NvmlCard& card) {
     return card.facts.name.find("(nvgpu)") != std::string::npos;
   };

@@ -27,7 +27,7 @@ enum class MigStrategy {
 
 class NvidiaGpus {
  public:
-  // The polling interval for state without events, NVML's events included.
+  // The interval for polling state that causes no events, and for reading NVML's events.
   static constexpr std::chrono::seconds kInterval{5};
 
   struct Terms {
@@ -38,9 +38,9 @@ class NvidiaGpus {
   };
   using Now = NvidiaHealth::Now;
 
-  // library: as for dlopen; empty: none.
+  // `library` is as for dlopen; empty if there is none.
   NvidiaGpus(Terms terms, std::string library, Now now);
-  // Does not wait until NVML has released its cards. The end of the process does, for a moment.
+  // Does not wait until NVML has released its cards. The end of the process waits for that, for a moment.
   ~NvidiaGpus();
   // Returns true if NVML has released everything within `patience`. Thread-safe.
   static bool all_let_go(std::chrono::milliseconds patience);
@@ -57,12 +57,12 @@ class NvidiaGpus {
     close_at_rest();
   }
 
-  // Within a Session. Adds what must be watched, and remarks, to scan.
+  // Returns the cards. Call it within a Session. Adds what must be watched, and remarks, to `scan`.
   std::vector<NvidiaGpu> find(const HostRoot& host, Scan& scan);
   // Adds remarks about those of the last found cards that are in `taken`, which may contain devices of other
   // sources. Throws std::runtime_error if these cards contradict the MIG strategy.
   void check_mig(Scan& taken) const;
-  // Within a Session. The path of NVML's library in this process; empty: not loaded; nullopt: at rest.
+  // Returns NVML's library as a path of this process; empty if not loaded, nullopt at rest. In a Session.
   std::optional<std::string> library() const {
     if (nvml_cards_) return nvml_cards_->library();
     return rests() ? std::nullopt : std::optional<std::string>("");
@@ -74,7 +74,7 @@ class NvidiaGpus {
   void close_at_rest();
   bool rests() const { return at_rest_ && !told_.empty(); }
   void forget_forgiven(const std::vector<NvmlCard>& cards);
-  // Loads NVML. Returns why it cannot be used; nullopt: it can.
+  // Loads NVML. Returns why it cannot be used; nullopt if it can.
   std::optional<Nvml::Unusable> open(const HostRoot& host);
   std::vector<NvidiaGpu> without_nvml(const HostRoot& host, const Nvml::Unusable& why, Scan& scan) const;
   std::vector<NvidiaGpu> of_nvml(const std::vector<NvmlCard>& cards);

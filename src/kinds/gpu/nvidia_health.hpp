@@ -29,7 +29,7 @@ struct XidPolicy {
 
 // Returns "XID 79: the GPU has fallen off the bus".
 std::string xid_words(std::uint64_t xid);
-// Returns true if the card may be unusable until a reset. Unknown XIDs may.
+// Returns true if the card may be unusable until a reset; also for an unknown XID.
 bool xid_lasts(std::uint64_t xid);
 
 class NvidiaHealth {
@@ -44,10 +44,10 @@ class NvidiaHealth {
     bool lasts = false;  // until record_reset() or forget()
   };
 
-  // id: of a card or a MIG device.
+  // `id` is that of a card or of a MIG device.
   void record(const std::string& id, const std::string& why, Clock::time_point now);
   void record_lasting(const std::string& id, const std::string& why);
-  // The card has been reset: a lasting error now ends like any other.
+  // Call it when the card has been reset: a lasting error now ends like any other.
   void record_reset(const std::string& id, Clock::time_point now);
   void record_all_reset(Clock::time_point now);
   // Treats the card as healthy.

@@ -74,7 +74,7 @@ void NvmlCards::record_reset(const NvmlCard& card) {
 
 NvmlResult<std::vector<NvmlCard>> NvmlCards::query(const HostRoot& host, Scan& scan) {
   unsigned count = 0;
-  // The driver was unloaded or replaced.
+  // Fails if the driver was unloaded or replaced.
   if (auto failure = keep(nvml_->count(), count)) return std::move(*failure);
   std::erase_if(known_, [count](const auto& item) { return item.first >= count; });
   std::vector<NvmlCard> cards;
@@ -107,7 +107,7 @@ std::optional<NvmlCard> NvmlCards::query_card(unsigned index, const HostRoot& ho
   }
   const auto now = now_();
   if (failure) {
-    // Its data is known from before: it is listed as Unhealthy, and other cards are not affected.
+    // The card's former data is known: the card is listed as Unhealthy, and other cards are not affected.
     card = known->second;
     if (failure->lost()) ask_for_reset_.insert(card.facts.uuid);
     health_.record(card.facts.uuid, failure->what, now);
@@ -137,7 +137,7 @@ std::optional<NvmlFailure> NvmlCards::read_card(NvmlCard& card) const {
   const NvmlDevice handle = card.handle;
   NvidiaGpu& facts = card.facts;
   if (auto failure = keep(nvml_->uuid(handle), facts.uuid)) return failure;
-  // Failures here only lose the value itself.
+  // A failure here loses only the value itself, unless the card is lost.
   for (const auto& failure :
        {keep(nvml_->name(handle), facts.name), keep(nvml_->pci_address(handle), facts.pci),
         keep(nvml_->minor_number(handle), facts.minor), keep(nvml_->memory(handle), facts.memory)}) {

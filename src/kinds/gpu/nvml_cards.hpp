@@ -38,15 +38,15 @@ class NvmlCards {
     XidPolicy xids;
   };
 
-  // health is notified of errors by the UUID of the card or part, and must outlive this.
+  // Reports errors to `health`, by the UUID of the card or part. `health` must outlive this object.
   NvmlCards(std::unique_ptr<Nvml> nvml, Terms terms, NvidiaHealth& health, NvidiaHealth::Now now);
 
-  // Returns true if a card was unbound from its driver since the last scan. NVML's handles hold it back until
-  // this is destroyed; the driver resets a card before it is bound again.
+  // Returns true if a card was unbound from its driver since the last scan. NVML's handles hold the card back
+  // until this object is destroyed; the driver resets a card before it is bound again.
   bool some_card_left(const HostRoot& host);
-  // Returns all cards by index, and a failing card as it was before; reads and processes their events. Adds
-  // remarks to scan. A failure means that NVML does not even return the number of cards, and must be
-  // reloaded.
+  // Returns all cards by index, with the former data of a failing card; reads and processes the cards'
+  // events. Adds remarks to `scan`. A failure means that NVML does not even return the number of cards, and
+  // must be reloaded.
   NvmlResult<std::vector<NvmlCard>> query(const HostRoot& host, Scan& scan);
   // See Nvml::file().
   const std::string& library() const { return nvml_->file(); }
@@ -57,7 +57,7 @@ class NvmlCards {
   std::optional<NvmlFailure> read_parts(NvmlCard& card, const HostRoot& host) const;
   void measure(std::vector<NvmlCard>& cards);
   void follow(const NvmlCard& card);
-  // The card and its parts were reset.
+  // Records that the card and its parts were reset.
   void record_reset(const NvmlCard& card);
   void read_events(const std::vector<NvmlCard>& cards);
   void record_event(const NvmlEvent& event, const std::vector<NvmlCard>& cards);
@@ -75,7 +75,7 @@ class NvmlCards {
   std::map<std::string, std::vector<Bond>> bonds_;  // by UUID
 };
 
-// library: as for dlopen.
+// `library` is as for dlopen.
 NvmlView query_nvml(const HostRoot& host, const std::string& library = Nvml::kLibrary);
 
 std::vector<NvmlCard> cards_in(const NvmlView& view);

@@ -31,7 +31,7 @@ void add_cdi(const NvidiaInjection& injection, KindSpec& spec) {
   if (injection.cdi_cri) add(CdiNames::kCri);
 }
 
-// The MPS daemon is NVIDIA's; this is what its clients need.
+// Adds what the clients of NVIDIA's MPS daemon need.
 void add_mps(const NvidiaInjection& injection, KindSpec& spec) {
   const std::string root = Template::escape(injection.mps_root);
   spec.env.emplace_back(Template("CUDA_MPS_PIPE_DIRECTORY"), Template("/mps/{resource}/pipe"));
@@ -113,7 +113,7 @@ XidPolicy read_xids(Fields& fields) {
         fields.error("ignoredXids", quote(word) + " is no XID; they are numbers, as in [13, 31]");
     }
   }
-  // NVIDIA's plugin reads these variables.
+  // These are the variables that NVIDIA's plugin reads.
   if (const char* const words = std::getenv("DP_DISABLE_HEALTHCHECKS")) policy.disable(words);
   if (const char* const words = std::getenv("DP_ENABLE_HEALTHCHECKS")) policy.enable(words);
   return policy;
@@ -153,7 +153,7 @@ std::shared_ptr<const KindSpec> nvidia_spec(const NvidiaInjection& injection) {
   };
   add_cdi(injection, spec);
   if (injection.mps) add_mps(injection, spec);
-  // With both of them the volumes count.
+  // If both strategies are set, the volumes count.
   if (injection.volume_mounts)
     set("NVIDIA_VISIBLE_DEVICES", kVolumeRoot);
   else if (injection.envvar)

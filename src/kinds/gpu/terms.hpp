@@ -56,7 +56,7 @@ struct GpuTerms {
   std::optional<AssumeTerms> assume;
 };
 
-// Reads the key `gpu`. The XIDs that NVIDIA's plugin takes from the environment are taken from there.
+// Reads the key `gpu`, and the XIDs from the environment variables that NVIDIA's plugin reads.
 GpuTerms read_gpu_terms(Fields& fields);
 // Reads the key `assume` of an entry whose `gpu` has these terms; nullopt: absent.
 std::optional<AssumeTerms> read_assume(Fields& entry, const GpuTerms& terms);

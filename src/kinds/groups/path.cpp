@@ -95,7 +95,7 @@ Device PathPart::piece(const HostRoot& host, const std::string& path) const {
   return piece;
 }
 
-// Returns true for entries that containerd and CRI-O leave out of a directory that is given as a device.
+// Returns true for entries that containerd and CRI-O skip in a directory that is given as a device.
 bool is_left_out(std::string_view name, FileType type) {
   static constexpr std::string_view kDirectories[] = {"pts",  "shm",         "fd",   "mqueue",
                                                       ".lxc", ".lxd-mounts", ".udev"};
@@ -103,8 +103,8 @@ bool is_left_out(std::string_view name, FileType type) {
   return name == "console";
 }
 
-// A directory such as /dev/snd or /dev/bus/usb stands for the nodes in it and below, as in container
-// runtimes. Links are not followed, so the recursion ends.
+// A directory such as /dev/snd or /dev/bus/usb means all nodes in it and below, as in container runtimes.
+// Links are not followed, so the recursion ends.
 void PathPart::add_nodes_below(const HostRoot& host, Scan& scan, const std::string& path,
                                const std::string& in_container, Device& piece) const {
   if (piece.nodes.size() > kMostNodes) return;

@@ -16,7 +16,7 @@ void sort_unique(std::vector<std::string>& texts) {
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
 }
 
-// Returns the peers' word for a port's link_layer.
+// Returns the word that other plugins use for a port's link_layer.
 std::string link_type(const std::string& link_layer) {
   if (link_layer == "InfiniBand") return "infiniband";
   if (link_layer == "Ethernet") return "ether";

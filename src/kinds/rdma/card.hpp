@@ -22,14 +22,14 @@ class RdmaCard {
  public:
   explicit RdmaCard(SysDevice device);
 
-  // Its present name: udev renames cards.
+  // Returns the card's present name, which udev may change.
   std::string name() const { return device_.name(); }
-  // Survives a renaming: the PCI address, or the node GUID of a card without its own address.
+  // Returns a lasting id: the PCI address, or the node GUID of a card without a PCI address of its own.
   const std::string& id() const { return id_; }
   const std::string& guid() const { return guid_; }               // empty: none
   const std::optional<PciFunction>& pci() const { return pci_; }  // nullopt: software
   std::optional<int> numa_node() const { return device_.numa_node(); }
-  // The path in the kernel's device tree: that of its PCI function, unless other devices share it.
+  // Returns the PCI function's path in the device tree; the card's own if other devices share the function.
   std::string place() const;
 
   std::vector<std::string> netdevs() const;  // its own network interfaces, sorted
@@ -48,7 +48,7 @@ class RdmaCard {
   std::string id_;
 };
 
-// Sorted by id.
+// Returns all cards, sorted by id.
 std::vector<RdmaCard> rdma_cards(const HostRoot& host);
 
 // The paths of a card's nodes in /dev/infiniband.
@@ -60,7 +60,7 @@ struct RdmaNodes {
 
   std::vector<std::string> all() const;
 };
-// By the cards' names.
+// Returns the nodes by the cards' names.
 std::map<std::string, RdmaNodes> rdma_nodes(const HostRoot& host, Scan& scan);
 
 }  // namespace plughost

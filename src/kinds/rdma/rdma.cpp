@@ -42,7 +42,7 @@ bool any_fits(const std::vector<std::string>& wanted, const std::vector<std::str
   });
 }
 
-// The driver is asked only if everything else matches, because another entry's card may hang.
+// Reads from the driver only if everything else matches, because the card of another entry may hang.
 bool is_wanted(const RdmaCard& card, const WantedCards& wanted) {
   if (!wanted.pci.matches(card.pci().value_or(PciFunction{}))) return false;
   if (!wanted.netdevs.empty() && !any_fits(wanted.netdevs, card.netdevs(), matches)) return false;
@@ -129,7 +129,7 @@ Device pool_of(const std::vector<Device>& cards, const std::string& id) {
 
 class Rdma final : public DeviceSource {
  public:
-  // pool_id: the id of the device that stands for all cards; empty: each card is a device.
+  // `pool_id` is the id of the device that combines all cards; if empty, each card is a device.
   Rdma(WantedCards wanted, PortPolicy policy, std::string permissions, std::string pool_id, RdmaClock clock)
       : wanted_(std::move(wanted)),
         policy_(policy),
@@ -149,8 +149,8 @@ class Rdma final : public DeviceSource {
   std::string permissions_;
   std::string pool_id_;
   RdmaClock clock_;
-  // Not guarded, because scans of a source never run concurrently. By the cards' ids: the scan's cards, whose
-  // ports finish() reads, and whether the ports have the required state.
+  // Not guarded, because scans of a source never run concurrently. Both are keyed by the cards' ids: the
+  // scan's cards, whose ports finish() reads, and whether the ports have the required state.
   mutable std::map<std::string, RdmaCard> found_;
   mutable std::map<std::string, Lasting> ports_good_;
 };

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPem = "-----BEGIN ";
 
-// The credentials cannot be used.
+// Thrown if the credentials cannot be used.
 struct Unusable {
   std::string why;
 };
@@ -148,7 +148,7 @@ class Reader {
 
   void read_exec(const Node& exec) {
     if (!access_.token.empty() || !access_.certificate.empty())
-      return;  // these take precedence, as in kubectl
+      return;  // the token and the certificate take precedence, as in kubectl
     ExecPlugin plugin{.api_version = text_of(exec, "apiVersion"),
                       .wants_cluster = flag_of(exec, "provideClusterInfo"),
                       .install_hint = text_of(exec, "installHint"),
@@ -173,7 +173,7 @@ class Reader {
     access_.exec = std::move(plugin);
   }
 
-  // Returns KEY-data, in base64, or else the content of the file KEY; empty: neither is present.
+  // Returns KEY-data, in base64, or else the content of the file KEY; empty if neither is present.
   std::string pem_of(const Node& map, const std::string& key) {
     std::string pem;
     std::string named = key + "-data";
@@ -225,7 +225,7 @@ ReadFile reader_of(const HostRoot& host) {
   return [&host](const fs::path& file) { return read_text_file(host.at(file)); };
 }
 
-// Read here, because libcurl would read them in the loop at each handshake. Empty: success.
+// libcurl would read the file in the loop at each handshake. Returns the error; empty on success.
 std::string take_system_authorities(const HostRoot& host, ApiAccess& access) {
   for (const char* const file : kSystemAuthorities) {
     if (!host.exists(file)) continue;
@@ -286,7 +286,7 @@ Found in_cluster(const HostRoot& host, const WhereAccess& where) {
   return access;
 }
 
-// Returns the credentials of the running distribution if there are remains of several.
+// Returns the kubelet's kubeconfig; if there are remains of several distributions, that of the running one.
 std::string kubelets_own(const HostRoot& host) {
   std::vector<std::string> there;
   const auto look = [&](const Distribution& each) {

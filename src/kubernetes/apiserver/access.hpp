@@ -1,6 +1,6 @@
 #pragma once
-// Where the API server is, and the credentials for it: from a kubeconfig, a pod's account, or whatever is
-// found. Thread-safe; find_access() may block on the file system.
+// Finds the address of the API server and the credentials for it: in a kubeconfig, a pod's account, or the
+// kubelet's own file. Thread-safe; find_access() may block on the file system.
 
 #include <filesystem>
 #include <functional>
@@ -21,7 +21,7 @@ struct ExecPlugin {
   std::string api_version;
   std::vector<std::string> command;                              // the path first
   std::vector<std::pair<std::string, std::string>> environment;  // in addition to our own
-  bool wants_cluster = false;                                    // it gets the cluster's data
+  bool wants_cluster = false;                                    // the program gets the cluster's data
   std::string install_hint;
   std::string where;  // "file:line:col"
 
@@ -41,7 +41,7 @@ struct ApiAccess {
   std::string user;  // with password
   std::string password;
   std::optional<ExecPlugin> exec;  // returns certificate and key, or the token
-  std::string node;                // the node that they belong to; empty: none, or unknown
+  std::string node;                // the node that the credentials belong to; empty: none, or unknown
   std::vector<std::string> warnings;
 
   bool operator==(const ApiAccess&) const = default;
@@ -52,13 +52,13 @@ std::string_view authority_of(std::string_view url);
 
 using ReadFile = std::function<std::variant<std::string, FileError>(const std::filesystem::path& file)>;
 
-// Returns the credentials of the current context. read returns the content of files that it names; relative
-// paths are relative to the kubeconfig. On failure returns why: "file:line:col: …". exec is not run.
+// Returns the credentials of the current context. `read` returns the content of a file; relative paths are
+// relative to the kubeconfig. On failure, returns the reason: "file:line:col: …". Runs no exec plugin.
 std::variant<ApiAccess, std::string> read_kubeconfig(const std::string& text,
                                                      const std::filesystem::path& file, const ReadFile& read);
 
-// Returns a node's name, "worker-1", from a client certificate for "system:node:worker-1". Empty: it is not a
-// node's.
+// Returns a node's name, "worker-1", from a client certificate for "system:node:worker-1"; empty if the
+// certificate is not a node's.
 std::string node_in_certificate(std::string_view pem);
 
 struct WhereAccess {

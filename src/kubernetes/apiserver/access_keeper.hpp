@@ -20,7 +20,7 @@
 
 namespace plughost {
 
-// Returns KUBERNETES_EXEC_INFO for the plugin of access.
+// Returns the value of KUBERNETES_EXEC_INFO for the plugin of `access`.
 std::string exec_info(const ApiAccess& access);
 
 struct ExecCredential {
@@ -30,11 +30,11 @@ struct ExecCredential {
   std::optional<std::chrono::system_clock::time_point> expires;
 };
 
-// Returns why the output is malformed otherwise, as a sentence.
+// Returns the credential in the output, or the reason why the output is malformed, as a sentence.
 std::variant<ExecCredential, std::string> read_exec_credential(std::string_view output,
                                                                const ExecPlugin& plugin);
 
-// Parses "2026-11-21T18:00:00Z", also with fractions and other zones, from 1970 to 2200. nullopt: malformed.
+// Parses "2026-11-21T18:00:00Z", also with fractions and other zones, from 1970 to 2200; else nullopt.
 std::optional<std::chrono::system_clock::time_point> time_in(std::string_view rfc3339);
 
 class AccessKeeper {
@@ -46,21 +46,21 @@ class AccessKeeper {
     std::chrono::milliseconds file_deadline;    // for reading the files
     std::chrono::milliseconds plugin_deadline;  // for an exec plugin
   };
-  // With a token or a certificate; nullptr: none, and error says why.
+  // Credentials with a token or a certificate; nullptr if there are none, for the reason in `error`.
   using Credentials = std::shared_ptr<const ApiAccess>;
   using Wanted = std::function<void(const Credentials& credentials, const std::string& error)>;
 
-  // All must outlive it.
+  // `workers` and `programs` must outlive this object.
   AccessKeeper(Workers& workers, Programs& programs, Options options);
   AccessKeeper& operator=(AccessKeeper&&) = delete;
 
-  // Calls `wanted` once; at once if nothing has to be read. `anew` means that the present credentials were
-  // refused. If reading fails, the present credentials are passed on.
+  // Calls `wanted` once, immediately if nothing has to be read. `anew` means that the present credentials
+  // were refused. If reading fails, the present credentials are passed on.
   void want(bool anew, Wanted wanted);
 
-  // The same object until the credentials change. nullptr: not known yet.
+  // Returns the same object until the credentials change; nullptr if they are not known yet.
   const Credentials& credentials() const { return credentials_; }
-  // Why the last reading failed; empty: it did not.
+  // Returns why the last reading failed; empty if it did not.
   const std::string& error() const { return error_; }
 
  private:

@@ -15,7 +15,7 @@
 
 namespace plughost {
 
-// As in RBAC and the metrics.
+// The verbs, as in RBAC and the metrics.
 enum class ApiVerb { kGet, kList, kWatch, kCreate, kUpdate, kPatch, kDelete };
 // Returns "get", "list", "watch", "create", "update", "patch" or "delete".
 std::string_view word_of(ApiVerb verb);
@@ -53,10 +53,10 @@ struct ApiAnswer {
 
   int code = 0;  // HTTP status; 0: there was no answer
   std::string body;
-  // Why the request failed, as one line with the server's message, cut and printable; empty: 2xx.
+  // Why the request failed, on one line, with the server's message, cut and printable; empty for a 2xx.
   std::string error;
   std::optional<std::chrono::seconds> retry_after;
-  // No server is behind the address: no process listens, or a load balancer has closed the connection at
+  // No server answers at the address: no process listens, or a load balancer has closed the connection at
   // once. Retrying soon is harmless.
   bool nobody = false;
 
@@ -67,17 +67,17 @@ struct ApiAnswer {
 std::string url_encoded(std::string_view text);
 
 // Parses a value without `managedFields`, which are never used and are a third of an object. Numbers other
-// than 64-bit integers become texts. Returns why it is malformed otherwise, as a sentence.
+// than 64-bit integers become texts. If the text is malformed, returns the reason, as a sentence.
 std::variant<Json, std::string> parse_api_json(std::string_view text);
-// The same for the named members only, see JsonTerms::kept and most_kept. Of a truncated text, the part
-// before its end.
+// Parses only the members that `kept` names, see JsonTerms::kept and most_kept. If the text is truncated,
+// parses the part before its end.
 JsonPart parse_api_part(std::string_view text, std::span<const std::string> kept, std::size_t most_kept);
 
 // Returns "403 Forbidden: pods is forbidden: …" for a code and a body (a Status object or any other text),
 // cut and printable.
 std::string refusal_text(int code, std::string_view body);
 
-// Returns "to list /api/v1/pods": what was requested, without the query.
+// Returns what was requested, without the query: "to list /api/v1/pods".
 std::string wanted_text(ApiVerb verb, std::string_view path);
 
 }  // namespace plughost

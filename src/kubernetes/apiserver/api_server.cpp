@@ -15,7 +15,7 @@
 namespace plughost {
 namespace {
 
-// A slow request must not block others. One connection is kept open.
+// A slow request must not block other requests. One connection is kept open.
 constexpr long kMostConnections = 4;
 
 std::string variable(const char* name) {
@@ -260,7 +260,7 @@ class ApiClient::Call final : public ApiCall {
       return prepare(true);
     }
     if (!answer.error.empty()) {
-      answer.code = 0;  // a partial answer counts as none
+      answer.code = 0;  // a partial answer counts as no answer
     } else {
       answer.body = std::exchange(body_, {});
       if (!answer.ok()) answer.error = refusal_text(answer.code, answer.body);

@@ -29,21 +29,21 @@ namespace plughost {
 struct CurlLibrary;
 class CurlTransport;
 
-// A running request. Dropping it cancels the callbacks. Its client must outlive it.
+// A running request. Dropping it cancels the callbacks. The client must outlive its calls.
 class ApiCall {
  public:
   virtual ~ApiCall() = default;
-  // Pause and continue an answer that comes in parts: the server waits meanwhile. The deadline continues.
+  // Pause and continue an answer that comes in parts. The server waits meanwhile; the deadline goes on.
   virtual void pause() = 0;
   virtual void resume() = 0;
 };
 
-// For the status and the doctor.
+// The client's state, for the status and the doctor.
 struct ApiClientState {
-  std::string server;    // "https://10.0.0.1:6443"; empty: not known yet
+  std::string server;    // "https://10.0.0.1:6443"; empty if it is not known yet
   std::string identity;  // the source of the credentials: "/etc/kubernetes/kubelet.conf"
   std::string node;
-  std::optional<EventLoop::Clock::time_point> heard;  // the time of its last answer
+  std::optional<EventLoop::Clock::time_point> heard;  // the time of the server's last answer
   std::string error;                  // why requests cannot be sent; empty: they can, or none has been tried
   std::vector<std::string> warnings;  // of the credentials: "insecure-skip-tls-verify"
   std::vector<ApiTally::Watched> watches;
@@ -53,9 +53,9 @@ struct ApiClientState {
 // again on use when they are a minute old, and at once after a 401.
 class ApiClient {
  public:
-  // The callbacks of stream(). None is called from within stream(), and each may drop the call.
+  // The callbacks of stream(). No hook is called from within stream(), and each hook may drop the call.
   struct StreamHooks {
-    std::function<void()> began;  // a 200: the stream follows
+    std::function<void()> began;  // called after a 200; the stream follows
     std::function<void(std::string_view bytes)> bytes;
     std::function<void(ApiAnswer)> ended;  // code 200: the server has ended the stream
   };
@@ -77,13 +77,13 @@ class ApiClient {
     static Options of(ApiServerConfig config);  // with this process's environment
   };
 
-  // All must outlive it, and it must outlive its calls.
+  // The references must outlive the client, and the client must outlive its calls.
   ApiClient(EventLoop& loop, Workers& workers, Programs& programs, Log& log, std::shared_ptr<ApiTally> tally,
             Options options);
   ApiClient& operator=(ApiClient&&) = delete;
 
-  // done is called once, later, unless the call is dropped before; it may drop the call. A 401 has been
-  // retried with new credentials; every other answer is passed on.
+  // Calls `done` once, later, unless the call is dropped before; `done` may drop the call. A 401 is passed on
+  // only after a retry with new credentials; every other answer is passed on at once.
   std::unique_ptr<ApiCall> send(ApiRequest request, std::function<void(ApiAnswer)> done);
   // Sends a request whose answer comes in parts and may have any length. A watch has no end: it has its own
   // connection, and request.deadline applies to its beginning.
@@ -103,14 +103,14 @@ class ApiClient {
   class Call;
   using Ready = std::function<void(const std::string& error)>;
 
-  // Calls ready when the library is loaded, the credentials are known and the server's host is resolved;
-  // error: why not.
+  // Calls `ready` when the library is loaded, the credentials are known and the server's host is resolved, or
+  // with the error that prevents this.
   void prepare(bool anew, Ready ready);
   void open_curl(Ready ready);
   void on_credentials(const AccessKeeper::Credentials& credentials, const std::string& error,
                       const Ready& ready);
   void name_node();
-  // For requests, or for one stream alone. Call it after prepare(). Throws std::runtime_error.
+  // Returns a transport for requests, or for one stream. Call it after prepare(). Throws std::runtime_error.
   std::shared_ptr<CurlTransport> transport(bool alone);
   void record_request_end();
   void record_answer(const ApiAnswer& answer);
@@ -139,21 +139,21 @@ class ApiClient {
 // The client of the configuration in force.
 class ApiServer {
  public:
-  // All must outlive it.
+  // The references must outlive this object.
   ApiServer(EventLoop& loop, Workers& workers, Programs& programs, Log& log);
   ApiServer& operator=(ApiServer&&) = delete;
 
   // Replaces or removes the configuration: notifies the users, and then destroys the former client.
   void use(std::optional<ApiServerConfig> config);
-  // Creates the client on first use; nullptr: none is configured. Valid until the next change.
+  // Returns the client, created on first use, until the next change; nullptr if no API server is configured.
   ApiClient* client();
   const std::optional<ApiServerConfig>& config() const { return config_; }
   Log& log() const { return log_; }
-  // nullopt: none is configured.
+  // Returns nullopt if no API server is configured.
   std::optional<ApiClientState> state() const;
-  // Across all configurations so far.
+  // Returns the counters across all configurations so far.
   const ApiTally& tally() const { return *tally_; }
-  // Users that have calls or watches of client(): notified of a new client, they must drop those.
+  // Users with calls or watches of client(). When notified of a new client, they must drop these.
   Subscribers& users() { return users_; }
 
  private:

@@ -27,7 +27,7 @@ class ApiTally {
     std::string collection;                  // "/api/v1/pods"
     bool listed = false;                     // the objects are known
     std::uint64_t objects = 0;               // number of matching objects, as far as known
-    std::optional<Clock::time_point> heard;  // the server's last message about it; nullopt: none yet
+    std::optional<Clock::time_point> heard;  // the server's last message about it; nullopt: no message yet
     std::string error;                       // empty: healthy
   };
   struct Reading {
@@ -39,7 +39,7 @@ class ApiTally {
     const std::lock_guard lock(mutex_);
     ++requests_[{std::string(verb), code}];
   }
-  // Stores the state of a watch. number: 0 for a new one. Returns its number.
+  // Stores the state of a watch, and returns its number. `number` is 0 for a new watch.
   std::uint64_t watch(std::uint64_t number, Watched now) {
     const std::lock_guard lock(mutex_);
     if (number == 0) number = ++last_watch_;

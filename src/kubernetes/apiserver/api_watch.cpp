@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kNodePlace = "{node}";
 
-// Depends on the node's name.
+// Returns the path, which depends on the node's name.
 ApiRequest::Text path_of(const ApiCollection& collection, const std::string& query) {
   return [path = collection.path, selector = collection.selector, query](const std::string& node) {
     if (selector.empty()) return path + '?' + query;
@@ -241,7 +241,7 @@ void ApiWatch::follow(const Reflector::Watch& watch) {
 }
 
 void ApiWatch::on_lines(std::vector<JsonPart> lines) {
-  // An event may end the stream or the interest in it.
+  // The handling of an event may end the stream, or destroy the watch.
   const auto take = in_stream_.bound([this](JsonPart line) { on_line(std::move(line)); });
   const auto finish = in_stream_.bound([this] {
     listen();

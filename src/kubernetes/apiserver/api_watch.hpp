@@ -26,7 +26,7 @@ struct ApiCollection {
   std::string selector;  // "spec.nodeName={node}", where {node} is the node's name. Empty: all objects
   // "metadata.labels", "status.phase": see JsonTerms::kept. Other fields are dropped while parsing.
   std::vector<std::string> fields;
-  std::size_t most_kept = std::size_t{64} << 10u;  // in bytes of memory, of one object's fields
+  std::size_t most_kept = std::size_t{64} << 10u;  // limit for the memory of one object's fields, in bytes
 };
 
 // Reads the objects of a list or a watch while the answer arrives. Stores the text of one object at a time,
@@ -39,19 +39,19 @@ class ObjectStream {
   static constexpr std::size_t kMostInLoop = std::size_t{16} << 10u;
   static constexpr std::chrono::seconds kReadDeadline{30};
 
-  // None is called from within the constructor, and each may destroy the stream.
+  // No hook is called from within the constructor, and each hook may destroy the stream.
   struct Hooks {
     std::function<void()> began;
-    // In their order: the objects of a list, or the events of a watch. Each has `metadata.name`,
-    // `metadata.namespace`, `metadata.resourceVersion` and the collection's fields, unless JsonPart::error
-    // says why it is incomplete.
+    // Called with the objects of a list, or the events of a watch, in their order. Each object has
+    // `metadata.name`, `metadata.namespace`, `metadata.resourceVersion` and the collection's fields. An
+    // object is incomplete if JsonPart::error gives a reason.
     std::function<void(std::vector<JsonPart> objects)> objects;
-    // list: the other members of a list; null for a watch and on failure.
+    // `list` has the other members of a list; it is null for a watch and on failure.
     std::function<void(const ApiAnswer& answer, const Json& list)> ended;
   };
 
-  // verb: kList or kWatch. query: "limit=500". deadline: for a list; for a watch, until it begins. client
-  // must outlive the stream.
+  // `verb` is kList or kWatch. An example of `query` is "limit=500". `deadline` applies to a whole list, or
+  // to the beginning of a watch. `client` must outlive the stream.
   ObjectStream(ApiClient& client, const ApiCollection& collection, ApiVerb verb, const std::string& query,
                std::chrono::milliseconds deadline, Hooks hooks);
   ~ObjectStream();
@@ -80,7 +80,7 @@ struct WatchEvent {
   std::string resource_version;  // of the object
   int code = 0;                  // for kError: HTTP status
   std::string message;           // for kError
-  std::string error;             // why the object is incomplete; it has a name
+  std::string error;             // why the object, which has a name, is incomplete
 };
 
 // Returns the event in a line of a watch, or why there is none, as a sentence.
@@ -94,11 +94,11 @@ class ApiWatch {
   static constexpr std::size_t kMostKept = std::size_t{16} << 20u;
   // Pages of 500 objects: the limit for a server that always has a next page.
   static constexpr unsigned kMostPages = 1000;
-  // The limit for objects that are named in the log.
+  // The maximum number of objects that are named in the log.
   static constexpr std::size_t kMostNamed = 100;
 
-  // None is called from within the constructor, and each may destroy the watch. Objects have the collection's
-  // fields and those that ObjectStream adds. Numbers other than 64-bit integers are texts.
+  // No hook is called from within the constructor, and each hook may destroy the watch. Objects have the
+  // collection's fields and those that ObjectStream adds. Numbers other than 64-bit integers are texts.
   struct Hooks {
     std::function<void(std::vector<Json> objects)>
         listed;                                // all present objects, replacing everything known before
@@ -108,7 +108,7 @@ class ApiWatch {
         error;  // the known objects are outdated; empty: no longer
   };
 
-  // client must outlive the watch.
+  // `client` must outlive the watch.
   ApiWatch(ApiClient& client, ApiCollection collection, Hooks hooks);
   ~ApiWatch();
   ApiWatch& operator=(ApiWatch&&) = delete;

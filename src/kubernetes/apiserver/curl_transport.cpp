@@ -192,7 +192,7 @@ CurlTransfer::CurlTransfer(std::shared_ptr<CurlTransport> transport, CurlRequest
     // HostLookup resolves for libcurl, except for a server behind a socks5 or socks4 proxy.
     set(CURLOPT_QUICK_EXIT, 1L);
 #endif
-    // The kubeconfig decides, not this process's environment.
+    // The kubeconfig determines the proxy, not this process's environment.
     set(CURLOPT_PROXY, access.proxy.c_str());
     set(CURLOPT_NOPROXY, "");
     if (request_.method != "GET") {
@@ -245,7 +245,7 @@ void CurlTransfer::set_access(const ApiAccess& access) {
   }
   set(CURLOPT_URL, url.c_str());
   if (const std::string& entry = request_.addresses; !entry.empty()) {
-    // libcurl keeps an entry for the transport's lifetime: the first line removes the former one.
+    // libcurl keeps an entry for the transport's lifetime: the first line removes the former entry.
     add(addresses_, '-' + entry.substr(0, entry.find(':', entry.find(':') + 1)));
     add(addresses_, entry);
     set(CURLOPT_RESOLVE, addresses_);
@@ -273,8 +273,8 @@ void CurlTransfer::set_access(const ApiAccess& access) {
 void CurlTransfer::set_pem(CURLoption blob_option, CURLoption file_option, const std::string& pem) {
   curl_blob blob{.data = const_cast<char*>(pem.data()), .len = pem.size(), .flags = CURL_BLOB_COPY};
   if (set(blob_option, &blob)) return;
-  // libcurl before 7.77 reads the authority's certificate from files only: this one cannot be opened by
-  // others.
+  // libcurl before 7.77 reads the authority's certificate from files only. Other processes cannot open this
+  // file.
   UniqueFd file{check(::memfd_create("pem", MFD_CLOEXEC), "memfd_create")};
   std::string_view left = pem;
   while (!left.empty()) {

@@ -41,7 +41,7 @@ struct CurlLibrary {
   decltype(&::curl_slist_append) slist_append;
   decltype(&::curl_slist_free_all) slist_free_all;
 
-  // Returns why it cannot be used otherwise, as a sentence. May block on the file system.
+  // Returns the library, or why it cannot be used, as a sentence. May block on the file system.
   static std::variant<std::shared_ptr<const CurlLibrary>, std::string> open(const std::string& name);
 };
 
@@ -55,7 +55,7 @@ struct CurlRequest {
 
 class CurlTransfer;
 
-// Connections with one identity. Kept alive by its transfers.
+// A set of connections with one identity. Its transfers keep it alive.
 class CurlTransport : public std::enable_shared_from_this<CurlTransport> {
  public:
   // The limit for an answer's head.
@@ -64,8 +64,8 @@ class CurlTransport : public std::enable_shared_from_this<CurlTransport> {
   static constexpr std::size_t kMostWaiting = 256u << 10;
   static constexpr std::chrono::seconds kConnectDeadline{10};
 
-  // Allows that many connections at once, one of which is kept open for later requests. loop must outlive it.
-  // Throws std::runtime_error if libcurl lacks a function.
+  // Allows `most_connections` connections at once, one of which is kept open for later requests. `loop` must
+  // outlive the transport. Throws std::runtime_error if libcurl lacks a function.
   CurlTransport(EventLoop& loop, std::shared_ptr<const CurlLibrary> library,
                 std::shared_ptr<const ApiAccess> access, long most_connections);
   ~CurlTransport();
@@ -100,16 +100,16 @@ class CurlTransfer {
   struct Hooks {
     std::function<void(int code)> began;  // the head of the answer has arrived
     std::function<void(std::string_view bytes)> bytes;
-    // Without a body. error: why the answer is missing or incomplete.
+    // The answer has no body. Its `error` is the reason why it is missing or incomplete.
     std::function<void(ApiAnswer answer)> ended;
   };
 
-  // No hook is called from within, and each may drop the transfer.
+  // No hook is called from within the constructor, and each hook may drop the transfer.
   CurlTransfer(std::shared_ptr<CurlTransport> transport, CurlRequest request, Hooks hooks);
   ~CurlTransfer();
   CurlTransfer& operator=(CurlTransfer&&) = delete;
 
-  // Between these calls no hook is called. The sender is paused once kMostWaiting bytes wait.
+  // Between pause() and resume(), no hook is called. The sender is paused once kMostWaiting bytes wait.
   void pause() { paused_ = true; }
   void resume();
 

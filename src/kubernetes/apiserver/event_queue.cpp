@@ -48,7 +48,7 @@ Json event_json(const EventDraft& draft, const std::string& uid, const std::stri
           {"kind", "Event"},
           {"metadata",
            {{"name", event_name(draft, object)},
-            // The namespace of events about objects without one.
+            // Events about objects without a namespace are in the namespace `default`.
             {"namespace", is_pod ? draft.subject.pod_namespace : "default"}}},
           {"involvedObject", std::move(involved)},
           {"reason", word_of(draft.reason)},

@@ -16,7 +16,7 @@
 namespace plughost {
 
 enum class EventReason { kDeviceUnhealthy, kDeviceHealthy, kReloadRefused };
-// "DeviceUnhealthy": the column Reason of `kubectl describe`.
+// Returns the column Reason of `kubectl describe`: "DeviceUnhealthy".
 std::string_view word_of(EventReason reason);
 
 // The object of an Event: a pod, or the Node if both are empty.
@@ -40,12 +40,12 @@ struct EventDraft {
   bool operator==(const EventDraft&) const = default;
 };
 
-// Returns a v1 Event. uid: the pod's; for the Node its name is used, like the kubelet does and kubectl
-// expects.
+// Returns a v1 Event. `uid` is the pod's UID. For the Node its name is used instead, as the kubelet does and
+// as kubectl expects.
 Json event_json(const EventDraft& draft, const std::string& uid, const std::string& node);
 
-// An occurrence for a subject and a reason becomes an Event at once; further ones are combined into at most
-// one Event a minute with a count. The queue is bounded: the oldest events are dropped.
+// The first occurrence for a subject and a reason becomes an Event at once; further occurrences are combined
+// into at most one Event a minute, with a count. The queue is bounded: the oldest events are dropped.
 class EventQueue {
  public:
   using Clock = LoopClock;

@@ -17,7 +17,7 @@
 namespace plughost {
 namespace {
 
-// Returns the host to which libcurl connects. Its ports for proxies: 443 for https, and 1080 for all others.
+// Returns the host to which libcurl connects. A proxy's default port is 443 for https, and else 1080.
 HostAndPort host_of(const ApiAccess& access) {
   const std::string& url = access.proxy.empty() ? access.server : access.proxy;
   const std::string_view authority = authority_of(url);

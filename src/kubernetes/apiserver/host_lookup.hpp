@@ -30,16 +30,16 @@ class HostLookup {
     std::chrono::milliseconds deadline = std::chrono::seconds(5);
   };
 
-  // workers must outlive it.
+  // `workers` must outlive this object.
   HostLookup(Workers& workers, Options options)
       : options_(std::move(options)), job_(workers, options_.deadline) {}
   HostLookup& operator=(HostLookup&&) = delete;
 
-  // Calls ready once entry() is valid for access; at once if nothing has to be resolved. If a later lookup of
-  // the same host fails or stalls, the last addresses stay: a connection that lives needs none.
+  // Calls `ready` when entry() is valid for `access`, immediately if nothing has to be resolved. If a later
+  // lookup of the same host fails or stalls, the last addresses stay: an open connection needs no address.
   void want(const ApiAccess& access, Ready ready);
 
-  // Returns "api.example:6443:10.0.0.1,fd00::1", as CURLOPT_RESOLVE expects it; empty: the host is an IP
+  // Returns "api.example:6443:10.0.0.1,fd00::1", as CURLOPT_RESOLVE expects it; empty if the host is an IP
   // address.
   const std::string& entry() const { return entry_; }
 

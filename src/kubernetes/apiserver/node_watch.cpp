@@ -81,7 +81,7 @@ void NodeWatch::update(std::optional<NodeObject> node) {
   notify();
 }
 
-// Subscribers may have ended their subscription meanwhile.
+// Subscribers may have ended their subscriptions since the change.
 void NodeWatch::notify() {
   if (followers_.empty()) return forget();
   followers_.notify();

@@ -28,17 +28,17 @@ NodeObject node_object_of(const Json& node);
 
 class NodeWatch {
  public:
-  // server must outlive it.
+  // `server` must outlive this object.
   explicit NodeWatch(ApiServer& server);
   NodeWatch& operator=(NodeWatch&&) = delete;
 
-  // Watches while there are subscriptions. changed is called when node() or error() may have changed, never
-  // from within.
+  // Watches while there are subscriptions. Calls `changed` when node() or error() may have changed, but never
+  // from within follow().
   std::unique_ptr<Subscription> follow(std::function<void()> changed);
 
-  // The last known state; nullptr: unknown, or it does not exist.
+  // Returns the last known state; nullptr if it is unknown, or if the Node does not exist.
   const NodeObject* node() const { return node_ ? &*node_ : nullptr; }
-  // Why node() is unknown or outdated; empty: it is current, or the first answer has not arrived.
+  // Returns why node() is unknown or outdated; empty if it is current or the first answer has not arrived.
   std::string error() const;
 
  private:

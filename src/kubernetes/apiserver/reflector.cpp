@@ -6,7 +6,7 @@
 namespace plughost {
 namespace {
 
-// Returns true if the watch's start may be the reason. A list has none.
+// Returns true if the version at which a watch starts may be the reason. A list has no such version.
 bool may_be_the_version(int code) {
   if (code == ApiAnswer::kUnauthorized || code == ApiAnswer::kForbidden ||
       code == ApiAnswer::kRequestTimeout || code == ApiAnswer::kTooManyRequests)
@@ -86,7 +86,7 @@ void Reflector::failed(const ApiAnswer& fault, Time now) {
   const Under was = under_;
   const bool lived = end(now);
   if (fault.code == ApiAnswer::kGone) {
-    // Once, the list or watch was too old, and is repeated at once. A repetition is an error.
+    // The list or watch was too old, and is repeated at once. If this happens again, it is an error.
     relist();
     if (std::exchange(expired_, true)) {
       record_fault(fault, now);

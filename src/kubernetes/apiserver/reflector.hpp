@@ -24,13 +24,13 @@ class Reflector {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // The pause after a failure, of which a random half to all is used; it doubles with each failure. It does
-  // not grow while no server is reachable, so that changes are known within a second of its return.
+  // The pause after a failure; a random half to all of it is used. It doubles with each failure, but not
+  // while no server is reachable, so that changes are known within a second of the server's return.
   static constexpr std::chrono::milliseconds kFirstPause{1000};
   static constexpr std::chrono::milliseconds kLongestPause{30'000};
   // A watch that lived this long was healthy: the next failure counts as the first.
   static constexpr std::chrono::seconds kLived{10};
-  // A server that has just started may refuse what it will allow.
+  // A server that has just started may refuse a request that it will allow later.
   static constexpr std::chrono::seconds kForbiddenMayPass{60};
   // The requested duration of a watch, plus a small random part.
   static constexpr std::chrono::seconds kServerTimeout{300};
@@ -63,23 +63,23 @@ class Reflector {
   void began(Time now);
   // Forgives a previous brief watch. Call it kLived after began().
   void lived(Time now);
-  // ADDED, MODIFIED, DELETED or BOOKMARK.
+  // Handles an event of type ADDED, MODIFIED, DELETED or BOOKMARK.
   void event(const std::string& resource_version, Time now);
-  // The server has ended the watch regularly.
+  // Call it when the server has ended the watch regularly.
   void ended(Time now);
-  // The page or the watch has failed, even before its beginning. fault: its code is an HTTP status, or that
-  // of an ERROR event; its body is ignored.
+  // Call it when the page or the watch has failed, even before it began. The code of `fault` is an HTTP
+  // status, or the code of an ERROR event; its body is ignored.
   void failed(const ApiAnswer& fault, Time now);
   // Makes the next step a list, because the watch's events are not trusted.
   void relist();
 
-  // Returns true if all objects are known, as of some time.
+  // Returns true if all objects are known, as they were at some time.
   bool listed() const { return listed_; }
   // Returns the error to report; empty: none.
   const std::string& error() const { return error_; }
   // Returns the time of the server's last message about the collection.
   std::optional<Time> heard() const { return heard_; }
-  // During a watch: when it counts as failed if nothing arrives. nullopt: no watch is running.
+  // Returns when the running watch fails if nothing arrives before; nullopt if no watch is running.
   std::optional<Time> silent_at() const;
 
  private:

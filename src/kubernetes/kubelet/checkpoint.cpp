@@ -89,7 +89,7 @@ namespace {
 
 constexpr const char* kHangs = "reading it takes too long";
 
-// nullptr: the directory cannot be read; error says why.
+// Returns nullptr and sets `error` if the directory cannot be read.
 std::shared_ptr<const std::set<std::string>> names_in(const std::filesystem::path& directory,
                                                       std::error_code& error) {
   std::filesystem::directory_iterator entry(directory, error);
@@ -105,7 +105,7 @@ struct CheckpointReader::Outcome {
   std::shared_ptr<const Checkpoint> checkpoint;
   std::string why;
   std::shared_ptr<const std::set<std::string>> pods;
-  std::string why_no_pods;  // empty: they were read, or the checkpoint has no pods
+  std::string why_no_pods;  // empty if they were read, or the checkpoint has no pods
 };
 
 CheckpointReader::CheckpointReader(Workers& workers, Log& log, std::filesystem::path file,
@@ -113,7 +113,7 @@ CheckpointReader::CheckpointReader(Workers& workers, Log& log, std::filesystem::
     : workers_(workers), log_(log), file_(std::move(file)), pods_(std::move(pods)), deadline_(deadline) {}
 
 void CheckpointReader::read(Clock::time_point since, Done done) {
-  // A hanging reading is not repeated, because each attempt would cost its deadline.
+  // A read that hangs is not retried, because each attempt would take the whole deadline.
   if (hung_) return done({.checkpoint = nullptr, .why = kHangs, .pods = nullptr, .began = Clock::now()});
   if (!reading_ && last_.began >= since) return done(Reading(last_));
   if (reading_ && began_ < since) {
@@ -128,7 +128,7 @@ void CheckpointReader::begin() {
   reading_ = true;
   began_ = Clock::now();
   const auto outcome = std::make_shared<Outcome>();
-  // Freed on the worker, and before the next one is read: a checkpoint can have 100,000 ids.
+  // The worker frees the former checkpoint before it reads the next one: a checkpoint can have 100,000 ids.
   const auto former = std::make_shared<std::shared_ptr<const Checkpoint>>(std::move(last_.checkpoint));
   workers_.run(
       [former, outcome, file = file_, pods = pods_] {
@@ -141,7 +141,7 @@ void CheckpointReader::begin() {
           if (!std::filesystem::exists(file, error) && !error)
             outcome->checkpoint = std::make_shared<const Checkpoint>();
         }
-        // Read last, because a pod's directory is created after its entry in the checkpoint.
+        // The names are read last, because a pod's directory is created after its entry in the checkpoint.
         std::error_code error;
         outcome->pods = names_in(pods, error);
         if (error && outcome->checkpoint && !outcome->checkpoint->pod_devices.empty())

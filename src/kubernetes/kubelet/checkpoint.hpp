@@ -32,7 +32,7 @@ struct Checkpoint {
     std::optional<Allocation> allocation;         // nullopt: the stored bytes are not a plugin's answer
     IdSet set = {};                               // of all ids
 
-    // The checkpoint does not have the pod's name.
+    // Returns the holder without the pod's name, which the checkpoint does not have.
     std::shared_ptr<const Holder> holder() const {
       return std::make_shared<const Holder>(Holder{{}, pod_uid, container});
     }
@@ -45,7 +45,7 @@ struct Checkpoint {
   // Parses both formats: DeviceIDs as a map by NUMA node (since 1.20), and as a list. Throws
   // std::runtime_error that says what is malformed, as a sentence.
   static Checkpoint parse(std::string_view text);
-  // The same for a file. May block. Also throws std::system_error.
+  // Reads and parses a file. May block. Also throws std::system_error.
   static Checkpoint read(const std::filesystem::path& file);
 };
 
@@ -58,23 +58,23 @@ class CheckpointReader {
   static constexpr std::chrono::milliseconds kDeadline{1000};
 
   struct Reading {
-    std::shared_ptr<const Checkpoint> checkpoint;  // nullptr: it cannot be read, or not in time
-    std::string why;                               // why there is none, or that the file is missing
+    std::shared_ptr<const Checkpoint> checkpoint;  // nullptr if it cannot be read, or not in time
+    std::string why;                               // why there is no checkpoint, or that the file is missing
     // The UIDs of the pods that have a directory, which the kubelet keeps until a pod's volumes are
-    // unmounted. nullptr: these directories cannot be read.
+    // unmounted. nullptr if the directories cannot be read.
     std::shared_ptr<const std::set<std::string>> pods = {};
     Clock::time_point began = Clock::time_point::min();
   };
   using Done = std::function<void(const Reading& reading)>;
 
-  // pods: the kubelet's directory of pods, which is read together with the file. workers and log must outlive
-  // it.
+  // `pods` is the kubelet's directory of pods, which is read together with `file`. `workers` and `log` must
+  // outlive this object.
   CheckpointReader(Workers& workers, Log& log, std::filesystem::path file, std::filesystem::path pods,
                    std::chrono::milliseconds deadline = kDeadline);
   CheckpointReader& operator=(CheckpointReader&&) = delete;
 
-  // Gets a reading that began at `since` or later. done runs in the loop, possibly at once; never after this
-  // is destroyed. A missing file is an empty checkpoint.
+  // Calls `done` in the loop, possibly at once, with a reading that began at `since` or later; never after
+  // this object is destroyed. A missing file is an empty checkpoint.
   void read(Clock::time_point since, Done done);
   const std::filesystem::path& file() const { return file_; }
 
@@ -96,7 +96,7 @@ class CheckpointReader {
   Clock::time_point began_ = Clock::time_point::min();  // when the present reading began
   bool reading_ = false;
   bool hung_ = false;          // the present reading has exceeded the deadline
-  std::string told_why_;       // why the last reading failed; empty: it did not
+  std::string told_why_;       // why the last reading failed; empty if it did not
   bool told_no_pods_ = false;  // an unreadable directory of pods has been logged
   Lifetime lifetime_;
 };

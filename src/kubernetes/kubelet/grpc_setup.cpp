@@ -11,8 +11,8 @@ namespace plughost {
 std::unique_ptr<grpc::Server> start_grpc_server(std::initializer_list<grpc::Service*> services) {
   grpc::ServerBuilder builder;
   for (grpc::Service* const service : services) builder.RegisterService(service);
-  // The peer is on this machine: pings add nothing to the socket's end. Both settings would keep timers
-  // running.
+  // The peer is on this machine: the socket's end is noticed without pings. Keepalive pings and bandwidth
+  // probes would keep timers running.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   // Memory of each connection for zero-copy sends, which unix sockets do not have.

@@ -11,7 +11,7 @@
 namespace plughost {
 
 // Starts a server for trusted peers: without compression, tracing and limits on message sizes, which cost
-// memory per connection. The services must outlive it. Throws std::runtime_error.
+// memory per connection. `services` must outlive the server. Throws std::runtime_error.
 std::unique_ptr<grpc::Server> start_grpc_server(std::initializer_list<grpc::Service*> services);
 
 // gRPC writes to standard error by default. This turns its messages into lines of our log.

@@ -60,7 +60,7 @@ class HoldersOfIds {
   std::shared_ptr<const Content> content_;  // nullptr: none
 };
 
-// By resource.
+// Holders by resource.
 using Holdings = std::map<std::string, HoldersOfIds, std::less<>>;
 
 // Returns the device's ids that containers hold, sorted; empty if `holdings` does not have the resource.

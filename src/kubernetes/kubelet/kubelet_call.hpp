@@ -18,7 +18,7 @@ namespace plughost {
 // Must be destroyed in the loop: gRPC 1.51 cannot destroy its last channel in one of its own threads.
 template <typename Service, typename Request, typename Response>
 struct KubeletCall {
-  // As in the kubelet's own client: a node's pods can hold more than the default of 4 MiB of ids.
+  // The limit of the kubelet's own client: a node's pods can hold more ids than the default of 4 MiB allows.
   static constexpr int kMostBytes = 16 << 20;
 
   // Throws std::system_error if no process listens.
@@ -41,8 +41,8 @@ struct KubeletCall {
   using Method = void (Service::StubInterface::async_interface::*)(grpc::ClientContext*, const Request*,
                                                                    Response*,
                                                                    std::function<void(grpc::Status)>);
-  // Call it once. read converts the status and the response in a thread of gRPC's. end runs in the loop with
-  // the result, and with whether the kubelet's rate limit was exceeded.
+  // Starts the call. Use it once. `read` converts the status and the response in one of gRPC's threads. `end`
+  // gets the result in the loop, and true if the kubelet's rate limit was exceeded.
   template <typename Read, typename End>
   void put(Method method, EventLoop::Poster post, Read read, End end) {
     const auto over = std::make_shared<std::promise<void>>();

@@ -45,7 +45,7 @@ KubeletWatcher::KubeletWatcher(DirWatcher& watcher, std::filesystem::path sign, 
                                const std::filesystem::path& own_sockets, OnChange on_own_sockets)
     : sign_(std::move(sign)),
       on_change_(std::move(on_change)),
-      // By name, because each checkpoint that the kubelet writes causes two events in the same directory.
+      // Watches one name, because each checkpoint of the kubelet causes two events in the directory.
       sign_watch_(
           watcher.watch(sign_.parent_path(), sign_.filename(), [this](std::string_view) { check(); })),
       own_watch_(watcher.watch(own_sockets, std::string(kSocketPrefix) + "*",

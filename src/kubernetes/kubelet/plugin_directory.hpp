@@ -38,9 +38,9 @@ class KubeletWatcher {
  public:
   using OnChange = std::function<void()>;
 
-  // sign: kubelet.sock if we register; the plugins_registry directory if the kubelet finds us. own_sockets:
-  // the directory of our sockets; on_own_sockets is called when one of them may be missing. The DirWatcher
-  // must outlive it. Nothing is called from within the constructor.
+  // `sign` is kubelet.sock if we register, or the plugins_registry directory if the kubelet finds us.
+  // `own_sockets` is the directory of our sockets; `on_own_sockets` is called when one of them may be
+  // missing. `watcher` must outlive this object. The constructor calls neither function.
   KubeletWatcher(DirWatcher& watcher, std::filesystem::path sign, OnChange on_change,
                  const std::filesystem::path& own_sockets, OnChange on_own_sockets);
 

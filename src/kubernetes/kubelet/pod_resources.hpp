@@ -28,9 +28,9 @@ class PodResources {
   struct Answer {
     std::shared_ptr<const Holdings> holdings;  // nullptr: unknown
     std::string why;                           // why they are unknown
-    // True: a device that is not in `holdings` is held by no container. Set by HoldingsReader only.
+    // If true, no container holds a device that is not in `holdings`. Set by HoldingsReader only.
     bool complete = false;
-    // Why `List` could not be read; empty: it was. Set by HoldingsReader only.
+    // Why `List` could not be read; empty if it was. Set by HoldingsReader only.
     std::string list_error = {};
     EventLoop::Clock::time_point asked = EventLoop::Clock::time_point::min();  // when the query was sent
   };
@@ -39,8 +39,8 @@ class PodResources {
   PodResources(EventLoop& loop, std::filesystem::path socket);
   ~PodResources();
 
-  // Gets the answer to a query sent at `since` or later: the last one or the next one, shared by all callers.
-  // done runs in the loop, possibly at once; never after this is destroyed.
+  // Calls `done` with the answer to a query sent at `since` or later: the last or the next query, shared by
+  // all callers. `done` runs in the loop, possibly at once; never after this object is destroyed.
   void query(EventLoop::Clock::time_point since, Done done);
 
  private:
@@ -65,8 +65,8 @@ class PodResources {
   Lifetime lifetime_;
 };
 
-// The devices that the kubelet would allocate by its own count, as opposed to the lists it was sent. Loop
-// thread only.
+// Queries the devices that the kubelet would allocate by its own count, as opposed to the lists that it was
+// sent. Loop thread only.
 class Allocatable {
  public:
   static constexpr std::chrono::seconds kDeadline{2};
@@ -78,11 +78,11 @@ class Allocatable {
     std::string why;                 // why they are unknown
   };
 
-  // socket: of the pod resources.
+  // `socket` is the socket of the pod resources API.
   Allocatable(EventLoop& loop, std::filesystem::path socket);
   ~Allocatable();
 
-  // done runs in the loop, possibly at once; never after this is destroyed. One query at a time.
+  // Calls `done` in the loop, possibly at once; never after this object is destroyed. One query at a time.
   void query(std::function<void(const Count& count)> done);
   bool asking() const { return call_ != nullptr; }
 

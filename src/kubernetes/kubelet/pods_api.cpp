@@ -60,7 +60,7 @@ std::size_t size_of(const Pod& pod) {
 
 bool has_ended(const Pod& pod) { return pod.phase == "Succeeded" || pod.phase == "Failed"; }
 
-// Returns false if the bytes are not a ListPodsResponse. Stores one pod's bytes at a time besides them.
+// Returns false if the bytes are not a ListPodsResponse. Copies the bytes of only one pod at a time.
 bool read_pods(grpc::ByteBuffer& response, PodsApi::Answer& answer) {
   using google::protobuf::internal::WireFormatLite;
   constexpr std::uint32_t kPods = WireFormatLite::MakeTag(v1alpha1::ListPodsResponse::kPodsFieldNumber,
@@ -142,7 +142,7 @@ struct PodsApi::Question {
   Done done;
   unsigned tries = 0;
   std::unique_ptr<Timer> next;
-  // One of these, during the call.
+  // During the call, one of these is set.
   std::unique_ptr<ListCall> list;
   std::unique_ptr<GetCall> get;
 };
@@ -194,7 +194,7 @@ void PodsApi::put(Questions::iterator question) {
 void PodsApi::on_end(Questions::iterator question, const Answer& answer, bool exhausted) {
   question->list.reset();
   question->get.reset();
-  // gRPC's message for a response above kMostBytes, which a repetition would exceed as well.
+  // gRPC's message for a response above kMostBytes. The response to a repeated request would be as large.
   const bool too_large = answer.why.find("larger than max") != std::string::npos;
   if (exhausted && !too_large && ++question->tries < kMostTries) return question->next->arm(kPauseIfRefused);
   const Done done = std::move(question->done);

@@ -30,7 +30,7 @@ class PodsApi {
   enum class Outcome {
     kTold,
     kNotYet,     // the kubelet has just started and does not know its pods yet
-    kNotServed,  // no process listens: an older kubelet, or none
+    kNotServed,  // no process listens: the kubelet is older, or there is no kubelet
     kFailed,
   };
   struct Answer {
@@ -47,9 +47,9 @@ class PodsApi {
 
   const std::filesystem::path& socket() const { return socket_; }
 
-  // Requests all pods that have not ended. done runs in the loop, later; never after this is destroyed.
+  // Requests all pods that have not ended. Calls `done` in the loop, later, and not after this is destroyed.
   void list(Done done) { request("", std::move(done)); }
-  // Requests the pod with that UID; the answer has none if the kubelet does not have it.
+  // Requests the pod with that UID. The answer has no pod if the kubelet does not have it.
   void get(const std::string& uid, Done done) { request(uid, std::move(done)); }
 
  private:

@@ -18,7 +18,7 @@ void write_list(const Inventory& inventory, v1beta1::ListAndWatchResponse& out);
 
 Allocation read_allocation(const v1beta1::ContainerAllocateResponse& message);
 
-// Parses a ContainerAllocateResponse from the kubelet's checkpoint. nullopt: the bytes are malformed.
+// Parses a ContainerAllocateResponse from the kubelet's checkpoint; nullopt if the bytes are malformed.
 std::optional<Allocation> parse_allocation(std::string_view bytes);
 
 }  // namespace plughost

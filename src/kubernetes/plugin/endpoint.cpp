@@ -11,7 +11,7 @@
 namespace plughost {
 namespace {
 
-// Streams have normally ended by then: what remains is a peer that does not read.
+// By then, normally all streams have ended, except those to a peer that does not read.
 constexpr std::chrono::milliseconds kShutdownDeadline{200};
 constexpr std::chrono::seconds kShutdownIsWedged{5};
 
@@ -46,7 +46,7 @@ Endpoint::~Endpoint() {
   listener_.reset();
   lifetime_.renew();
   resource_.feed->readers().close();
-  // From now on, so that many endpoints that end together take no longer than one.
+  // The deadline begins now, so that many endpoints that end together take no longer than one.
   server_->deadline = std::chrono::system_clock::now() + kShutdownDeadline;
   workers_.run([server = std::move(server_)]() mutable { server.reset(); }, [] {}, kShutdownIsWedged, [] {});
 }

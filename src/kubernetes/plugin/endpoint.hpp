@@ -46,7 +46,7 @@ class Callers {
     const std::lock_guard lock(mutex_);
     by_peer_["fd:" + std::to_string(connection)] = caller;
   }
-  // peer: grpc::ServerContextBase::peer(), which identifies a connection by its file descriptor.
+  // `peer` is grpc::ServerContextBase::peer(), which identifies a connection by its file descriptor.
   Caller of(const std::string& peer) const {
     const std::lock_guard lock(mutex_);
     const auto found = by_peer_.find(peer);
@@ -63,39 +63,39 @@ struct AnsweredAllocate {
   std::size_t containers = 0;
   std::size_t count = 0;  // of ids, in all containers
   std::string ids;        // the first of them
-  std::string refusal;    // why it was refused; empty: it was not
+  std::string refusal;    // why it was refused; empty if it was not
 };
 
 // The endpoint's callbacks and requests to its owner.
 class EndpointOwner {
  public:
-  // Called once, from any thread, with why a container cannot start; empty: it can. Dropping it fails the
-  // start.
+  // Called once, from any thread, with the reason why a container cannot start, or an empty text if it can.
+  // Dropping the callback fails the start.
   using StartDone = std::function<void(std::string error)>;
-  // Called once, from any thread, with a program's addition to an allocation, or a whole one, or why there is
-  // none. Dropping it fails the allocation.
+  // Called once, from any thread, with a program's addition to an allocation, a whole allocation, or the
+  // reason why there is none. Dropping the callback fails the allocation.
   using AllocationDone = std::function<void(std::variant<Allocation, std::string> outcome)>;
 
-  // A peer has connected. Precedes a stream, but need not lead to one: with kRegister the peer requests the
-  // options, and with kPluginsRegistry it is the kubelet's plugin registry.
+  // Called when a peer has connected. A stream need not follow: with kRegister the peer requests the options
+  // first, and with kPluginsRegistry the peer may be the kubelet's plugin registry.
   virtual void on_dialed(Caller by) = 0;
   virtual void on_stream_opened(Caller by) = 0;
   virtual void on_stream_closed(Caller by) = 0;
-  // plugins_registry only: the kubelet refuses the resource.
+  // Called with plugins_registry only, when the kubelet refuses the resource.
   virtual void on_registry_refused(Caller by, const std::string& why) = 0;
-  // A connection was refused or could not be accepted; what: a sentence.
+  // Called when a connection was refused or could not be accepted. `what` is a sentence.
   virtual void on_connection_error(const std::string& what) = 0;
-  // An Allocate has been answered.
+  // Called when an Allocate has been answered.
   virtual void on_allocated(const AnsweredAllocate& call) = 0;
-  // A container is about to get these devices, and the snapshot's spec has an assume: the owner provides the
+  // Called before a container gets these devices, if the snapshot's spec has `assume`: the owner provides the
   // whole answer.
   virtual void request_card(SharedSnapshot snapshot, const IdSet& ids, AllocationDone done) = 0;
-  // A container with these devices is about to start, and the snapshot's spec has an assume.
+  // Called before a container with these devices starts, if the snapshot's spec has `assume`.
   virtual void prepare_card(SharedSnapshot snapshot, const IdSet& ids, StartDone done) = 0;
-  // A container with these devices is about to start, and the snapshot's spec has a program to run before.
+  // Called before a container with these devices starts, if the snapshot's spec has a `preStart` program.
   virtual void prepare_start(SharedSnapshot snapshot, const std::vector<std::string>& ids,
                              StartDone done) = 0;
-  // A container is about to get these devices, and a program of the snapshot's spec takes part in the answer.
+  // Called before a container gets these devices, if a program of the snapshot's spec joins in the answer.
   virtual void run_allocation_program(SharedSnapshot snapshot, const std::vector<std::string>& ids,
                                       AllocationDone done) = 0;
 
@@ -108,7 +108,7 @@ class OwnerInLoop {
  public:
   using Call = std::function<void(EndpointOwner& owner)>;
 
-  // lifetime: the owner's.
+  // `lifetime` is the owner's.
   OwnerInLoop(EventLoop::Poster post, EndpointOwner& owner, const Lifetime& lifetime)
       : post_(std::move(post)), reach_(lifetime.bound([&owner](const Call& call) { call(owner); })) {}
 
@@ -124,15 +124,15 @@ class OwnerInLoop {
 
 class Endpoint {
  public:
-  // Serves at once, but does not listen yet. Throws std::runtime_error if gRPC cannot start a server. loop,
-  // workers and owner must outlive it.
+  // Serves at once, but does not listen yet. Throws std::runtime_error if gRPC cannot start a server. `loop`,
+  // `workers` and `owner` must outlive the endpoint.
   Endpoint(EventLoop& loop, Workers& workers, EndpointOwner& owner, ServedResource resource);
   // Removes the listener's file and ends the streams. A worker destroys the server.
   ~Endpoint();
   Endpoint& operator=(Endpoint&&) = delete;
 
-  // Listens in directory under a name that no kubelet has seen. The former listener ends, its connections
-  // stay. Throws std::system_error, and does not listen then.
+  // Listens in `directory` under a name that no kubelet has seen. The former listener ends, but its
+  // connections stay. If it throws std::system_error, it does not listen.
   void listen_anew(const std::filesystem::path& directory);
   // Listens under the same name again, because the file was removed while the kubelet still knows it.
   void listen_again();

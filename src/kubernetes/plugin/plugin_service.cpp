@@ -23,7 +23,7 @@ void finish_call(grpc::ServerUnaryReactor& reactor, const grpc::Status& status) 
 // gRPC's server ends only after all of its calls, so a call whose answer was dropped must be finished.
 class PendingCall {
  public:
-  // reactor: gRPC's, valid until it is finished.
+  // `reactor` is gRPC's, and is valid until it is finished.
   PendingCall(grpc::ServerUnaryReactor* reactor, grpc::Status if_dropped)
       : reactor_(reactor), if_dropped_(std::move(if_dropped)) {}
   ~PendingCall() {
@@ -70,7 +70,7 @@ AnsweredAllocate answered(const v1beta1::AllocateRequest& request, const grpc::S
 
 }  // namespace
 
-// An Allocate call that needs the loop or a program: one container after the other.
+// An Allocate call that needs the loop or a program. Its containers are handled one after the other.
 struct PluginService::AllocateCall {
   SharedSnapshot snapshot;
   const v1beta1::AllocateRequest* request;  // gRPC's, like the response; valid until the call is answered
@@ -285,7 +285,7 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
   }
 
  private:
-  // told: the feed has ended the stream, and the peer still listens.
+  // `told` is true if the feed has ended the stream while the peer still listens.
   void end(bool told) {
     {
       const std::lock_guard lock(mutex_);

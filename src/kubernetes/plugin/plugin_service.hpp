@@ -31,7 +31,7 @@ class UnansweredIds {
   using Cancelled = std::function<bool()>;
   using Ids = std::vector<std::string_view>;
 
-  // The ids of one call until its destruction, which is cheap, because the loop does it.
+  // Claims the ids of one call for its own lifetime. It is cheap to destroy, because the loop does that.
   class Claim {
    public:
     Claim(UnansweredIds& of, Ids ids, Cancelled cancelled)
@@ -49,9 +49,9 @@ class UnansweredIds {
     const Cancelled cancelled_;
   };
 
-  // Returns the claim, or the first id that is claimed by another call whose caller still waits. cancelled:
-  // returns whether this call's caller has gone, such as a restarted kubelet; called from any thread until
-  // the claim is destroyed. The claim must not outlive this, nor the texts of the ids.
+  // Returns the claim, or the first id that is claimed by another call whose caller still waits. `cancelled`
+  // returns true if this call's caller has gone, as after a kubelet's restart; any thread may call it until
+  // the claim is destroyed. This object and the texts of the ids must outlive the claim.
   std::variant<std::unique_ptr<Claim>, std::string> claim(Ids ids, Cancelled cancelled) {
     std::ranges::sort(ids);
     const std::lock_guard lock(mutex_);
@@ -65,7 +65,7 @@ class UnansweredIds {
   }
 
  private:
-  // Both are sorted. Empty: none.
+  // Returns the first id that both sorted lists have; empty if there is none.
   static std::string_view first_common(const Ids& some, const Ids& others) {
     auto other = others.begin();
     for (const std::string_view id : some) {
@@ -81,7 +81,7 @@ class UnansweredIds {
 
 class PluginService final : public v1beta1::DevicePlugin::CallbackService {
  public:
-  // callers must outlive it.
+  // `callers` must outlive the service.
   PluginService(ServedResource resource, OwnerInLoop owner, const Callers& callers);
 
   grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext* context,

@@ -6,8 +6,8 @@
 
 namespace plughost {
 
-// Connected by this class instead of gRPC: a refusal is known at once, and no resolver, back-off or shared
-// subchannel delays the call after a kubelet's start.
+// This class connects instead of gRPC, so that a refusal is known at once, and no resolver, back-off or
+// shared subchannel delays the call after a kubelet's start.
 struct RegistrationClient::Connection {
   explicit Connection(UniqueFd fd)
       : process(peer_process(fd.get())),
@@ -33,7 +33,7 @@ std::optional<pid_t> RegistrationClient::send(Request request, const FileIdentit
     };
     try {
       UniqueFd fd = connect_unix(socket_);
-      // Checked after connecting: the peer is this kubelet, or a former one that has ended.
+      // Checked after connecting, so that the peer is this kubelet, or a former kubelet that has ended.
       if (identity_of(socket_) != kubelet) return ask_nobody("another kubelet is about to listen");
       connection = std::make_shared<Connection>(std::move(fd));
     } catch (const std::system_error& error) {
@@ -62,7 +62,7 @@ std::optional<pid_t> RegistrationClient::send(Request request, const FileIdentit
       &call->context, &call->request, &call->response,
       [call, post = loop_.poster(), done = std::move(done)](const grpc::Status& status) mutable {
         post([call = std::move(call), done = std::move(done), status] {
-          // The kubelet refuses with UNKNOWN as well, but never with these texts, which are gRPC's own.
+          // The kubelet may refuse with UNKNOWN, too, but never with these texts, which are gRPC's own.
           const bool gone = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                             status.error_message() == "Stream removed";
           if (gone) call->connection->broken = true;

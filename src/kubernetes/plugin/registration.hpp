@@ -30,7 +30,7 @@ class RegistrationClient {
     PluginOptions options;
   };
   enum class Result {
-    kAccepted,       // older kubelets dial back only now: the proof is a stream, not this
+    kAccepted,       // older kubelets dial back only now, so that only a stream is a proof
     kNobodyListens,  // not sent: no kubelet has seen the endpoint's name
     kWentAway,  // the connection broke during the call: the kubelet is ending, or the peer is not a kubelet
     kRefused,   // the kubelet refused
@@ -42,17 +42,17 @@ class RegistrationClient {
                      std::chrono::milliseconds deadline = kDeadline);
   ~RegistrationClient();
 
-  // Sends a request; done runs in the loop, later. Returns the peer's process, 0 if it is in another pid
-  // namespace, or nullopt if nothing was sent. kubelet: the intended one. If another kubelet listens by now
-  // nothing is sent: its socket's event follows, and a second Register would end the first one's stream. A
-  // chmod causes no event, so the caller examines the socket after kNobodyListens. Concurrent calls share a
-  // connection, which is closed after the last one, so that a new attempt reaches the kubelet that listens
-  // then.
+  // Sends a request; `done` runs in the loop, later. Returns the peer's process, 0 if it is in another pid
+  // namespace, or nullopt if nothing was sent. `kubelet` is the intended kubelet. If another kubelet listens
+  // by now, nothing is sent: the event of its socket follows, and a second Register would end the stream of
+  // the first. A chmod causes no event, so the caller examines the socket after kNobodyListens. Concurrent
+  // calls share a connection, which is closed after the last call, so that a new attempt reaches the kubelet
+  // that listens then.
   std::optional<pid_t> send(Request request, const FileIdentity& kubelet, Done done);
-  // Another kubelet listens now: new calls must not use the old connection.
+  // Call it when another kubelet listens: new calls must not use the old connection.
   void on_other_kubelet() { connection_.reset(); }
-  // Returns the process that listens on the kubelet's socket; 0: in another pid namespace. nullopt: none
-  // listens.
+  // Returns the process that listens on the kubelet's socket, 0 if it is in another pid namespace, or nullopt
+  // if no process listens.
   std::optional<pid_t> listening_process() const;
 
  private:
@@ -68,7 +68,7 @@ class RegistrationClient {
 
 class RegistryService final : public pluginregistration::Registration::CallbackService {
  public:
-  // callers must outlive it.
+  // `callers` must outlive the service.
   RegistryService(std::string resource, OwnerInLoop owner, const Callers& callers);
 
   grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context,

@@ -17,7 +17,7 @@ std::vector<std::string> pci_paths(const Inventory& inventory, std::span<const s
   return paths;
 }
 
-// Returns each device once, regardless of how many of its shares are among the ids: a pod may have 48,000.
+// Returns each device once, even if many of its shares are among the ids: a pod may have 48,000 ids.
 std::vector<const Device*> devices_of(const Inventory& inventory, std::span<const std::string> ids) {
   std::vector<const Device*> devices;
   std::set<const Device*> seen;
@@ -27,7 +27,7 @@ std::vector<const Device*> devices_of(const Inventory& inventory, std::span<cons
   return devices;
 }
 
-// Returns why a container that already has other cards cannot get these as well; empty: it can.
+// Returns why a container that already has other cards cannot get these cards, too; empty if it can.
 std::string other_card(const ResourceSnapshot& snapshot, std::span<const std::string> ids) {
   if (!snapshot.joined) return {};
   std::vector<CardName> cards;
@@ -40,7 +40,7 @@ std::string other_card(const ResourceSnapshot& snapshot, std::span<const std::st
          ": that card has not enough left of both; request less, or retry when a pod has ended";
 }
 
-// Returns why another container holds the hardware of an id, through any resource; empty: this container
+// Returns why another container holds the hardware of an id, through any resource; empty if this container
 // holds it now.
 std::string held_elsewhere(const ResourceSnapshot& snapshot, std::span<const std::string> ids) {
   if (!snapshot.ledger) return {};
@@ -118,7 +118,7 @@ bool InventoryFeed::publish(ResourceSnapshot snapshot) {
   const bool same_list = newest().snapshot->inventory.lists_same_as(next->inventory);
   {
     const std::lock_guard lock(mutex_);
-    newest_.snapshot.swap(next);  // the former one is destroyed after the lock is released
+    newest_.snapshot.swap(next);  // the former snapshot is destroyed after the lock is released
     if (!same_list) ++newest_.list;
   }
   return !same_list;

@@ -27,21 +27,21 @@ class ContainerAllocateResponse;
 
 namespace plughost {
 
-// Returns why the machine cannot provide what an answer promises; empty: it can. Any thread; must not block.
+// Returns why the machine cannot provide an answer's promises; empty if it can. Any thread; must not block.
 using CheckAnswer = std::function<std::string(const Allocation&)>;
 
-// Allocates the snapshot's devices for these ids, plus `more`, a program's addition. Returns why not
-// otherwise.
+// Allocates the snapshot's devices for these ids, plus `more`, a program's addition. On failure, returns the
+// reason.
 std::variant<Allocation, grpc::Status> container_allocation(const ResourceSnapshot& snapshot,
                                                             std::span<const std::string> ids,
                                                             const Allocation& more);
 
-// Writes an allocation as the kubelet's message, if the machine has its parts and the kubelet accepts it.
+// Writes an allocation as the kubelet's message, if the machine provides it and the kubelet accepts it.
 grpc::Status write_answer(const ResourceSnapshot& snapshot, const Allocation& allocation,
                           const CheckAnswer& check, v1beta1::ContainerAllocateResponse& response);
 
-// Combines both, and requires that joined resources have allocated the same card to the container. Records
-// the result in the snapshot's LastGiven, GivenCards and Ledger.
+// Calls container_allocation() and write_answer(), and requires that joined resources have allocated the same
+// card to the container. Records the result in the snapshot's LastGiven, GivenCards and Ledger.
 grpc::Status answer_container(const ResourceSnapshot& snapshot, std::span<const std::string> ids,
                               const Allocation& more, const CheckAnswer& check,
                               v1beta1::ContainerAllocateResponse& response);

@@ -10,15 +10,15 @@
 namespace plughost {
 namespace {
 
-// Returns the free ids of a resource, each once. Examines each id of the inventory at most twice, however
-// many it returns.
+// Returns the free ids of a resource, each once. Examines each id of the inventory at most twice, regardless
+// of how many ids it returns.
 class FreeIds {
  public:
   using Ids = std::map<std::string, std::shared_ptr<const Holder>, std::less<>>;
 
   FreeIds(const Inventory& inventory, const Ids& taken) : inventory_(inventory), taken_(taken) {}
 
-  // Returns the first free id of the device, or else of any device; empty: there is none.
+  // Returns the first free id of the device, or else of any device; empty if there is none.
   std::string take(const Device& device) {
     for (unsigned& n = next_[&device]; n < device.replicas;) {
       std::string id = replica_id(device, n++);
@@ -77,7 +77,7 @@ HoldersOfIds by_card(const HoldersOfIds& holders, const Inventory& inventory,
                      const std::function<const Device*(const Holder& holder)>& card) {
   FreeIds::Ids taken;
   FreeIds free(inventory, taken);
-  // Looks up the card of a container with 48,000 ids once.
+  // Stores the card of each container, so that a container with 48,000 ids needs one lookup.
   std::map<Holder, const Device*> cards;
   std::vector<HoldersOfIds::Held> others;
   for (const HoldersOfIds::Held& held : holders) {
@@ -176,7 +176,7 @@ void PodMarks::on_answer(const ApiAnswer& answer) {
   const std::unique_ptr<ApiCall> call = std::move(call_);
   Mark mark = std::move(*writing_);
   writing_.reset();
-  // The pod is gone, or another pod of that name has another UID.
+  // The pod is gone, or has been replaced by a pod of the same name with another UID.
   if (answer.code == ApiAnswer::kNotFound || answer.code == ApiAnswer::kUnprocessable) return write();
   if (answer.ok()) {
     backoff_.reset();

@@ -32,7 +32,7 @@
 namespace plughost {
 
 // The holders of a resource's units according to the checkpoint, and their cards, which the kubelet's ids do
-// not tell. Pure functions of values, thread-safe.
+// not identify. Pure functions of values, thread-safe.
 std::vector<HeldUnits> held_units(const Checkpoint& checkpoint, std::string_view resource);
 AnsweredContainers containers_of(const std::vector<HeldUnits>& held);
 // Returns the answer that the container got for these ids; nullptr: unknown.
@@ -41,8 +41,8 @@ const Allocation* answer_for(const Checkpoint& checkpoint, std::string_view reso
 // Returns the late device names of all resources in the checkpoint.
 std::set<std::string> late_devices(const Checkpoint& checkpoint);
 
-// Returns the same holders, each with as many ids as before, but of the card that card() returns. If that is
-// nullptr (unknown), the ids stay, as far as no other holder has them by then.
+// Returns the same holders, each with as many ids as before, but of the card that card() returns. If card()
+// returns nullptr (unknown), the holder keeps those of its ids that no other holder has got.
 HoldersOfIds by_card(const HoldersOfIds& holders, const Inventory& inventory,
                      const std::function<const Device*(const Holder& holder)>& card);
 
@@ -60,12 +60,12 @@ class PodMarks {
   static constexpr std::chrono::milliseconds kFirstPause{500};
   static constexpr std::chrono::milliseconds kLongestPause{30'000};
 
-  // All must outlive it.
+  // The references must outlive this object.
   PodMarks(EventLoop& loop, ApiServer& server, Log& log);
   PodMarks& operator=(PodMarks&&) = delete;
 
-  // Writes the pod's mark, unless that is pending already. patch: a merge patch of the pod's annotations,
-  // with its UID.
+  // Writes the pod's mark, unless it is pending already. `patch` is a merge patch of the pod's annotations,
+  // with the pod's UID.
   void add(const AskingPod& pod, std::string patch);
   // Drops the marks of all pods that are not wanted.
   void keep(const std::function<bool(const std::string& uid)>& wanted);
@@ -97,13 +97,13 @@ class Assuming {
   // After a change of pods, unused specifications are searched for once this much time has passed.
   static constexpr std::chrono::seconds kQuiet{1};
 
-  // All must outlive it.
+  // The referenced objects must outlive the Assuming.
   struct Context {
     EventLoop& loop;
     Log& log;
     ApiServer& api_server;
     NodeWatch& node_watch;
-    std::function<CheckpointReader&()> checkpoint;  // the present one
+    std::function<CheckpointReader&()> checkpoint;  // returns the present reader
     // See CdiWriter.
     std::function<void(std::string name, std::string text,
                        std::function<void(const std::string& error)> done)>
@@ -111,7 +111,7 @@ class Assuming {
     std::function<void(std::set<std::string> names)> remove_other_late;
   };
 
-  // pods_api: the kubelet's socket.
+  // `pods_api` is the socket of the kubelet's pods API.
   Assuming(Context context, std::filesystem::path pods_api);
   Assuming& operator=(Assuming&&) = delete;
 
@@ -120,7 +120,7 @@ class Assuming {
   NodeWatch& node_watch() { return context_.node_watch; }
   PodSource& pods() { return pods_; }
   ApiServer& api_server() { return context_.api_server; }
-  // Reads the present checkpoint; nullptr: it cannot be read, or not in time. done is never called if the
+  // Calls `done` with the present checkpoint, or nullptr if it cannot be read in time. Never calls it if the
   // kubelet's directory changes meanwhile: all entries, and with them the callers, are restarted then.
   void read_checkpoint(std::function<void(const std::shared_ptr<const Checkpoint>& checkpoint)> done);
 
@@ -145,7 +145,7 @@ class AssumedCards {
   using AllocationDone = EndpointOwner::AllocationDone;
   using StartDone = EndpointOwner::StartDone;
 
-  // Creates the variant for the snapshot's spec, which has an assume. assuming must outlive it.
+  // Creates the variant for the snapshot's spec, which has `assume`. `assuming` must outlive the result.
   static std::unique_ptr<AssumedCards> of(Assuming& assuming, const ResourceSnapshot& snapshot);
   virtual ~AssumedCards() = default;
   AssumedCards& operator=(AssumedCards&&) = delete;
@@ -185,7 +185,7 @@ class AssumedCards {
   void find_unmarked();
 };
 
-// As Identify requires. assuming must outlive them.
+// Create the variants for Identify::kLate and Identify::kGuess. `assuming` must outlive the results.
 std::unique_ptr<AssumedCards> late_cards(Assuming& assuming, const ResourceSnapshot& snapshot);
 std::unique_ptr<AssumedCards> guessed_cards(Assuming& assuming, const ResourceSnapshot& snapshot);
 

@@ -26,11 +26,11 @@ namespace {
 
 class GuessedCards final : public AssumedCards {
  public:
-  // For a node whose only card is the answer: a pod for which the scheduler has chosen may become visible a
-  // moment later.
+  // The patience before a node's only card is the answer: a pod for which the scheduler has chosen a card may
+  // become visible a moment later.
   static constexpr std::chrono::milliseconds kOnlyCardPatience{300};
-  // The interval, and after the last Allocate the duration, of reading the checkpoint, which the kubelet
-  // writes when it has our answer.
+  // The checkpoint, which the kubelet writes when it has our answer, is read in intervals of kSettling, until
+  // kUnsettled after the last Allocate.
   static constexpr std::chrono::milliseconds kSettling{100};
   static constexpr std::chrono::seconds kUnsettled{10};
   using Time = EventLoop::Clock::time_point;
@@ -64,7 +64,7 @@ class GuessedCards final : public AssumedCards {
   void on_pods() override;
 
   AnsweredContainers answered_;            // of pods that are still Pending
-  std::map<std::string, Answer> guesses_;  // pending and wrong ones, by the name of the ids
+  std::map<std::string, Answer> guesses_;  // pending and wrong guesses, by the name of the ids
   Timer settling_;
 };
 
@@ -87,8 +87,8 @@ void GuessedCards::allocate(SharedSnapshot snapshot, const IdSet& ids, Allocatio
   assuming_.read_checkpoint(lifetime_.bound([this, ask](const std::shared_ptr<const Checkpoint>& checkpoint) {
     if (checkpoint) {
       ask->held = held_units(*checkpoint, resource_);
-      // The kubelet writes its checkpoint after an answer, and before it requests another container: older
-      // answers that are not in it never will be.
+      // The kubelet writes its checkpoint after an answer, and before it requests another container. So an
+      // older answer that is not in the checkpoint will never be in it.
       settle(ask->held, ask->asked);
     }
     find_pod(ask);
@@ -96,7 +96,7 @@ void GuessedCards::allocate(SharedSnapshot snapshot, const IdSet& ids, Allocatio
 }
 
 void GuessedCards::find_pod(const std::shared_ptr<Ask>& ask) {
-  // A slow checkpoint has consumed part of it.
+  // Reading a slow checkpoint has consumed a part of the patience.
   const auto spent = std::chrono::ceil<std::chrono::milliseconds>(EventLoop::Clock::now() - ask->asked);
   const auto patience = patience_of(*ask->snapshot) - spent;
   pods_.until(
@@ -105,7 +105,7 @@ void GuessedCards::find_pod(const std::shared_ptr<Ask>& ask) {
       std::max(patience, std::chrono::milliseconds(0)));
 }
 
-// A kubelet that provides the pods learns nothing new while it waits for the answer.
+// If the kubelet provides the pods, waiting is useless: it gets no news until it has the answer.
 std::chrono::milliseconds GuessedCards::patience_of(const ResourceSnapshot& snapshot) const {
   if (assuming_.pods().by_kubelet()) return std::chrono::milliseconds(0);
   return terms_.only_card && only_card(snapshot.inventory) ? kOnlyCardPatience : PodSearch::kPatience;
@@ -168,14 +168,14 @@ void GuessedCards::prepare_start(SharedSnapshot snapshot, const IdSet& ids, Star
         if (const auto* const error = std::get_if<std::string>(&holder)) return done(*error);
         const HeldUnits& its = *std::get<const HeldUnits*>(holder);
         // Containers of one pod may hold the same ids one after the other, and PreStartContainer does not
-        // tell which one starts.
+        // identify the container that starts.
         std::set<std::string> given;
         for (const HeldUnits& each : held) {
           const bool asked = each.pod_uid == its.pod_uid && each.ids == its.ids;
           const Allocation* const answer = asked ? answer_for(*checkpoint, resource_, each) : nullptr;
           if (answer) given.insert(card_in(terms_, answer->env));
         }
-        given.erase("");  // an answer without a card, or that does not name it
+        given.erase("");  // an answer that has no card or does not name it
         const auto known = guesses_.find(ids.name);
         if (known != guesses_.end() && known->second.wrong) given.insert(known->second.card);
         check_card(*snapshot, its.pod_uid, given, done);

@@ -30,13 +30,13 @@ class PodBook {
   PodBook(std::string resource, AssumeTerms terms)
       : resource_(std::move(resource)), terms_(std::move(terms)) {}
 
-  // Replace all pods, update one, or remove one.
+  // Replace all pods, update one pod, or remove one pod.
   void replace(const std::vector<Pod>& pods);
   void put(const Pod& pod);
   void remove(const std::string& uid);
 
   std::vector<const AskingPod*> all() const;
-  // nullptr: unknown.
+  // Returns nullptr if the pod is unknown.
   const AskingPod* find(const std::string& uid) const;
 
   // Makes the pod count as marked before its source shows the mark, even if older data arrive.
@@ -67,12 +67,12 @@ class PodSearch {
   PodBook& book() { return book_; }
   const PodBook& book() const { return book_; }
 
-  // Returns true if it has what it needs, and has then answered.
+  // Returns true if it had all data that it needs, and has answered.
   using Attempt = std::function<bool()>;
-  // error: why the known pods may be outdated; empty: they are not.
+  // `error` is the reason why the known pods may be outdated; empty if they are not.
   using GiveUp = std::function<void(const std::string& error)>;
-  // For the pod with that UID, or for all waiting pods if it is empty: calls attempt whenever there is news,
-  // until it returns true. Calls give_up when patience is over and a last query was in vain.
+  // Calls `attempt` whenever pods have changed, until it returns true. Calls `give_up` if `patience` is over
+  // and a last query was in vain. Queries ask for the pod `uid`, or if that is empty for all waiting pods.
   void until(const std::string& uid, Attempt attempt, GiveUp give_up,
              std::chrono::milliseconds patience = kPatience);
 

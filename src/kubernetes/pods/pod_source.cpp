@@ -40,7 +40,7 @@ std::vector<Pod> pods_of(const std::vector<Json>& objects) {
 // One list of pods from the API server. Pods that are too large are left out: the watch warns of them.
 class PodList {
  public:
-  // done is called once, not from within the constructor, and may destroy the list.
+  // Calls `done` once, but not from within the constructor; `done` may destroy the list.
   PodList(ApiClient& client, const char* selector, std::chrono::milliseconds deadline,
           std::function<void(const Outcome& outcome)> done)
       : done_(std::move(done)),
@@ -147,7 +147,7 @@ PodSource::PodSource(EventLoop& loop, ApiServer& server, std::filesystem::path k
 PodSource::~PodSource() = default;
 
 void PodSource::on_kubelet(const std::filesystem::path& socket) {
-  // Its queries remain unanswered; none may exist.
+  // Queries to the former socket would remain unanswered, so none may exist.
   if (kubelet_->socket() != socket) kubelet_ = std::make_unique<PodsApi>(loop_, socket);
   choose_source();
 }

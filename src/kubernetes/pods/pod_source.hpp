@@ -25,7 +25,7 @@ namespace plughost {
 
 class PodSource {
  public:
-  // The pause after a kubelet that has just started.
+  // The pause before a kubelet that has just started is queried again.
   static constexpr std::chrono::milliseconds kNotYetPause{1000};
   // The deadline for the API server's list of waiting pods.
   static constexpr std::chrono::milliseconds kLastList{400};
@@ -53,26 +53,26 @@ class PodSource {
     virtual ~Question() = default;
   };
 
-  // kubelet: the socket of its pods API. server must outlive this, and this must outlive followers and
-  // queries.
+  // `kubelet` is the socket of its pods API. `server` must outlive this object, which must outlive its
+  // followers and queries.
   PodSource(EventLoop& loop, ApiServer& server, std::filesystem::path kubelet);
   ~PodSource();
   PodSource& operator=(PodSource&&) = delete;
 
-  // Another kubelet is present, or none; or it has moved: then there must be no queries.
+  // Call it when the kubelet has changed or is gone. If its socket has moved, there must be no queries.
   void on_kubelet(const std::filesystem::path& socket);
   // Watches pods while there are followers. A new follower gets all pods first, and the others get them
-  // again. No hook is called from within.
+  // again. No hook is called from within follow().
   std::unique_ptr<Follower> follow(Hooks hooks);
-  // Returns true if the kubelet provides the pods: they are as old as the last query. Otherwise news arrive
-  // by themselves.
+  // Returns true if the kubelet provides the pods, which are then as old as the last query. Otherwise, the
+  // API server's watch reports changes.
   bool by_kubelet() const { return by_kubelet_; }
-  // Why the known pods are outdated; empty: they are not.
+  // Returns why the known pods are outdated; empty if they are not.
   const std::string& error() const { return error_; }
 
   // Queries the pod with that UID, or all waiting pods if it is empty: from the kubelet, or else from the API
-  // server. The followers are notified first, and then done is called with the error, empty on success. Not
-  // from within.
+  // server. Notifies the followers first, and then calls `done` with the error, which is empty on success.
+  // Calls neither from within query().
   std::unique_ptr<Question> query(const std::string& uid, std::function<void(const std::string& error)> done);
 
  private:

@@ -17,8 +17,8 @@
 namespace plughost {
 namespace {
 
-// Assigns {n} in the container paths of the devices' own nodes and mounts: the device's position; or, if a
-// device has several nodes of one pattern (a modem with four ports), the position among all of these.
+// Assigns {n} in the container paths of the devices' own nodes and mounts. It is the device's position or, if
+// a device has several nodes of one pattern (a modem with four ports), the position among all these nodes.
 class Numbering {
  public:
   explicit Numbering(const std::vector<const Device*>& devices) {
@@ -33,7 +33,7 @@ class Numbering {
     }
   }
 
-  // Returns the number for the next node or mount of the pattern; nullopt: use the device's position.
+  // Returns the number for the next node or mount of the pattern; nullopt if it is the device's position.
   std::optional<std::size_t> next(const PositionText& pattern) {
     const auto found = next_.find(pattern);
     return found == next_.end() ? std::nullopt : std::optional(found->second++);
@@ -46,7 +46,7 @@ class Numbering {
 // Collects what the container gets. Keeps the first error; additions after an error are meaningless.
 class AllocationDraft {
  public:
-  // spec: for devices without terms of their own.
+  // `spec` applies to devices without terms of their own.
   AllocationDraft(Placeholders placeholders, const AllocationSpec& spec)
       : expand_(std::move(placeholders)), spec_(spec) {
     for (const Device* device : expand_.devices()) {
@@ -78,7 +78,7 @@ class AllocationDraft {
     }
   }
 
-  // Adds what the entries say of their own devices.
+  // Adds the settings of the entries for their own devices.
   void add_terms() {
     for (const AllocationSpec* const terms : terms_) {
       with([&](const Device* device) { return &terms_of(*device, spec_) == terms; },
@@ -125,8 +125,8 @@ class AllocationDraft {
     for (const std::string& name : env_by_cdi_) allocation_.by_cdi.env.insert(allocation_.env.extract(name));
   }
 
-  // Adds what an `allocate` program returned, which does not know the configuration. whose: the program, for
-  // errors.
+  // Adds the output of an `allocate` program, which does not know the configuration. `whose` is the program,
+  // for errors.
   void add_more(const Allocation& more, std::string_view whose) {
     whose_ = whose;
     for (const ContainerNode& node : more.nodes)
@@ -148,7 +148,7 @@ class AllocationDraft {
  private:
   using Text = Placeholders::Text;
 
-  // Only for settings of the devices themselves.
+  // Runs `what` while the expansion is restricted to the devices that `which` selects.
   template <typename Which, typename Do>
   void with(Which which, Do what) {
     std::vector<const Device*> all = expand_.devices();
@@ -163,7 +163,7 @@ class AllocationDraft {
     return one == other || (one && other && *one == *other);
   }
 
-  // Several entries with the same text contribute it once, for all of their devices.
+  // If several entries have the same text, adds the text once, for all of their devices.
   void add_pairs(std::string_view what, std::map<std::string, std::string>& pairs,
                  AllocationSpec::Pairs AllocationSpec::*which) {
     for (const AllocationSpec* const terms : terms_) {
@@ -233,8 +233,8 @@ class AllocationDraft {
       add_place(expand_.one(host, n), expand_.one(container, n), named);
   }
 
-  // Returns true if our CDI specification, which is written before any allocation, contains this for the
-  // device at position n. The device then has a name there.
+  // Returns true if our CDI specification, which is written before any allocation, contains the expansion of
+  // these templates for the device at position n. The device then has a CDI name.
   bool by_cdi(std::size_t n, const Template& one, const Template& other) {
     if (terms_of(*expand_.devices()[n], spec_).cdi == CdiNames::kNone ||
         expand_.depends_on_the_allocation(one) || expand_.depends_on_the_allocation(other))
@@ -266,7 +266,7 @@ class AllocationDraft {
                            : "put {n} into " + where + ", so that each has its own";
   }
 
-  // Returns false if the same thing is at that path already. Refuses if another thing is.
+  // Returns false if the same thing is at that path already. Refuses if a different thing is there.
   bool is_new(const std::string& container_path, const std::string& what) {
     const auto [place, added] = places_.try_emplace(container_path, what);
     if (!added && place->second != what) {
@@ -302,7 +302,7 @@ class AllocationDraft {
   std::unordered_set<const Device*> named_;   // devices that our CDI specification describes
   std::set<std::string> env_by_cdi_;
   Allocation allocation_;
-  std::unordered_map<std::string, std::string> places_;  // by container path: what is there
+  std::unordered_map<std::string, std::string> places_;  // what is at each container path
   std::string_view whose_;  // the source of what is being added; empty: the configuration
 };
 
@@ -333,7 +333,7 @@ std::pair<std::string_view, std::string_view> promise(const AllocationSpec& spec
           "request no more than there are devices with a free share"};
 }
 
-// shares: the number of ids of each device, in the kubelet's order.
+// `shares` has the number of ids of each device, in the kubelet's order.
 Refusal of_other_devices(std::string_view resource, const AllocationSpec& spec,
                          const std::vector<const Device*>& devices,
                          const std::unordered_map<const Device*, std::size_t>& shares) {

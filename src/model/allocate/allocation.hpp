@@ -51,24 +51,24 @@ struct CdiEdits {
   bool operator==(const CdiEdits&) const = default;
 };
 
-// Independent of the kubelet's protocol. All texts are valid UTF-8.
+// The answer for one container, independent of the kubelet's protocol. All texts are valid UTF-8.
 struct Allocation {
   std::map<std::string, std::string> env;
   std::vector<ContainerMount> mounts;
   std::vector<ContainerNode> nodes;
   std::map<std::string, std::string> annotations;
   std::vector<std::string> cdi;  // vendor.example/class=device
-  CdiEdits by_cdi;               // not part of the answer: what the names of our own specification bring
+  CdiEdits by_cdi;               // not part of the answer; the edits of our own specification's names
 
   bool operator==(const Allocation&) const = default;
 };
 
-// Why an allocation is refused. The text becomes an event of the pod: it names the resource and the device.
+// The reason for a refused allocation. `text` becomes an event of the pod, and names the resource and device.
 struct Refusal {
   enum class Reason {
     kUnknownDevice,
     kUnhealthyDevice,
-    kTooMany,      // several shares, of which a container may have one
+    kTooMany,      // several shares; a container may have only one share
     kOtherShares,  // shares of other devices than the entry allows
     kConflict,     // the terms do not fit these devices: two things in one place, or a missing value
   };
@@ -76,11 +76,11 @@ struct Refusal {
   std::string text;
 };
 
-// Allocates devices of an inventory from assemble(). ids: as the kubelet sent them; replicas of one device
-// count as that device once. more: what the entry's program adds; it must not contradict the rest. Equal ids
-// give equal answers. Refuses unknown ids, Unhealthy devices, shares of other devices than the spec allows,
-// two things in one place of the container, attributes that a template needs and a device lacks, and text
-// that is not UTF-8.
+// Allocates devices of `inventory`, which assemble() has made. `ids` are as the kubelet sent them; replicas
+// of one device count as that device once. `more` is the addition of the entry's program, and must not
+// contradict the rest. Equal ids give equal answers. Refuses unknown ids, Unhealthy devices, shares of other
+// devices than the spec allows, two things in one place of the container, attributes that a template needs
+// and a device lacks, and text that is not UTF-8.
 std::variant<Allocation, Refusal> allocate(std::string_view resource, const AllocationSpec& spec,
                                            const Inventory& inventory, std::span<const std::string> ids,
                                            const Allocation& more = {});
@@ -89,23 +89,23 @@ std::variant<Allocation, Refusal> allocate(std::string_view resource, const Allo
 struct UnitsPod {
   std::string name_space;
   std::string name;
-  std::uint64_t units = 0;  // of its containers, without init containers
+  std::uint64_t units = 0;  // of the pod's containers, without init containers
 };
 
-// The counts of ids that are units of cards.
+// The counts of units, if ids are units of cards.
 struct UnitCounts {
   std::size_t of_container = 0;
   std::size_t total = 0;                       // of all listed devices
   std::optional<UnitsPod> pod = std::nullopt;  // without it, templates that need the pod are refused
 };
 
-// The same for one device, by any ids, even if it is Unhealthy: for a spec with `assume`.
+// Allocates one device, whatever the ids are and even if it is Unhealthy. For a spec with `assume`.
 std::variant<Allocation, Refusal> allocate_device(std::string_view resource, const AllocationSpec& spec,
                                                   const Device& device, const UnitCounts& units,
                                                   const Allocation& more = {});
 
-// Returns the device's part of the resource's CDI specification, whether it is Healthy or not. Empty: none,
-// or allocate() would refuse the device.
+// Returns the device's part of the resource's CDI specification, even if the device is Unhealthy. The result
+// is empty if the device has no such part, or if allocate() would refuse the device.
 CdiEdits cdi_edits(std::string_view resource, const AllocationSpec& spec, const Device& device);
 
 }  // namespace plughost

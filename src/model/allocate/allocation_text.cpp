@@ -29,7 +29,7 @@ Json json_of(const Allocation& allocation) {
 
 namespace {
 
-// what: an Allocation or CdiEdits.
+// `what` is an Allocation or CdiEdits.
 template <typename Container>
 std::string text_of_contents(const Container& what, const std::string& indent) {
   std::string text;

@@ -11,9 +11,9 @@ namespace plughost {
 
 Json json_of(const ContainerNode& node);
 Json json_of(const ContainerMount& mount);
-// byCdi: what the names under cdi bring; it is not part of the answer.
+// `byCdi` has the edits of the names under `cdi`; it is not part of the answer.
 Json json_of(const Allocation& allocation);
-// One line per fact: "env  NAME=value".
+// Returns one line per fact: "env  NAME=value".
 std::string text_of(const Allocation& allocation, const std::string& indent);
 
 }  // namespace plughost

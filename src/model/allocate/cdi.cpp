@@ -39,8 +39,8 @@ Json json_of(const CdiEdits& edits, const Device& device) {
   return json;
 }
 
-// Returns the oldest version that supports what is used, for the oldest runtimes: 0.5.0 for host paths and
-// names that begin with a digit, 0.6.0 for a dot in the class, 0.7.0 for groups.
+// Returns the oldest version that supports the used features, so that old runtimes accept it: 0.5.0 for host
+// paths and names that begin with a digit, 0.6.0 for a dot in the class, 0.7.0 for groups.
 const char* version_for(std::string_view resource, bool groups) {
   if (groups) return "0.7.0";
   return resource.find('.', resource.find('/')) == std::string_view::npos ? "0.5.0" : "0.6.0";

@@ -20,20 +20,20 @@ std::string cdi_device_name(std::string_view id);
 // Returns "vendor.example/class=device".
 std::string cdi_qualified_name(std::string_view resource, std::string_view id);
 
-// Returns why the resource's name cannot be a CDI kind, as a sentence; empty: it can.
+// Returns why the resource's name cannot be a CDI kind, as a sentence; empty if it can.
 std::string cdi_kind_error(std::string_view resource);
 
-// Adds CDI names to a spec in the given way: `name` per device, and `others` for every container. plugin:
-// part of an annotation's key.
+// Adds CDI names to `spec` in the given way: `name` for each device, and `others` for every container.
+// `plugin` is a part of the annotation's key.
 void add_cdi_names(KindSpec& spec, CdiNames way, std::string_view plugin, std::string_view name,
                    const std::vector<std::string>& others = {});
 
-// Returns the specification of a resource as JSON, equal for equal devices. Empty: no device needs one. A
+// Returns a resource's specification as JSON, the same for equal devices; empty if no device needs it. A
 // device that is gone is left out, because other hardware may be at its paths by now.
 std::string cdi_specification(std::string_view resource, const AllocationSpec& spec,
                               const Inventory& inventory);
 
-// Returns the specification of a single name, which must be valid for CDI, and what it brings.
+// Returns the specification that gives `edits` to a single name, which must be valid for CDI.
 std::string cdi_specification(std::string_view resource, const std::string& name, const CdiEdits& edits,
                               const Device& device);
 

@@ -40,7 +40,7 @@ void Ledger::list(const std::string& resource, std::span<const Device> devices, 
     for (const std::string& unit : device.hardware->units) by_unit_[unit].insert(name);
     const auto held = held_.find(name);
     if (held == held_.end()) continue;
-    // If a link now leads to other hardware, the container still has the hardware of before.
+    // If a link now leads to other hardware, the container still has the former hardware.
     std::vector<std::string>& kept = held->second.kept;
     const auto before = former.find(name);
     if (before == former.end())

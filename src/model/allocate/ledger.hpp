@@ -39,24 +39,24 @@ class Ledger final : public Overlay {
     std::string id;  // of a device
     auto operator<=>(const Name&) const = default;
   };
-  using Holds = std::map<Name, std::string>;  // and the holder: "default/train"
+  using Holds = std::map<Name, std::string>;  // holders by device: "default/train"
 
-  // given: called after each successful give(), in its thread.
+  // `given` is called after each successful give(), in the thread of give().
   explicit Ledger(std::function<void()> given = {}) : given_(std::move(given)) {}
 
-  // Replaces the resource's list; the order does not matter. A device that is missing has left the machine,
-  // unless keep() was called before: then the entry has changed, and holds persist. So does the former
-  // hardware of a held device whose hardware differs from the previous list's.
+  // list() replaces the resource's list, in any order. A missing device has left the machine, unless keep()
+  // was called before: then the entry has changed, and the device's hold persists. A held device whose
+  // hardware differs from the previous list's keeps its former hardware, too.
   void keep(const std::string& resource);
   void list(const std::string& resource, std::span<const Device> devices, Clock::time_point now);
-  // Records that the container being admitted gets these devices of the resource, or shares of them. Returns
-  // why not, as a sentence, if another container has some of their hardware; empty: recorded.
+  // Records that the container being admitted gets these devices of the resource, or shares of them. If
+  // another container has some of their hardware, returns the reason, as a sentence; empty on success.
   std::string give(const std::string& resource, std::span<const std::string> ids, Clock::time_point now);
   // Replaces the holders by the answer to a query that began at `asked`.
   void update_holds(const Holds& holds, Clock::time_point asked, Clock::time_point now);
 
-  // Sets, by the device's id, the other devices' hardware to which the paths given to containers now lead:
-  // the holder of the device holds that as well.
+  // Sets, by device id, the hardware of other devices to which the paths given to containers now lead. The
+  // holder of a device also holds that hardware.
   void lead(const std::string& resource, const std::map<std::string, std::vector<std::string>>& units,
             Clock::time_point now);
 
@@ -73,7 +73,7 @@ class Ledger final : public Overlay {
 
  private:
   struct Given {
-    std::string who = {};                 // empty: not reported yet
+    std::string who = {};                 // the holder; empty: not reported yet
     std::vector<std::string> units = {};  // see lead()
     std::vector<std::string> kept = {};   // see keep() and list()
     std::uint64_t container = 0;          // the number of the container being admitted; 0: unknown

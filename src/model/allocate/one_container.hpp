@@ -28,25 +28,25 @@ struct CardName {
 };
 
 CardName card_of(const Device& device);
-// Compares by the first of UUID, PCI address and index that both have.
+// Compares the UUIDs if both cards have one, or else the PCI addresses, or else the indexes.
 bool same_card(const CardName& one, const CardName& other);
 // Returns true if both lists have the same cards.
 bool same_cards(std::span<const CardName> some, std::span<const CardName> others);
-// Returns "GPU-1b2c, GPU-3d4e": UUIDs, or what else is known.
+// Returns the UUIDs of the cards, or what else is known of them: "GPU-1b2c, GPU-3d4e".
 std::string names_of(std::span<const CardName> cards);
 
-// The cards that the resources joined by `sameCard` have allocated to the container being admitted. The
-// kubelet does not say for which container an Allocate is; but it admits one at a time and requests each
+// The cards that the resources joined by `sameCard` have allocated to the container being admitted. An
+// Allocate does not identify its container, but the kubelet admits one container at a time and requests each
 // resource once. So a new container begins when a resource is requested again, or after a while. Thread-safe.
 class GivenCards {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kSameContainer{1000};
 
-  // Returns what the other resources have allocated to the present container; empty: nothing.
+  // Returns the cards that the other resources have allocated to the present container.
   std::vector<CardName> before(const std::string& resource, Clock::time_point now) const;
-  // Records the resource's cards, unless the other resources allocated different ones: those are returned
-  // then, and the container, whose pod is rejected, is forgotten.
+  // Records the resource's cards. If the other resources have allocated different cards, returns their cards
+  // instead, and forgets the container, because its pod is rejected.
   std::vector<CardName> give(const std::string& resource, const std::vector<CardName>& cards,
                              Clock::time_point now);
 
@@ -59,12 +59,12 @@ class GivenCards {
   Clock::time_point last_ = Clock::time_point::min();
 };
 
-// Numbers the groups of specs that are joined by `sameCard`, by the text of their names. Specs that are not
-// joined are left out.
+// Returns the number of each spec's `sameCard` group, by the text of the spec's name. Specs that are not
+// joined by `sameCard` are left out.
 std::map<std::string, std::size_t> same_card_groups(std::span<const AllocationSpec* const> specs);
 
-// The latest value that concerns the container being admitted, as far as timing tells: the kubelet admits one
-// at a time, and requests its resources one right after the other. Thread-safe.
+// The latest value that concerns the container being admitted, judged by timing: the kubelet admits one
+// container at a time, and requests its resources one right after the other. Thread-safe.
 template <typename Value>
 class JustNow {
  public:
@@ -97,8 +97,7 @@ struct Neighbours {
   std::vector<std::string> healthy;  // PCI paths of Healthy devices, sorted
   std::shared_ptr<const LastGiven> given;
 
-  // Returns the paths to be near to: those just allocated to the same container, or else those of all Healthy
-  // devices.
+  // Returns the paths of the devices just allocated to the same container, or else of all Healthy devices.
   std::vector<std::string> paths(LastGiven::Clock::time_point now) const;
   bool operator==(const Neighbours&) const = default;
 };
@@ -108,7 +107,7 @@ struct Neighbours {
 // bridge in common, or unknown.
 unsigned nearness(std::string_view path, std::span<const std::string> others);
 
-// Returns true if a container may have that many ids of that many devices.
+// Returns true if a container may have `ids` ids that belong to `devices` devices.
 bool fulfils(SharesOf terms, std::size_t devices, std::size_t ids);
 bool fulfils(SharesOf terms, const Inventory& inventory, std::span<const std::string> ids);
 

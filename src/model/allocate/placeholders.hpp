@@ -16,14 +16,14 @@ class Placeholders {
  public:
   using Text = std::optional<std::string>;  // valid UTF-8; nullopt: see error()
 
-  // units: nullopt if ids are not units. knows_pod: templates may use the pod's values. The resource's name
-  // and the devices must outlive it.
+  // `units` is nullopt if ids are not units. With `knows_pod`, templates may use the pod's values. The
+  // resource's name and the devices must outlive this object.
   Placeholders(std::string_view resource, std::vector<const Device*> devices, std::optional<UnitCounts> units,
                bool knows_pod);
 
   std::string_view resource() const { return resource_; }
   const std::vector<const Device*>& devices() const { return devices_; }
-  // Restricts expansion to these devices; {n} stays the position among all.
+  // Restricts expansion to these devices; {n} remains the position among all devices.
   void use(std::vector<const Device*> devices);
 
   // Returns true if the template depends on the device.
@@ -39,7 +39,7 @@ class Placeholders {
   void check_path(const Template& pattern);
   // Expands a template for all devices: values that differ are joined by commas.
   Text all(const Template& pattern);
-  // Returns the text if the kubelet accepts it. origin: its template, for the error.
+  // Returns the text, or an error if the kubelet would not accept it. `origin`: its template, for the error.
   Text checked(std::string text, std::string_view origin);
 
   void refuse(const std::string& why);
@@ -49,7 +49,7 @@ class Placeholders {
   // Outside unit mode these names may be attributes of a kind.
   bool counts_units(std::string_view name) const;
   bool tells_pod(std::string_view name) const;
-  // nullopt: the value depends on the device.
+  // Returns nullopt if the value depends on the device.
   Text scalar(std::string_view placeholder) const;
   Text value(std::string_view placeholder, std::size_t n);
 

@@ -24,14 +24,14 @@ struct Published {
   unsigned near = 0;      // see nearness()
 };
 
-// Finds the set of devices with the largest sum of scores over all pairs; among equal sets the one nearest to
-// another resource's devices.
+// Finds the set of devices with the largest sum of scores over all pairs. Among equal sums, it finds the set
+// that is nearest to another resource's devices.
 class BondedSearch {
  public:
   // The largest number of candidates for an exhaustive search: 8 of 16 are 12,870 sets.
   static constexpr std::size_t kMostExact = 16;
 
-  // fixed: devices that are in every set. All are positions in the inventory.
+  // `fixed` has the devices that are in every set. All numbers are positions in the inventory.
   BondedSearch(const Inventory& inventory, const std::vector<std::size_t>& fixed,
                std::vector<std::size_t> candidates, const std::vector<Published>& choices)
       : candidates_(std::move(candidates)) {
@@ -93,7 +93,7 @@ class BondedSearch {
     }
   }
 
-  // Grows a set from each candidate by the one that gains most, and returns the best of these sets.
+  // From each candidate, grows a set by the device that gains most each time. Returns the best of the sets.
   Set grown(std::size_t wanted) const {
     Set best_set;
     std::optional<Sum> most;
@@ -136,7 +136,7 @@ class Chooser {
     }
   }
 
-  // paths: PCI paths that the container's devices should be near to.
+  // `paths` are PCI paths that the container's devices should be near to.
   void prefer_near(std::span<const std::string> paths) {
     if (paths.empty()) return;
     for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -168,7 +168,7 @@ class Chooser {
     }
   }
 
-  // Chooses all ids from one device. least_used: the least used device that has enough; otherwise the one
+  // Chooses all ids from one device that has enough: with `least_used` the least used device, else the device
   // that leaves the smallest rest. Returns false, and chooses nothing, if no device has enough.
   bool choose_one_card(bool least_used) {
     std::optional<std::size_t> fixed;
@@ -204,7 +204,7 @@ class Chooser {
     choose_packed(std::move(all));
   }
 
-  // first: a device that the container already has; nullptr: none has a NUMA node.
+  // `first` is a device that the container already has; nullptr if no such device has a NUMA node.
   void choose_aligned(const Device* first) {
     Nodes nodes;
     for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -238,7 +238,7 @@ class Chooser {
     return some;
   }
 
-  // Chooses the set of free devices that are nearest to each other and to what the container already has.
+  // Chooses the set of free devices that are nearest to each other and to the container's present devices.
   void choose_bonded() {
     std::vector<std::size_t> free;
     std::vector<std::size_t> fixed;
@@ -253,8 +253,8 @@ class Chooser {
     for (const std::size_t i : search.best(wanted)) choose(*choices_[i].free.front());
   }
 
-  // Chooses ids one by one from the least used device. different_first: first from the devices of which the
-  // container has the fewest.
+  // Chooses ids one by one from the least used device. With `different_first`, prefers the devices of which
+  // the container has the fewest ids.
   void choose_distributed(bool different_first) {
     // The ids that the container has, the ids in use, the distance, and the device's position.
     using Load = std::tuple<std::size_t, std::size_t, unsigned, std::size_t>;
@@ -292,13 +292,13 @@ class Chooser {
   std::size_t position(const Device* device) const {
     return static_cast<std::size_t>(device - inventory_.devices().data());
   }
-  // id: an id of a device.
+  // `id` must be an id of a device.
   std::size_t position_of(const std::string& id) const { return position(inventory_.find(id)); }
 
   // By NUMA node: positions of devices with free ids.
   using Nodes = std::map<int, std::vector<std::size_t>>;
 
-  // Returns the node with the fewest free ids that suffice, or the one with the most if none suffice.
+  // Returns the node with the fewest free ids that suffice, or the node with the most ids if none suffice.
   Nodes::iterator best_node(Nodes& nodes) const {
     const std::size_t wanted = size_ - std::min(size_, chosen_.size());
     const auto rank = [&](const Nodes::value_type& node) {
@@ -338,7 +338,7 @@ class Chooser {
   std::size_t size_;
 };
 
-// nullptr: no device has a NUMA node.
+// Returns nullptr if no device has a NUMA node.
 const Device* first_with_node(const Inventory& inventory, std::span<const std::string> ids) {
   for (const std::string& id : ids) {
     const Device* device = inventory.find(id);

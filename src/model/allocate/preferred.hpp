@@ -14,7 +14,7 @@ namespace plughost {
 // The devices that the ids of a container may belong to; otherwise the allocation is refused.
 struct ShareTerms {
   SharesOf of = SharesOf::kAny;
-  std::span<const CardName> same;  // of these cards; empty: of any
+  std::span<const CardName> same;  // the ids must be of these cards; empty: of any card
 };
 
 // Returns a subset of `available` that contains `must_include` and has exactly `size` ids if available has

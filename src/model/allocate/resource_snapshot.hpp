@@ -13,7 +13,7 @@
 
 namespace plughost {
 
-// Why devices cannot be promised at the moment, as a sentence.
+// A reason why devices cannot be promised at the moment.
 struct Stall {
   std::shared_ptr<const AllocationSpec> terms;  // the devices with these terms; nullptr: all devices
   std::string why;
@@ -27,16 +27,16 @@ struct ResourceSnapshot {
   std::shared_ptr<const AllocationSpec> spec;
   Neighbours near = {};                        // of the entry named by `near`
   std::shared_ptr<LastGiven> given = nullptr;  // records what is allocated; nullptr: not needed
-  // Shared by the resources that are joined with this one by `sameCard`; nullptr: none.
+  // Shared by this resource and the resources joined with it by `sameCard`; nullptr if none are joined.
   std::shared_ptr<GivenCards> joined = nullptr;
-  std::shared_ptr<Ledger> ledger = nullptr;  // the machine's; nullptr: none
+  std::shared_ptr<Ledger> ledger = nullptr;  // the machine's ledger; nullptr: none
   std::shared_ptr<FreeShares> free =
       nullptr;  // records what is free; nullptr: a container may have any devices
   std::vector<Stall> stalls = {};
 };
 using SharedSnapshot = std::shared_ptr<const ResourceSnapshot>;
 
-// Returns why these ids cannot be promised at the moment; empty: they can.
+// Returns why these ids cannot be promised at the moment; empty if they can.
 std::string stall_of(const ResourceSnapshot& snapshot, std::span<const std::string> ids);
 
 // Returns true if the runtime resolves some of the devices by our CDI specification.

@@ -27,7 +27,7 @@ void add(const Json& containers, bool init, Pod& pod) {
   }
 }
 
-// Larger than the units of any node.
+// A limit that is larger than the units of any node.
 constexpr std::uint64_t kMostUnits = 1ull << 50;
 
 std::string cut(const std::string& text) { return text.substr(0, AskingPod::kLongestText); }
@@ -216,7 +216,7 @@ std::string card_in(const AssumeTerms& terms, const std::map<std::string, std::s
   const char* name = kVisible;
   if (by_uuid && terms.dialect == Dialect::kDoslab) name = "DOSLAB_IO_GPU_UUID";
   if (!by_uuid && terms.dialect == Dialect::kGpushare) name = kIndex;
-  // Without sets_visible this variable configures how cards are mounted, and names none.
+  // Without sets_visible, this variable configures how cards are mounted, and names no card.
   if (name == std::string_view(kVisible) && !terms.sets_visible) return "";
   const auto found = env.find(name);
   return found == env.end() ? "" : found->second;

@@ -30,7 +30,7 @@ struct Pod {
   std::string uid;
   std::string name_space;
   std::string name;
-  std::string created;   // RFC 3339 in UTC: the order of the texts is that of the times
+  std::string created;   // RFC 3339 in UTC, so that texts sort like times
   bool deleted = false;  // it is being deleted
   std::string phase;
   std::map<std::string, std::string, std::less<>> annotations;
@@ -39,7 +39,7 @@ struct Pod {
   bool operator==(const Pod&) const = default;
 };
 
-// Reads a v1 Pod. Missing members, and members of other types, are left out.
+// Reads a v1 Pod. Leaves out members that are missing or have the wrong type.
 Pod pod_of(const Json& pod);
 
 struct AskingContainer {
@@ -61,15 +61,15 @@ struct AskingPod {
   std::string uid;
   std::string name;  // "namespace/name"
   std::string phase;
-  std::string created;                      // RFC 3339: the order of the texts is that of the times
+  std::string created;                      // RFC 3339, so that texts sort like times
   bool deleted = false;                     // it is being deleted
-  std::vector<AskingContainer> containers;  // those that request units, in the order of the kubelet's calls
+  std::vector<AskingContainer> containers;  // with requests for units, in the order of the kubelet's calls
   AssumeNames names;                        // the set of keys that its annotations use
   std::optional<std::string> time;
   std::optional<std::string> assigned;
   std::optional<std::string> card;
 
-  // The units of its containers, without init containers: what the schedulers count.
+  // Returns the units of its containers without init containers, as the schedulers count them.
   std::uint64_t units() const;
   // Returns true if the pod has ended for good.
   bool ended() const { return phase == "Succeeded" || phase == "Failed"; }
@@ -89,10 +89,10 @@ std::optional<AskingPod> asking_pod(const Pod& pod, std::string_view resource, c
 // behind the API server's), then by UID.
 bool earlier(const AskingPod& one, const AskingPod& other);
 
-// Returns true if all of its containers have been answered. A pod is not marked before, because a marked pod
+// Returns true if all of its containers have been answered. A pod is marked only then, because a marked pod
 // is no longer a candidate.
 bool all_answered(const AskingPod& pod, const AnsweredContainers& answered);
-// Returns true if the pod's annotation says already that it is assigned.
+// Returns true if the pod's annotation already marks the pod as assigned.
 bool marked(const AskingPod& pod);
 
 // Returns the patch that marks the pod as assigned. now: nanoseconds since 1970.
@@ -124,12 +124,12 @@ struct AssumedCard {
   std::uint64_t total_units = 0;  // of the node
 };
 
-// Returns the environment of a container with that many units of the card. by_uuid: NVIDIA_VISIBLE_DEVICES
-// has the UUID in any dialect.
+// Returns the environment of a container with `units` units of the card. With `by_uuid`,
+// NVIDIA_VISIBLE_DEVICES has the UUID in every dialect.
 std::map<std::string, std::string> card_env(const AssumeTerms& terms, const AssumedCard& card,
                                             std::uint64_t units, std::uint64_t pod_units,
                                             bool by_uuid = false);
-// Returns the card of such an environment in the form of the dialect's annotation; empty: there is none.
+// Returns the card of such an environment in the form of the dialect's annotation; empty if there is none.
 std::string card_in(const AssumeTerms& terms, const std::map<std::string, std::string>& env);
 // Returns the environment of a container that starts without a card, as gpushare's plugin sets it.
 std::map<std::string, std::string> no_card_env(const AssumeTerms& terms, std::uint64_t units,

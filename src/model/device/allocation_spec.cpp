@@ -101,7 +101,7 @@ std::string_view disagreement(const AllocationSpec& one, const AllocationSpec& o
   if (one.same_card != other.same_card) return "sameCard";
   if (one.shares != other.shares) return "shares";
   if (one.units != other.units) return "unit";
-  // The scheduler's card is looked up in the entry that has all cards.
+  // The card that the scheduler has chosen is looked up in the entry that has all cards.
   if (one.assume || other.assume) return "assume";
   if (one.empty_at_stop != other.empty_at_stop) return "emptyAtStop";
   if (one.required != other.required) return "required";

@@ -1,6 +1,6 @@
 #pragma once
-// An entry's terms apart from those of its kind: which devices it takes, how ids and
-// resources are named, and what an allocated device brings into a container. Plain values.
+// The terms of an entry, apart from the terms of its kind: which devices the entry takes, how ids and
+// resources are named, and what an allocated device adds to a container. Plain values.
 
 #include <chrono>
 #include <cstdint>
@@ -26,20 +26,20 @@ enum class CardCount {
 };
 
 // Counts of an entry's cards that the node reports besides its devices, for schedulers. Nothing is allocated
-// from them.
+// from these counts.
 struct NodeResourceSpec {
   std::string key;  // the node's key: "doslab.io/gpu-count"
   CardCount count = CardCount::kCards;
   bool operator==(const NodeResourceSpec&) const = default;
 };
 
-// Returns why the key cannot be used on a node, as a sentence; empty: it can.
+// Returns why the key cannot be used on a node, as a sentence; empty if it can.
 std::string node_resource_error(std::string_view key);
 
 using NodeResources = std::map<std::string, std::uint64_t>;
 
-// lists: of the entry's resources. A card that is Unhealthy by itself does not count; a card whose units are
-// all held does.
+// Counts the cards in `lists`, the lists of the entry's resources. A card that is Unhealthy by itself does
+// not count; a card counts even if all of its units are held.
 NodeResources node_resources_of(std::span<const NodeResourceSpec> specs, std::span<const Inventory> lists);
 
 // A node's capacity, as the API server prints it.
@@ -49,15 +49,15 @@ using Capacity = std::map<std::string, std::string>;
 // missing key counts as 0.
 NodeResources not_shown(const NodeResources& wanted, const Capacity& capacity);
 
-// Returns the merge patch of nodes/NAME/status that sets these. The kubelet copies capacity to allocatable
-// with its next update.
+// Returns the merge patch of nodes/NAME/status that sets `resources`. The kubelet copies capacity to
+// allocatable with its next update.
 Json capacity_patch(const NodeResources& resources);
 
 enum class Dialect { kDoslab, kGpushare, kVolcano };
 
 // How an Allocate is matched with its pod.
 enum class Identify {
-  kLate,   // when the container starts: the kubelet's checkpoint says whose ids these are
+  kLate,   // when the container starts: by then the kubelet's checkpoint has the pod of the ids
   kGuess,  // at once: the pod that has waited longest for that many units
 };
 
@@ -94,7 +94,7 @@ struct AssumeTerms {
 };
 
 // Attributes ("id" is one) with patterns: each attribute must match one of its patterns. A pattern matches an
-// equal value and what fnmatch(3) says. Nothing matches a missing or empty value.
+// equal value, and values by fnmatch(3). A missing or empty value matches no pattern.
 struct DevicePattern {
   std::map<std::string, std::vector<std::string>> attributes;
   std::string where;  // "only[0]", for messages
@@ -141,12 +141,12 @@ enum class AllocationPolicy {
 enum class SharesOf {
   kAny,
   kOneDevice,
-  kDifferentDevices,  // each to a different one
+  kDifferentDevices,  // each id must belong to a different device
 };
 // The compute capacity of a card, if it is divided.
 inline constexpr unsigned kCoresOfACard = 100;
-// The part of a divided card that one id stands for: memory or cores is set. Otherwise the card is not
-// divided.
+// The part of a divided card that one id represents, as memory or as cores. If neither is set, the card is
+// not divided.
 struct CardUnit {
   static constexpr std::uint64_t kMiB = 1u << 20;
 
@@ -228,11 +228,11 @@ struct AllocationSpec {
   Template id;            // empty: the kind's own id; {n} is the device's position in the entry
   Choice choice;          // which of the kind's devices the entry takes
   unsigned replicas = 1;  // 1 to 10000
-  std::vector<ReplicaRule> replicas_of;  // for single devices: the first rule that matches
+  std::vector<ReplicaRule> replicas_of;  // for single devices: the first matching rule counts
   bool rename_shared = false;            // a device with replicas belongs to <name>.shared
   bool one_share_only = false;           // several replicas for one container are refused
   AllocationPolicy policy = AllocationPolicy::kNone;
-  // The name of another entry: among devices that the policy ranks equal, those near that entry's come first.
+  // The name of another entry: among devices that the policy ranks equal, those near its devices come first.
   std::string near;
   // A container that gets devices of both resources gets the same card, or nothing.
   bool same_card = false;
@@ -250,13 +250,13 @@ struct AllocationSpec {
   std::optional<ProgramSpec> allocate;
   // Run for each device of a resource that is no longer offered.
   std::optional<ProgramSpec> on_remove;
-  // Run once per spell of a device.
+  // Run once per Unhealthy spell of a device.
   std::optional<UnhealthyProgramSpec> when_unhealthy;
   Pairs env;
   Pairs annotations;
   std::vector<MountSpec> mounts;
   std::vector<NodeSpec> nodes;
-  // Parts that belong to one device are in our CDI specification, and the answer has the devices' names.
+  // If used, the parts of one device are in our CDI specification, and answers have the devices' CDI names.
   CdiNames cdi = CdiNames::kNone;
   // Adds the groups of the nodes to the container's processes, whatever user they run as. Needs `cdi`.
   bool group_access = false;
@@ -264,11 +264,11 @@ struct AllocationSpec {
   bool operator==(const AllocationSpec&) const = default;
 };
 
-// Returns the key by which two entries of one resource contradict each other in what must be the same for the
-// whole resource; empty: none.
+// Returns a key that must be the same in all entries of a resource, but differs between these two; empty if
+// there is none.
 std::string_view disagreement(const AllocationSpec& one, const AllocationSpec& other);
 
-// Returns the terms of the device's own entry. of_resource: those of the resource's first entry.
+// Returns the terms of the device's own entry. `of_resource` has the terms of the resource's first entry.
 inline const AllocationSpec& terms_of(const Device& device, const AllocationSpec& of_resource) {
   return device.terms ? *device.terms : of_resource;
 }

@@ -48,7 +48,7 @@ std::optional<std::string> value_of(std::string_view placeholder, const Device& 
   return attribute ? std::optional(*attribute) : std::nullopt;
 }
 
-// Returns the full name of the device's resource; nullopt and a remark if it cannot have one.
+// Returns the full name of the device's resource, or adds a remark and returns nullopt if none is valid.
 std::optional<std::string> resource_of(const Template& name, const Device& device, std::size_t n,
                                        Remarks& remarks) {
   std::string missing;
@@ -87,7 +87,7 @@ std::vector<std::string> unmatched_rules(const AllocationSpec& spec, const std::
 
 using Values = std::function<std::optional<std::string>(std::string_view placeholder)>;
 
-// Returns the entry's id for the device; nullopt and a remark if it cannot have one.
+// Returns the entry's id for the device, or adds a remark and returns nullopt if none is valid.
 std::optional<std::string> listed_id(const Device& device, std::string own, const Template& id,
                                      const Values& values, Remarks& remarks) {
   if (!id.empty()) {
@@ -112,8 +112,8 @@ std::optional<std::string> listed_id(const Device& device, std::string own, cons
   return listed;
 }
 
-// Sets the id under which the device is listed, by name if it has two. Returns false and adds a remark if it
-// cannot have one.
+// Sets the id under which the device is listed: its id by name if it has two. Returns false and adds a remark
+// if the device cannot have an id.
 bool settle_id(Device& device, const Template& id, const std::string& resource, std::size_t n,
                Remarks& remarks) {
   const auto values = [&](std::string_view placeholder) {
@@ -141,8 +141,8 @@ std::optional<std::string> only_resource(const AllocationSpec& spec) {
   return spec.name.expand([](std::string_view) { return std::nullopt; });
 }
 
-// Sets the shares and the id of the n-th device, and returns its resource; nullopt and a remark if it is not
-// listed. only: see only_resource().
+// Sets the shares and the id of the n-th device, and returns its resource. Adds a remark and returns nullopt
+// if the device is not listed. For `only` see only_resource().
 std::optional<std::string> settle(Device& device, const AllocationSpec& spec,
                                   const std::optional<std::string>& only, std::size_t n, Remarks& remarks) {
   std::optional<std::string> resource = only ? only : resource_of(spec.name, device, n, remarks);
@@ -231,7 +231,7 @@ void keep_what_fits(std::vector<Device>& devices, const Inventory& listed) {
   std::erase_if(devices, [&](const Device&) { return !kept[i++]; });
 }
 
-// Removes what cannot be listed from the sorted devices: repeated ids, and what exceeds one message.
+// Removes the devices that cannot be listed: those that repeat an id, and those that exceed one message.
 void keep_what_can_be_listed(std::vector<Device>& devices, const std::string& resource,
                              const Inventory& former, std::vector<std::string>& of_resource,
                              Remarks& of_devices) {
@@ -272,7 +272,7 @@ class Taken {
     return paths;
   }
 
-  // Returns true if it is a part of the unit, or contains it.
+  // Returns true if the recorded hardware is a part of the unit, or contains it.
   bool overlaps(const std::string& unit) const {
     for (std::size_t end = unit.size(); end != std::string::npos && end > 0; end = unit.rfind('/', end - 1)) {
       if (units_.contains(unit.substr(0, end))) return true;
@@ -298,7 +298,7 @@ Assembly assemble(const AllocationSpec& spec, std::vector<Device> scanned,
   Remarks remarks;
   assembly.unmatched = unmatched_rules(spec, scanned);
   const std::optional<std::string> only = only_resource(spec);
-  // Whether the resource's name has the suffix for shared devices is known only with its devices.
+  // With `renameByDefault`, the resource's name depends on its devices.
   if (only && !spec.rename_shared) assembly.resources[*only].reserve(scanned.size());
 
   std::size_t without_resource = 0;

@@ -16,7 +16,7 @@ namespace plughost {
 // The maximum number of resources per entry. Further ones are left out, with a remark.
 inline constexpr std::size_t kMostResources = 1000;
 
-// By the resource's full name, sorted by id.
+// Devices by the full name of their resource, sorted by id.
 using DevicesOf = std::map<std::string, std::vector<Device>>;
 
 struct Assembly {
@@ -29,7 +29,7 @@ struct Assembly {
 // Applies the entry's name, id and replicas. Leaves out, with a remark, devices whose resource name cannot be
 // valid and devices that repeat an id. A device whose paths are not UTF-8 is Unhealthy. Keeps at most
 // kMostResources, and per resource what fits into one message to the kubelet: already listed devices first,
-// then healthy new ones. Devices with the same serial number are told apart, see resolve_duplicate_serials().
+// then healthy new devices. For equal serial numbers see resolve_duplicate_serials().
 Assembly assemble(const AllocationSpec& spec, std::vector<Device> scanned,
                   const std::map<std::string, Inventory>& listed = {}, const WasGiven& was_given = {});
 
@@ -44,8 +44,8 @@ struct EntryFound {
 
 // Merges the lists of several entries of one name, in the order of the entries. Each device keeps its own
 // entry's terms. A device found by two entries, judged by its hardware or by its nodes and files, belongs to
-// the first. Leaves out, with a remark, devices that repeat an id, and what does not fit into one message, as
-// assemble() does.
+// the first entry. Leaves out, with a remark, devices that repeat an id or that do not fit into one message,
+// as assemble() does.
 Assembly join(const std::vector<EntryFound>& parts, const std::map<std::string, Inventory>& listed = {});
 
 // Returns the wire_size() of the largest list that the spec makes of these devices, without the limit on its

@@ -57,7 +57,7 @@ struct Bond {
   auto operator<=>(const Bond&) const = default;
 };
 
-// A node that a container gets by CDI, with more than its path.
+// A device node that a container gets by CDI, with its target and its group.
 struct CdiNode {
   std::string path;  // on the host
   std::string node;  // the target of its symbolic links
@@ -67,7 +67,7 @@ struct CdiNode {
   auto operator<=>(const CdiNode&) const = default;
 };
 
-// A value that few devices have. Copies share it until one is modified.
+// A value that few devices have. Copies share the value until one of them is modified.
 template <typename T>
 class Rare {
  public:
@@ -99,12 +99,12 @@ struct Hardware {
     bool operator==(const Ids&) const = default;
   };
 
-  // Set by the kind; for a listed device, by the entry. Empty: the device has one id.
+  // Set by the kind, and for a listed device by the entry. Empty if the device has only one id.
   Ids ids;
-  // Replace the attributes of the same names if the device is listed by its place.
+  // Attributes that replace the attributes of the same names if the device is listed by its place.
   std::vector<Attribute> at_place;
   // Paths in the kernel's device tree, "/sys/devices/…", whose subtrees belong to the device, and other
-  // exclusive hardware such as an IOMMU group. Empty: unknown, or the entry says that containers share it.
+  // exclusive hardware such as an IOMMU group. Empty if unknown, or if the entry lets containers share it.
   std::vector<std::string> units;
   // Directories of the device whose content the kernel shows in one network namespace only:
   // "/sys/devices/…/0000:03:00.0/net".
@@ -137,10 +137,10 @@ struct Reason {
 
 struct Device {
   std::string id;               // valid UTF-8, at most 63 characters, unique in its resource
-  std::string error;            // why the device itself is Unhealthy; empty: it is not
+  std::string error;            // why the device itself is Unhealthy; empty if it is not
   bool lasting = false;         // the error does not end by itself, see DeviceSource::forgive()
-  bool gone = false;            // the device was there, and is still listed for a while
-  bool away = false;            // it is there, and is shown in another network namespace
+  bool gone = false;            // the device has left the machine, and is still listed for a while
+  bool away = false;            // the device is present, but only visible in another network namespace
   bool if_named = false;        // other devices are attached to it, so selecting a vendor does not select it
   std::vector<int> numa_nodes;  // real nodes only: the kubelet would read -1 as a node that never fits
   std::vector<DeviceNode> nodes;
@@ -154,11 +154,11 @@ struct Device {
   // Added by overlays (see Overlay), in their order.
   std::vector<Reason> reasons;
 
-  // The kind's additions to a container besides nodes and mounts. Devices that share it contribute it once.
-  // nullptr: none.
+  // The kind's additions to a container besides nodes and mounts. Devices that share this object contribute
+  // it once. nullptr if there are none.
   std::shared_ptr<const KindSpec> spec;
 
-  // The terms of its entry if several entries form the resource, see terms_of(). nullptr: there is one entry.
+  // The terms of its entry if several entries form the resource, see terms_of(); nullptr if one does.
   std::shared_ptr<const AllocationSpec> terms;
 
   // Returns how many of its shares can be allocated.
@@ -173,7 +173,7 @@ struct Device {
   bool drained() const {
     return std::ranges::find(reasons, Reason::Who::kDrain, &Reason::who) != reasons.end();
   }
-  // Returns why the device, or some of its shares, are Unhealthy; empty: they are not.
+  // Returns why the device, or some of its shares, are Unhealthy; empty if they are not.
   std::string reason() const;
   // Adds an attribute unless the value is empty.
   void add(std::string name, std::string value);
@@ -183,12 +183,12 @@ struct Device {
   void add_node(const std::string& path, std::string permissions = "rw");
   // Returns the attribute ("id" is one), or nullptr if there is none.
   const std::string* attribute(std::string_view name) const;
-  // The same if the device were listed by its place; nullptr if it has one id.
+  // Returns the attribute that a listing of the device by its place has; nullptr if the device has one id.
   const std::string* attribute_at_place(std::string_view name) const;
   void go_by_place();
-  // Returns why the placeholder's value cannot be part of a path, as a sentence. Empty: it can, or it has no
-  // value. The value must be a single name: not "." or "..", no '/', no unsafe characters. The values of
-  // `link`, `target`, names that end in "path", and the end of `path` below a directory are paths and may
+  // Returns why the placeholder's value cannot be part of a path, as a sentence; empty if it can, or if there
+  // is no value. The value must be a single name: not "." or "..", no '/', no unsafe characters. The values
+  // of `link`, `target`, names that end in "path", and the end of `path` below a directory are paths and may
   // contain '/'. Thus no serial number leads out of the configured directory.
   std::string path_error(std::string_view placeholder) const;
   bool operator==(const Device&) const = default;

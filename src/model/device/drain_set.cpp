@@ -25,7 +25,7 @@ std::optional<Drain::Clock::time_point> time_of(const Json& text) {
   return Drain::Clock::time_point(std::chrono::microseconds(*microseconds));
 }
 
-// Returns why the item is not valid; empty: it was added.
+// Returns why the item is not valid; empty if it was added.
 std::string read_item(const Json& item, DrainSet& drains) {
   const DrainSet::Name name{.resource = item["resource"].text(), .device = item["device"].text()};
   if (name.resource.empty() || name.device.empty()) return "it names no resource and device";

@@ -29,7 +29,7 @@ struct Drain {
 };
 
 inline constexpr std::size_t kLongestReason = 200;
-// Returns why the text cannot be a reason, as a sentence; empty: it can.
+// Returns why the text cannot be a reason, as a sentence; empty if it can.
 std::string reason_error(std::string_view reason);
 
 class DrainSet final : public Overlay {
@@ -51,7 +51,7 @@ class DrainSet final : public Overlay {
   bool remove(const Name& name) { return all_.erase(name) > 0; }
   // Removes the drains whose time is over, and returns their names.
   std::vector<Name> expire(Clock::time_point now);
-  // Returns when the first drain ends; nullopt: none has an end.
+  // Returns when the first drain ends; nullopt if no drain has an end.
   std::optional<Clock::time_point> next_end() const;
 
   const Drain* find(const Name& name) const;

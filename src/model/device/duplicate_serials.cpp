@@ -23,7 +23,7 @@ class DuplicateSerials {
 
   bool none() const { return open_.empty(); }
 
-  // by_place, by_name: return true if the device is listed by that id.
+  // `by_place` and `by_name` return true if the device is listed by that id.
   template <typename ByPlace, typename ByName>
   void decide(const ByPlace& by_place, const ByName& by_name) {
     std::erase_if(open_, [&](Device* device) {

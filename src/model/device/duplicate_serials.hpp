@@ -18,13 +18,13 @@ enum class GivenBy {
   kName,  // a node in the container had the name of one of the device's nodes on the host
   kPath,  // one of its own paths, or its place
 };
-// According to the kubelet's checkpoint.
+// Returns the evidence according to the kubelet's checkpoint.
 using WasGiven =
     std::function<GivenBy(const std::string& resource, const std::string& id, const Device& device)>;
 
-// Changes the ids of one resource's devices, which have their ids by name, to those by place where needed. A
+// Changes the ids of one resource's devices, which are all ids by name, to ids by place where needed. A
 // listed device keeps its id while it stays at its place. Otherwise the evidence decides. A new device keeps
-// the id by name only if it has no duplicate. listed: the previous list, including devices that are gone.
+// the id by name only if it has no duplicate. `listed` is the previous list, including devices that are gone.
 void resolve_duplicate_serials(const std::string& resource, std::vector<Device>& devices,
                                const Inventory& listed, const WasGiven& was_given);
 

@@ -22,12 +22,12 @@ class Remembered {
   using Clock = std::chrono::steady_clock;
   // Returns when a device that is gone since then is due to be forgotten; Clock::time_point::max(): never.
   static Clock::time_point forget_at(Clock::time_point since, std::chrono::seconds forget_after);
-  // Returns true if a device that is due to be forgotten stays, for example because a pod holds it: the
-  // kubelet would report it as Healthy there. Not set: no device stays.
+  // Returns true if a device that is due to be forgotten stays listed, for example because a pod holds it:
+  // the kubelet would report it as Healthy there. If not set, no device stays.
   using Stays = std::function<bool(const Device& device, Clock::time_point due)>;
 
   // Returns `scanned` plus the devices of the previous list that are gone, Unhealthy until forget_after has
-  // passed since they were first missed. before: the previous result, sorted by id.
+  // passed since they were first missed. `before` is the previous result, sorted by id.
   std::vector<Device> merge(std::span<const Device> before, std::vector<Device> scanned,
                             Clock::time_point now, std::chrono::seconds forget_after,
                             const Stays& stays = {});
@@ -44,17 +44,17 @@ class Remembered {
 class Damping {
  public:
   using Clock = std::chrono::steady_clock;
-  // With more changes than this within the window the device flaps, until it has been calm for that long.
+  // A device with more changes than kMostChanges within kWindow flaps, until it has been calm for kCalm.
   static constexpr std::size_t kMostChanges = 5;
   static constexpr std::chrono::seconds kWindow{60};
   static constexpr std::chrono::seconds kCalm{30};
 
-  // Returns true if a pod holds the device. Changes are then caused by the holder, which may reset it at each
-  // start.
+  // Returns true if a pod holds the device. The device's changes are then caused by the pod, which may reset
+  // the device at each start.
   using Held = std::function<bool(const std::string& id)>;
 
-  // Makes flapping devices Unhealthy; devices with an error of their own keep it. before: the previous
-  // result. Both lists are sorted by id.
+  // Makes flapping devices Unhealthy; a device with an error of its own keeps its error. `before` is the
+  // previous result. Both lists are sorted by id.
   void apply(std::span<const Device> before, std::vector<Device>& devices, Clock::time_point now,
              const Held& held = {});
   // Returns when a flapping device is released if nothing else happens; Clock::time_point::max(): never.
@@ -76,7 +76,7 @@ class Damping {
   Clock::time_point next_ = Clock::time_point::max();
 };
 
-// Since when the devices of one resource have had their present health.
+// Records since when each device of one resource has had its present health.
 class HealthTimes {
  public:
   using Clock = std::chrono::system_clock;
@@ -86,14 +86,14 @@ class HealthTimes {
   Clock::time_point since(std::string_view id) const;
 
  private:
-  // Most devices have not changed since the resource appeared: only the others need memory.
+  // Most devices have not changed since the resource appeared: only devices that have changed need memory.
   Clock::time_point first_{};
   std::map<std::string, Clock::time_point, std::less<>> changed_;
 };
 
-// Since when the devices of one resource are Unhealthy, and which of these spells were reported. A spell
-// begins when a device is listed as Unhealthy for any reason, and ends when it is Healthy or not listed. A
-// drained device is out of service on purpose: it has no spell, and being held by a pod is none either.
+// Records since when devices of one resource are Unhealthy, and which of these spells were reported. A spell
+// begins when a device is listed with an error, and ends when it has none or is not listed. A drained device
+// is out of service on purpose, and has no spell; a holder causes no spell, either.
 class BadSpells {
  public:
   using Clock = std::chrono::steady_clock;
@@ -101,14 +101,14 @@ class BadSpells {
 
   // Records the present list.
   void record(std::span<const Device> devices, Clock::time_point now);
-  // Returns how long a spell must last to be due; nullopt: the device's spells are not reported.
+  // Returns how long a spell must last to be due; nullopt if the device's spells are not reported.
   using Patience = std::function<std::optional<Clock::duration>(const std::string& id)>;
 
   // Returns the ids whose spell is due, each once per spell.
   std::vector<std::string> take_due(Clock::time_point now, const Patience& after);
-  // Returns when the next spell is due; kNever: none will be by itself.
+  // Returns when the next spell is due; kNever if no spell becomes due by itself.
   Clock::time_point next_due(const Patience& after) const;
-  // Returns since when the device is Unhealthy; nullopt: it is not.
+  // Returns since when the device is Unhealthy; nullopt if it is not.
   std::optional<Clock::time_point> since(std::string_view id) const;
 
  private:

@@ -22,7 +22,7 @@ std::size_t field_size(std::size_t payload) { return 1 + varint_size(payload) + 
 
 void sort_by_id(std::vector<Device>& devices) {
   if (std::ranges::is_sorted(devices, {}, &Device::id)) return;
-  // Devices are large: each is moved once.
+  // Devices are large, so each device is moved only once.
   std::vector<std::size_t> order(devices.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) -> const std::string& { return devices[i].id; });
@@ -115,7 +115,7 @@ namespace {
 
 using Kind = DeviceChange::Kind;
 
-// nullptr: not listed.
+// A device that is not listed is nullptr.
 void compare(const Device* before, const Device* after, std::vector<DeviceChange>& changes) {
   const auto is_there = [](const Device* device) { return device && !device->gone; };
   const bool was_there = is_there(before);

@@ -31,7 +31,7 @@ const Device* device_of_id(std::span<const Device> devices, std::string_view id)
 // Returns the device behind an id that was sent to the kubelet, from devices sorted by id; nullptr if there
 // is none.
 const Device* find_device(std::span<const Device> devices, std::string_view id);
-// Returns the number of the share that the id, which must be one of the device's, stands for.
+// Returns the number of the share with that id, which must be an id of the device.
 unsigned share_of(const Device& device, std::string_view id);
 
 // Returns the id of a device's n-th replica; the device's id if it has just one.
@@ -102,7 +102,7 @@ class Inventory {
 std::size_t wire_size(const Device& device);
 
 // Changes a list without a scan, so that a device can be taken out of service while its driver hangs. May
-// only add reasons, and must add the same ones until its owner reports a change. Not thread-safe.
+// only add reasons, and must add the same reasons until its owner reports a change. Not thread-safe.
 class Overlay {
  public:
   Overlay() = default;
@@ -121,7 +121,7 @@ class Overlay {
   Overlay& operator=(Overlay&&) = default;
 };
 
-// In the order in which they are applied. They must outlive the list's owner.
+// The overlays of a list, in the order in which they are applied. They must outlive the list's owner.
 using Overlays = std::vector<const Overlay*>;
 
 // Returns the text, or its first bytes and "...". UTF-8 characters are not cut.
@@ -171,10 +171,10 @@ struct DeviceChange {
 // Compares two lists; both, and the result, are sorted by id. A device may change twice: it appears and is
 // Unhealthy, or goes and is forgotten.
 std::vector<DeviceChange> device_changes(std::span<const Device> before, std::span<const Device> after);
-// For a first list: its devices do not count as appeared.
+// Returns the changes of a first list, whose devices do not count as appeared.
 std::vector<DeviceChange> device_changes_of_first(std::span<const Device> list);
 
-// Devices with the same kind of change. Its texts are short, however many there are.
+// Devices with the same kind of change. The texts are short, however many devices there are.
 struct ChangedGroup {
   std::size_t count = 0;
   std::string names;  // "a, b, c and 997 more"

@@ -41,7 +41,7 @@ using Present = std::vector<const Device*>;
 
 struct Value {
   std::string text;
-  std::string error;  // why there is no label; empty: there is one
+  std::string error;  // why there is no label; empty if there is one
 };
 
 Value value_for(const LabelSpec& spec, const Device& device, std::size_t count) {
@@ -126,7 +126,7 @@ std::string label_value(std::string_view text) {
   for (const char c : text) {
     const char written = c == ' ' || c == '\t' ? '-' : c;
     if (!is_name_part(std::string{'x', written, 'x'})) continue;
-    // Several spaces count as one.
+    // Several spaces count as one space.
     const bool again = written != c && value.ends_with('-');
     if (!again) value += written;
   }
@@ -174,7 +174,7 @@ std::string feature_file_text(const Labels::Pairs& labels, FeatureTime expiry) {
 
 bool is_fresh(const std::string& text, const Labels::Pairs& labels, FeatureTime now) {
   const auto expiry = expiry_of(text);
-  // After the clock has been set back the expiry would be too far in the future.
+  // After the clock has been set back, the expiry would be too far in the future.
   return expiry && *expiry >= now + kFeaturesRenewed && *expiry <= now + kFeaturesLast &&
          text == feature_file_text(labels, *expiry);
 }

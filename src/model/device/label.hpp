@@ -17,15 +17,15 @@
 
 namespace plughost {
 
-// As configured.
+// A label as it is configured.
 struct LabelSpec {
   std::string key;
   Template value;  // {count} (of devices), {id} and the kind's attributes
   bool operator==(const LabelSpec&) const = default;
 };
 
-// Returns the node's key: one without a prefix gets feature.node.kubernetes.io, which newer versions of Node
-// Feature Discovery no longer add.
+// Returns the key on the node: a key without a prefix gets feature.node.kubernetes.io, which newer versions
+// of Node Feature Discovery no longer add.
 std::string label_name(std::string_view key);
 
 // Returns why Kubernetes or Node Feature Discovery would refuse the key, as a sentence; empty: they accept
@@ -45,8 +45,8 @@ struct Labels {
   std::vector<std::string> remarks;  // labels that were left out, and why
 };
 
-// lists: of the entry's resources. There are no labels without a present device. A value is expanded for all
-// present devices, Unhealthy ones included; if the results differ, the label is left out.
+// `lists` are those of the entry's resources. Without a present device, there are no labels. A value is
+// expanded for all present devices, even Unhealthy devices; if the results differ, the label is left out.
 Labels labels_of(std::span<const LabelSpec> specs, std::span<const Inventory> lists);
 
 using FeatureTime = std::chrono::sys_time<std::chrono::microseconds>;
@@ -55,12 +55,12 @@ using FeatureTime = std::chrono::sys_time<std::chrono::microseconds>;
 inline constexpr std::chrono::minutes kFeaturesLast{60};
 // A file that expires earlier is rewritten.
 inline constexpr std::chrono::minutes kFeaturesRenewed{30};
-// Per entry: with the longest keys and values the file stays below Node Feature Discovery's limit.
+// The limit per entry: with the longest keys and values, the file fits into Node Feature Discovery's limit.
 inline constexpr std::size_t kMostLabels = 100;
 
 // Returns the file name for an entry, different for each entry and each owner.
 std::string feature_file_name(std::string_view owner, std::string_view entry);
-// Returns true if the file belongs to the owner, finished or not.
+// Returns true if the file belongs to the owner, even if the file is unfinished.
 bool is_feature_file(std::string_view owner, std::string_view file);
 
 std::string feature_file_text(const Labels::Pairs& labels, FeatureTime expiry);

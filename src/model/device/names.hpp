@@ -13,7 +13,7 @@ namespace plughost {
 // FNV-1a, 64 bits: not cryptographic, but equal on every machine and in every version. Source: G. Fowler, L.
 // C. Noll, K.-P. Vo, the FNV non-cryptographic hash algorithm.
 inline constexpr std::uint64_t kFnvStart = 0xcbf29ce484222325u;
-// For a second, independent hash of the same text.
+// The start value for a second, independent hash of the same text.
 inline constexpr std::uint64_t kOtherFnvStart = 0x84222325cbf29ce4u;
 
 // Continues the hash of a previous text.
@@ -68,7 +68,7 @@ std::string in_quotes(std::string_view text);
 std::string stable_id(std::string_view name, std::size_t longest = kLongestId);
 
 // Returns why the kubelet (1.20 to 1.36: v1helper.IsExtendedResourceName and apimachinery's IsQualifiedName)
-// would refuse the name, as a sentence; empty: it accepts the name.
+// would refuse the name, as a sentence; empty if it accepts the name.
 std::string resource_name_error(std::string_view name);
 
 // RFC 1123, like k8s.io/apimachinery's IsDNS1123Subdomain but without its limit of 253 characters. Labels

@@ -22,7 +22,7 @@ std::string now() {
   return text.substr(0, text.find('.')) + 'Z';
 }
 
-// The usual file may be missing or wrong: the machine's facts do not depend on it.
+// It is no error if the usual file is missing or wrong: the machine's facts do not depend on it.
 std::optional<Config> configuration(const std::string& file) {
   if (!file.empty()) return load_config(file);
   std::error_code failed;

@@ -153,7 +153,7 @@ void print_offers(const Fleet& fleet) {
 }
 
 // Prints a line for each entry that does not apply to some node, although it did before. Without a previous
-// configuration, prints all that do not apply somewhere.
+// configuration, prints all entries that do not apply to some node.
 void print_not_here(const Fleet& fleet) {
   struct Places {
     std::size_t count = 0;
@@ -237,7 +237,7 @@ std::set<std::string> notes_on(const PlannedNode& node) {
   return notes;
 }
 
-// Prints each note once, with its nodes, and leaves out those that were the same before.
+// Prints each note once, with its nodes. Leaves out notes that the previous configuration causes as well.
 void print_notes(const Fleet& fleet) {
   std::map<std::string, std::vector<std::string>> nodes;  // nodes by note
   for (const SeenNode& node : fleet.nodes) {

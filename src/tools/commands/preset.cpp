@@ -116,7 +116,7 @@ void show(const Presets& presets, const std::vector<std::string>& names) {
   }
 }
 
-// `changed` are those of `names` that have changed.
+// `changed` has the presets of `names` that have changed.
 void tell(const std::vector<Preset>& changed, const std::vector<std::string>& names, const char* done) {
   std::vector<std::string> told;
   for (const Preset& preset : changed) told.push_back(preset.name);

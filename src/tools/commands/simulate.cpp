@@ -76,7 +76,7 @@ struct Told {
   const AskingContainer* container;
   std::string card;                              // id of the device; empty: none
   std::variant<Allocation, std::string> answer;  // or why there is none
-  std::string other;  // the pod that an Allocate would be attributed to; empty: this one
+  std::string other;  // the pod that an Allocate would be attributed to; empty: this pod
 };
 
 Told tell(const HostRoot& host, const ResourceSnapshot& snapshot, const std::vector<AskingPod>& pods,

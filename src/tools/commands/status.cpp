@@ -161,7 +161,7 @@ void print_devices(const Json& status, const Json& resource) {
   print_table(std::cout, {"DEVICE", "HEALTH", "SINCE", "NUMA", "NODES", "HELD BY"}, rows);
 }
 
-// Removes the other resources. Returns false if no resource has the name.
+// Removes all resources except `name`. Returns false if no resource has the name.
 bool select(Json& status, const std::string& name) {
   if (name.empty()) return true;
   const Json::Array& resources = std::as_const(status)["resources"].array();

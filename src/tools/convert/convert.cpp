@@ -145,7 +145,7 @@ std::string place_of(const FoundPlugin& found) {
   return found.starter.empty() ? found.file : found.starter;
 }
 
-// Returns "ConfigMap a/b, key c: the configuration of X, started by DaemonSet d"; empty: the file is the
+// Returns "ConfigMap a/b, key c: the configuration of X, started by DaemonSet d"; empty if the file is the
 // configuration and nothing else.
 std::string sentence_of(const FoundPlugin& found) {
   const std::string whose(name_of(found.plugin));

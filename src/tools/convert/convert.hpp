@@ -34,9 +34,9 @@ struct NearPair {
   std::string other;
 };
 
-// `documents` are configurations or manifests that contain some, from one or more files; empty: the command
-// line is everything. `arguments` is the plugin's command line, as words_of() accepts it; empty: the
-// manifests have it. Returns nullopt after reporting an error.
+// `documents` are configurations, or manifests that contain configurations, from one or more files; empty if
+// there is only a command line. `arguments` is the plugin's command line, as words_of() accepts it; empty if
+// the manifests have it. Returns nullopt after reporting an error.
 std::optional<Conversion> convert(const std::vector<Node>& documents, std::string_view arguments,
                                   Diagnostics& diagnostics, const std::vector<NearPair>& near = {});
 

@@ -17,7 +17,7 @@ struct Right {
   std::string group = {};   // empty: the core group
   std::string resource;     // "nodes"
   std::string subresource;  // "status"; empty: none
-  // Selects objects ({node}: the name of our Node); empty: all. A node's own account may select no others.
+  // Selects objects ({node}: our Node's name); empty: all. A node's own account may select no other objects.
   std::string field_selector;  // "metadata.name={node}"
   std::string name;            // "{node}"
   std::string key;             // first key of the configuration that needs it: "nodeResources"
@@ -27,7 +27,7 @@ struct Right {
   bool operator==(const Right&) const = default;
 };
 
-// Returns the permissions, each once; empty: the API server is not used.
+// Returns the permissions, each once; empty if the API server is not used.
 std::vector<Right> rights_of(const Config& config);
 
 struct ApiPermissions {
@@ -49,10 +49,10 @@ Json access_review(const Right& right);
 ApiPermissions::Answer access_answer(Right right, const std::string& body);
 
 // Returns why no credentials for the API server can be found, as a line with the position in the
-// configuration; empty: they are found or not needed. Contacts no server and runs no exec plugin.
+// configuration; empty if they are found or not needed. Contacts no server and runs no exec plugin.
 std::string access_error(const Config& config, const HostRoot& host);
 
-// Uses a loop of its own. Writes nothing.
+// Queries the API server about rights_of(config), in an event loop of its own. Writes nothing.
 ApiPermissions query_api_server(const Config& config,
                                 std::chrono::milliseconds limit = std::chrono::seconds(15));
 

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostCheckpoint = 256u << 20;
 
-// Returns true for a plugin's socket: neither the kubelet's nor that of its pod resources.
+// Returns true for a plugin's socket, as opposed to the sockets of the kubelet and of its pod resources.
 bool of_a_plugin(const Observed& observed, const fs::path& socket) {
   return socket.filename() != "kubelet.sock" && socket != observed.kubelet().pod_resources &&
          socket != observed.control();
@@ -163,7 +163,7 @@ Finding answering(const SeenProcess& process, const Observed& observed) {
 Findings check_daemon(const HostRoot& host, const Observed& observed) {
   Findings found;
   for (const SeenProcess& process : daemons(host)) {
-    // Without the option, both use the default.
+    // Without the option, the daemon and the doctor use the default.
     const fs::path file = process.option("--config").value_or(observed.file);
     std::error_code failed;
     if (file == observed.file || fs::equivalent(file, observed.file, failed))

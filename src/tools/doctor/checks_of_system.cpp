@@ -58,7 +58,7 @@ struct InotifyUse {
   std::uint64_t watches = 0;
 };
 
-// Returns the use by one user. /proc/<pid>/fdinfo has a line for each watch.
+// Returns how much one user uses. /proc/<pid>/fdinfo has a line for each watch.
 InotifyUse inotify_use(const HostRoot& host, uid_t user) {
   InotifyUse use;
   for (const SeenProcess& process : processes(host)) {
@@ -82,7 +82,7 @@ std::string type_of(const std::string& label) {
   return type;
 }
 
-// Returns the unit of the kubelet, as this node's Kubernetes names it or as the running one shows.
+// Returns the unit of the kubelet, as this node's Kubernetes names it or as the running kubelet shows it.
 std::vector<std::string> kubelet_units(const HostRoot& host, const Observed& observed) {
   const Kubernetes kubernetes = kubernetes_of(host);
   const auto kubelet = kubernetes.name.empty() ? kubelet_process(host, observed) : std::nullopt;
@@ -266,7 +266,7 @@ Findings check_inotify(const HostRoot& host, const Observed& observed) {
                                "`, and the same in a file of /etc/sysctl.d"});
   };
   if (use.watches + kWatchesWanted > *most_watches) report("max_user_watches", use.watches, *most_watches);
-  // One more than now, so that plughost can start while the old one ends.
+  // One more instance is needed, so that plughost can start while the old process ends.
   if (use.instances + 1 > *most_instances) report("max_user_instances", use.instances, *most_instances);
   return or_ok(std::move(found), directory,
                std::to_string(use.watches) + " of " + std::to_string(*most_watches) +

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kVersionDeadline{5};
 
-// Returns nullopt if no socket exists.
+// Returns the owner of the socket; nullopt if no socket exists.
 std::optional<SocketOwner> owner_of(const fs::path& socket) {
   std::error_code failed;
   if (!fs::is_socket(socket, failed)) return std::nullopt;
@@ -49,7 +49,7 @@ void observe_sockets(const HostRoot& host, Observed& observed) {
     host.list(directory, [&](std::string_view name, FileType) { look(directory / name); });
 }
 
-// Runs only programs that are known to print it.
+// Runs only programs that are known to print their version.
 std::string version_of(const SeenProcess& process) {
   if (process.name() != "kubelet" && process.name() != "k3s") return {};
   const std::string program = "/proc/" + std::to_string(process.id) + "/exe";
@@ -58,7 +58,7 @@ std::string version_of(const SeenProcess& process) {
   return ending.output.substr(0, ending.output.find('\n'));
 }
 
-// Returns an empty string if everyone may open it, or if it is missing.
+// Returns an empty string if everyone may open the node, or if the node is missing.
 std::string who_may_open(const HostRoot& host, const std::string& node) {
   constexpr mode_t kEverybody = S_IROTH | S_IWOTH;
   struct stat status {};

@@ -114,7 +114,7 @@ Findings examine(const HostRoot& host, const Observed& observed);
 // Most items of a list in a sentence.
 inline constexpr std::size_t kMostShown = 3;
 
-// Returns `found`, or a finding that all is well if it is empty.
+// Returns `found`, or if it is empty a finding that all is well.
 Findings or_ok(Findings found, std::string where, std::string what);
 
 // checks_of_configuration.cpp

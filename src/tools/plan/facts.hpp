@@ -12,7 +12,7 @@
 namespace plughost {
 
 inline constexpr int kFactsVersion = 1;
-// Larger files are recorded without content, in bytes.
+// Files with more bytes are recorded without their content.
 inline constexpr std::size_t kMostRecordedText = 4096;
 
 struct Facts {
@@ -21,8 +21,8 @@ struct Facts {
   std::shared_ptr<const RecordedMachine> machine;
 };
 
-// The text has no facts, or those of another version. what() is a sentence without the file's name; if the
-// text is not JSON, it has line and column.
+// Thrown if the text has no facts, or facts of another version. what() is a sentence without the file's name;
+// if the text is not JSON, it has the line and the column.
 struct FactsError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

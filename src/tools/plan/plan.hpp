@@ -1,6 +1,6 @@
 #pragma once
-// Computes what a configuration gives on recorded nodes, and what another one would change. Values; does not
-// read this machine and does not block.
+// Computes what a configuration gives on recorded nodes, and what another configuration would change. Values;
+// does not read this machine and does not block.
 
 #include <map>
 #include <string>
@@ -21,7 +21,7 @@ struct PlannedResource {
     bool operator==(const Device&) const = default;
   };
   std::map<std::string, Device> devices;  // by id
-  bool unknown = false;                   // a program lists them, which is not run here
+  bool unknown = false;                   // a program, which is not run here, lists them
   // Returns the number that the scheduler sees, replicas included.
   std::size_t count() const;
   std::size_t healthy() const;

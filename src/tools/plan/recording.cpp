@@ -37,7 +37,7 @@ constexpr std::string_view kOmittedSubsystems =
     " node nvmem pci_bus pci_express pnp power_supply powercap queues regulator scsi_device scsi_disk"
     " scsi_host thermal vc vtconsole wakeup wmi workqueue xen ";
 
-// Block devices that come and go likewise, by name.
+// Names of block devices that also come and go.
 constexpr std::string_view kOmittedBlocks[] = {"loop*", "ram*", "zram*", "dm-*", "nbd*", "rbd*", "drbd*"};
 constexpr std::string_view kOmittedTerminals[] = {"tty", "tty[0-9]*", "pty*", "tty[a-ep-z][0-9a-f]"};
 
@@ -51,7 +51,7 @@ constexpr std::string_view kOmittedInDev[] = {"pts",       "shm",  "mqueue",    
 
 constexpr std::string_view kLinks[] = {"device", "driver", "iommu_group", "physfn", "subsystem", "virtfn*"};
 
-// Attributes that identify a device. Reading them does not make its driver work.
+// Attributes that identify a device. They can be read without any action by the driver.
 constexpr std::string_view kAttributes =
     " abi_version address bDeviceClass bDeviceProtocol bDeviceSubClass bInterfaceClass bInterfaceNumber"
     " bInterfaceProtocol bInterfaceSubClass bNumConfigurations bNumInterfaces bcdDevice board_id busnum"
@@ -71,7 +71,7 @@ constexpr const char* kTexts[] = {
     "/proc/driver/nvidia/version", "/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name",
     "/sys/devices/soc0/family",    "/sys/devices/soc0/machine",    "/etc/nv_tegra_release"};
 
-// Recorded by name only: for `exists`, and because /run/udev/control shows that udev runs.
+// Paths that are recorded by name only: for `exists`, and because /run/udev/control shows that udev runs.
 constexpr const char* kNames[] = {"/sys/module/*",          "/sys/class/*",      "/sys/bus/*",
                                   "/sys/bus/pci/drivers/*", "/proc/device-tree", "/run/udev/control"};
 
@@ -262,7 +262,7 @@ class Recorder {
     }
   }
 
-  // Records what the configuration reads on this node, without its programs.
+  // Records what the configuration reads on this node. The configuration's programs are not run.
   void configuration(const Config& config) {
     survey(config, noted_);
     take_noted();

@@ -55,7 +55,7 @@ Setting of_service(std::string key, std::string value) {
   return {.section = "Service", .key = std::move(key), .value = std::move(value)};
 }
 
-// A path that is missing when the service starts would stay read-only, so it is created before.
+// A path that is missing when the service starts would stay read-only, so the unit creates it before.
 Need writable(const fs::path& directory, std::string what, const char* mode = "0755") {
   const std::string path = as_mounted(directory);
   return {.what = std::move(what),
@@ -154,7 +154,7 @@ bool has_all_words(const UnitSettings& unit, const Setting& setting) {
   return std::ranges::includes(unit.words(setting.key), wanted.words(setting.key));
 }
 
-// Returns true if the unit names addresses: its author has decided who may connect.
+// Returns true if the unit names addresses, because its author has then decided which peers may connect.
 bool has_addresses(const UnitSettings& unit) {
   std::set<std::string> words = unit.words("IPAddressAllow");
   words.erase("localhost");
@@ -184,7 +184,7 @@ bool gives(const UnitSettings& unit, const Setting& setting) {
   return std::ranges::count(unit.values(setting.key), setting.value) > 0;
 }
 
-// Returns true for a setting that only prepares another one.
+// Returns true for a setting that only prepares another setting.
 bool only_prepares(const Setting& setting) {
   return setting.key == "ExecStartPre" || setting.key == "RequiresMountsFor" || setting.value.empty();
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Computes what a configuration needs from systemd and the present unit does not give. Pure functions;
+// Computes what a configuration needs from systemd but does not get from the present unit. Pure functions;
 // thread-safe.
 
 #include <string>
@@ -30,8 +30,8 @@ struct Need {
 
 inline constexpr const char* kPackagedProgram = "/usr/bin/plughost";
 
-// Returns what the entries do that the unit's sandbox forbids. It counts all entries, whether they apply now
-// or not, because the sandbox must not depend on devices that come and go.
+// Returns what the entries do that the unit's sandbox forbids. All entries count, whether they apply now or
+// not, because the sandbox must not depend on devices that come and go.
 SandboxNeeds sandbox_needs(const Config& config);
 
 // Properties of the node that matter here.
@@ -43,7 +43,7 @@ struct NodeTerms {
 
 // Returns all needs, in the order of the file.
 std::vector<Need> needs_of(const Config& config, const NodeTerms& node);
-// Returns those that the unit does not meet.
+// Returns the needs that the unit does not meet.
 std::vector<Need> unmet(std::vector<Need> needs, const UnitSettings& unit);
 
 }  // namespace plughost

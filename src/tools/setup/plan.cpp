@@ -29,8 +29,8 @@ bool is_volatile(const std::string& directory) {
   return directory.starts_with("/run/") || directory.starts_with("/var/run/");
 }
 
-// Returns the runtime's CDI directory that plughost must write to; empty: the usual one is among them, or
-// none exists. A directory that the next boot empties is preferred.
+// Returns the CDI directory of the runtime that plughost must write to, preferably one that the next boot
+// empties. Empty if the usual directory is among them, or if there are none.
 std::string cdi_directory(const RuntimeSettings& settings) {
   const std::vector<std::string>& all = settings.spec_dirs;
   for (const char* const usual : {"/run/cdi", "/var/run/cdi"}) {
@@ -267,7 +267,7 @@ Kubernetes find_kubernetes(const HostRoot& host, const std::string& name, SetupP
   return kubernetes;
 }
 
-// Leaves steps to the operator that removing a file cannot undo.
+// Adds remarks on steps that the operator must do, because removing a file would not undo the steps.
 void remark_on_selinux(const HostRoot& host, const Config& config, SetupPlan& plan) {
   if (host.text("/sys/fs/selinux/enforce").value_or("").starts_with('0') || !has_selinux(host)) return;
   if (first_there(host, kRestorecon).empty())
@@ -327,7 +327,7 @@ std::string own_unit(const SetupTerms& terms, SetupPlan& plan) {
 
 struct Units {
   std::string drop_in;
-  std::string own;  // empty: it came with a package or was written by hand
+  std::string own;  // empty: the unit came with a package or was written by hand
 };
 
 Units plan_units(const HostRoot& host, const SetupTerms& terms, const Config& config, Kubernetes kubernetes,

@@ -34,17 +34,17 @@ struct PlannedFile {
   bool operator==(const PlannedFile&) const = default;
 };
 
-// Returns the drop-in of the unit; empty: it needs none.
+// Returns the drop-in of the unit; empty if it needs none.
 std::string drop_in_text(std::span<const Need> needs);
-// Returns node.yaml: the paths of this node's kubelet and container runtime that are not the usual ones.
-// `settings` is nullptr if unknown. Empty: all are usual.
+// Returns node.yaml: the paths of this node's kubelet and container runtime that are not the usual ones;
+// empty if all are usual. `settings` is nullptr if the runtime's settings are unknown.
 std::string node_file_text(const Kubernetes& kubernetes, const RuntimeSettings* settings);
 // Returns plughost's unit for a program at that path.
 std::string unit_text(std::string_view program);
 // Returns the definition of the group that the unit needs.
 std::string sysusers_text();
 
-// A step that cannot be done; what() is a sentence.
+// Thrown if a step cannot be done; what() is a sentence.
 struct SetupError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -60,12 +60,12 @@ struct FileChange {
   bool operator==(const FileChange&) const = default;
 };
 
-// Returns the files that differ from the plan. Throws SetupError if a file that is not ours is in the way;
-// leaves others alone.
+// Returns the files that differ from the plan. Throws SetupError if the plan would replace a file that is not
+// ours. Does not remove such files.
 std::vector<FileChange> changes_of(const HostRoot& host, std::span<const PlannedFile> files);
 
-// Makes the changes in order, each completely or not at all. Throws SetupError at the first failure, with
-// what was done before it. Removes a directory with its last file.
+// Makes the changes in order, each completely or not at all. Throws SetupError at the first failure; its text
+// names the changes made before. Removes a directory with its last file.
 void make_changes(const HostRoot& host, std::span<const FileChange> all);
 
 struct SetupTerms {

@@ -18,7 +18,7 @@
 namespace plughost {
 namespace {
 
-// Returns nullopt if nothing is known of the entry's devices, with the reason in `all`.
+// Returns nullopt if nothing is known of the entry's devices; the reason is in `all`.
 std::optional<DevicesOf> scan_entry(const ResourceConfig& entry, const HostRoot& host, Survey& all) {
   try {
     Scan scan = entry.source->scan_chosen(host, *entry.spec);
@@ -59,9 +59,9 @@ DevicesOf scan_entries(const EntriesOfName& entries, const HostRoot& host, Surve
   return std::move(joint.resources);
 }
 
-// Returns true if the container is given the node, if its number is unknown, or if runc lets every container
-// open it, by whatever way it comes. 10:200, tun, is missing in runc 1.2.0 to 1.2.3. Source: runc's
-// specconv.AllowedDevices.
+// Returns true if the container is given the node, if the node's number is unknown, or if runc lets every
+// container open the node, however it gets there. 10:200, tun, is missing in runc 1.2.0 to 1.2.3. Source:
+// runc's specconv.AllowedDevices.
 bool may_open(const HostRoot& host, const Allocation& allocation, const std::string& node, FileType type) {
   static constexpr std::string_view kOpen[] = {"1:3", "1:5", "1:7", "1:8",   "1:9",
                                                "5:0", "5:1", "5:2", "10:200"};
@@ -107,7 +107,7 @@ struct Answer {
   std::set<std::string> kinds;  // of the names of CDI devices that others specify
 
   // Returns true if something else may give the container more device nodes: an `allocate` program, the
-  // specifications of others, or a hook of the runtime that a variable such as NVIDIA_VISIBLE_DEVICES tells.
+  // specifications of others, or a runtime hook that a variable such as NVIDIA_VISIBLE_DEVICES controls.
   bool others_add() const {
     return terms.allocate || !kinds.empty() || std::ranges::any_of(allocation.env, [](const auto& variable) {
              return variable.first.ends_with("_VISIBLE_DEVICES");
@@ -130,7 +130,7 @@ void for_each_answer(const ResourceSnapshot& snapshot, Use use) {
   }
 }
 
-// Adds the CDI names that the entry or its kind uses, whether it has devices or not.
+// Adds the CDI names that the entry or its kind uses, whether the entry has devices or not.
 void add_use(const ResourceConfig& entry, CdiUse& use) {
   const auto add_names = [&use](const auto& annotations) {
     for (const auto& [key, value] : annotations) {
@@ -149,7 +149,7 @@ void add_use(const ResourceConfig& entry, CdiUse& use) {
   use.programs = use.programs || entry.spec->allocate.has_value();
 }
 
-// Returns an empty string if no problem is certain.
+// Returns a remark on the mount, or an empty string if no problem is certain.
 std::string remark_on(const HostRoot& host, const Answer& answer, const std::string& path) {
   const FileType type = host.type(path);
   if (type == FileType::kSocket)

@@ -62,7 +62,7 @@ bool is_regex(const Match& match) {
   return match.key == "DRIVER" || match.key.ends_with('S');
 }
 
-// Returns the match's values as patterns; nullopt: no patterns are equivalent.
+// Returns the match's values as patterns; nullopt if no patterns are equivalent.
 std::optional<std::vector<std::string>> patterns_of(const Match& match) {
   if (!is_regex(match)) return std::vector{match.value};
   const auto globs = globs_of("^(" + match.value + ")$", 0);
@@ -80,7 +80,7 @@ std::string text_of(const Match& match) {
 }
 
 // Splits the rule into rules with one pattern per match, and with one match where Akri accepts any of
-// several. `error` says why that is impossible.
+// several. If this is impossible, `error` is set to the reason.
 std::vector<Rule> alternatives_of(const Rule& rule, std::string& error) {
   std::vector<Rule> all(1);
   std::map<std::string, std::vector<Match>> choices;
@@ -131,14 +131,14 @@ struct Udev {
   YamlDraft draft = YamlDraft::map();
   YamlDraft only = YamlDraft::flow_map();
   YamlDraft except = YamlDraft::list();
-  std::string error;  // why it cannot be kept; empty: it can
+  std::string error;  // why the rule cannot be kept; empty: it can
 };
 
 constexpr Word<std::string_view> kOfUsb[] = {
     {"idVendor", "vendor"}, {"idProduct", "product"}, {"serial", "serial"}};
 
-// Returns the attribute of `only` and `except` for the key, for attributes of USB devices only; empty: none
-// exists.
+// Returns the attribute of `only` and `except` for the key, for attributes of USB devices only; empty if
+// there is no such attribute.
 std::string_view attribute_of(const Match& match, std::string_view subsystem) {
   static constexpr Word<std::string_view> kKeys[] = {{"KERNEL", "name"}, {"DRIVER", "driver"}};
   if (match.key == "ATTR" && subsystem == "usb") return value_of(kOfUsb, match.attribute).value_or("");
@@ -223,7 +223,7 @@ YamlDraft groups_of(const Rule& rule, const std::string& permissions) {
   return YamlDraft::list({YamlDraft::map({{"usb", YamlDraft::list({std::move(usb)})}})});
 }
 
-// Adds the rule as `udev`, as a comment if that cannot be done. `error` is the reason, if one is known.
+// Adds the rule as `udev`, or as a comment if it cannot be kept. `error` is the reason, if one is known.
 void add_udev(const Rule& rule, const std::string& error, const std::string& permissions, YamlDraft& entry) {
   Udev one = udev_of(rule);
   if (!error.empty()) one.error = error;

@@ -21,7 +21,7 @@ struct ConfigDraft {
   YamlDraft top = YamlDraft::map();         // settings before the entries
   YamlDraft resources = YamlDraft::list();  // the entries
   bool names_join = false;    // entries of one name form one resource; otherwise the last one counts
-  bool joins_others = false;  // also with those of other configurations of the same plugin
+  bool joins_others = false;  // entries also join those of the plugin's other configurations
   bool domain_is_a_guess = false;
 };
 
@@ -52,8 +52,8 @@ YamlDraft gpu_entry(const char* name, const char* vendor);
 // Returns `domain`/`name` with escaped braces, so that they are no placeholders.
 std::string literal_name(std::string_view domain, std::string_view name);
 
-// Returns an id of USB or PCI hardware as four digits. Accepts one to four, with or without 0x; empty:
-// invalid.
+// Returns an id of USB or PCI hardware as four digits. Accepts one to four digits, with or without 0x.
+// Returns an empty text for anything else.
 std::string hardware_id(std::string_view text);
 // Returns the ids, and reports invalid ones at `at`.
 std::vector<std::string> hardware_ids(const std::vector<std::string>& texts, const Node& at,

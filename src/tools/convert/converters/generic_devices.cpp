@@ -66,7 +66,7 @@ void add_type(LenientFields& path, YamlDraft& draft) {
   if (read_only) draft.notes.emplace_back("`readOnly` had no effect on a device node; left out.");
 }
 
-// Directories of device nodes that are often given as a whole.
+// Returns true for directories of device nodes that are often given as a whole.
 bool is_known_directory(std::string_view path) {
   static constexpr std::string_view kDirectories[] = {
       "/dev/snd",  "/dev/dri",        "/dev/bus/usb", "/dev/input", "/dev/bus",   "/dev/dvb",
@@ -118,7 +118,7 @@ bool is_empty_path(const Node& item) {
   return item.kind == Node::Kind::kMap && path && path->kind == Node::Kind::kScalar && path->scalar.empty();
 }
 
-// Disables a value whose items are all comments, because they are the only rest of it.
+// Disables a value whose items are all comments, because nothing else is left of it.
 void disable_if_nothing_is_left(YamlDraft& owner, YamlDraft& list) {
   if (list.empty() || !std::ranges::all_of(list.items, &YamlDraft::disabled)) return;
   for (YamlDraft& item : list.items) item.disabled = false;
@@ -133,7 +133,7 @@ YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& di
   YamlDraft paths = YamlDraft::list();
   for (std::size_t i = 0; const Node& item : group.items("paths")) {
     const std::string place = group.path_of("paths") + '[' + std::to_string(i++) + ']';
-    // MicroShift prints an empty item where there is none.
+    // MicroShift prints an empty item if the list has no items.
     if (!is_empty_path(item)) paths.add(path_draft(item, place, diagnostics));
   }
   YamlDraft usbs = usbs_of_group(group, draft.notes);
@@ -192,7 +192,7 @@ bool begin_with_the_same(const std::vector<std::string>& one, const std::vector<
   return !one.empty() && !other.empty() && one != other && may_match_the_same(one[0], other[0]);
 }
 
-// Returns the first path of a group that is not optional and in no other group; nullopt: none.
+// Returns the first path of a group that is not optional and in no other group; nullopt if there is none.
 std::optional<std::size_t> own_path(const YamlDraft& groups, std::size_t group) {
   const std::vector<std::string> patterns = patterns_of(groups.items[group]);
   for (std::size_t i = 0; i < patterns.size(); ++i) {

@@ -16,7 +16,7 @@ bool was_a_number(const Node& id) {
   return !id.quoted && text.size() > 1 && is_digits(text);
 }
 
-// Returns true if an id is given. MicroShift prints empty ones, which do not count.
+// Returns true if an id is given. An empty id, as MicroShift prints it, does not count.
 bool add_usb_id(LenientFields& usb, const char* key, YamlDraft& draft) {
   const Node* const node = usb.node(key);
   const auto text = usb.text(key);
@@ -32,7 +32,7 @@ bool add_usb_id(LenientFields& usb, const char* key, YamlDraft& draft) {
   return true;
 }
 
-// Returns an empty draft if it has nothing to match by.
+// Returns an empty draft if `usb` has no vendor, product or serial number.
 YamlDraft usb_draft(LenientFields& usb) {
   YamlDraft draft = YamlDraft::map();
   const bool vendor = add_usb_id(usb, "vendor", draft);

@@ -224,7 +224,7 @@ std::string with_single_stars(const std::string& pattern) {
   return all;
 }
 
-// A '*' of the expression may match slashes; that of a pattern does not.
+// A '*' of the expression may match slashes; a '*' of a pattern does not.
 void add_in_directories(const std::string& pattern, std::size_t from, unsigned directories,
                         Alternatives& all) {
   all.push_back(pattern);

@@ -11,7 +11,7 @@ namespace {
 
 // Limit of plughost's `unit: {memory}`.
 constexpr unsigned kLargestFactor = 1024 * 1024;
-// Log flags that all of them have.
+// Log flags that all of these plugins have.
 constexpr const char* kLogFlags[] = {"v", "logtostderr", "alsologtostderr", "stderrthreshold"};
 
 struct Memory {

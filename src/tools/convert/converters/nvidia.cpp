@@ -32,7 +32,7 @@ class Settings {
   bool truth(const char* key, const char* flag) { return truth(flags_, key, flag); }
   bool plugin_truth(const char* key, const char* flag) { return truth(plugin_, key, flag); }
   std::string driver_root() { return text("nvidiaDriverRoot", "nvidia-driver-root", "/"); }
-  // Policy for shares and for parts of cards.
+  // Returns the policy for shares and for parts of cards.
   std::string sharing_policy() {
     const std::string policy =
         plugin_text("sharedDevicesAllocationPolicy", "shared-devices-allocation-policy", "distributed");

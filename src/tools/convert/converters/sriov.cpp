@@ -33,7 +33,7 @@ struct ListWords {
 constexpr ListWords kSelectors[] = {
     {"vendors", "vendors"}, {"devices", "deviceIDs"}, {"drivers", "drivers"}, {"linkTypes", "linkTypes"}};
 
-// A physical function of `pfNames` or `rootDevices` and the numbers of its virtual ones; no number: all.
+// A physical function of `pfNames` or `rootDevices`, with the numbers of its virtual functions; empty: all.
 struct Root {
   std::string name;
   Texts numbers;
@@ -43,11 +43,11 @@ struct Root {
 struct Selector {
   std::map<std::string, Texts> lists;              // by the other plugin's word
   std::map<std::string, std::vector<Root>> roots;  // by the other plugin's word
-  Texts without_words;                             // why it cannot be kept
+  Texts without_words;                             // why the selector cannot be kept
   bool rdma = false;
   bool vhost_net = false;
   Notes notes;
-  // Returns the list of that word; empty: none.
+  // Returns the list of that word, or an empty list if there is none.
   Texts said(const std::string& word) const { return lists.contains(word) ? lists.at(word) : Texts{}; }
 };
 
@@ -168,7 +168,7 @@ std::vector<Pattern> patterns_of(const Selector& selector) {
 
 class Resource {
  public:
-  // `errors` say why it cannot be kept, in addition to what is found here.
+  // `errors` has reasons why the resource cannot be kept, in addition to those found here.
   Resource(const Node& node, std::string path, std::string_view prefix, Diagnostics& diagnostics,
            Texts errors = {})
       : theirs_(node, std::move(path), diagnostics), diagnostics_(diagnostics), errors_(std::move(errors)) {
@@ -252,7 +252,7 @@ class Resource {
     rdma.add("portState", "ignore");
   }
 
-  // Adds what the lists of the kind cannot express.
+  // Adds `only` for what the lists of the kind cannot express.
   void add_only(const Selector& selector) {
     const std::vector<Pattern> patterns = patterns_of(selector);
     if (patterns.empty()) refuse("No card fits both its `rootDevices` and its `pfNames`: theirs took none.");

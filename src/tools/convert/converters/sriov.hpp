@@ -10,8 +10,8 @@
 
 namespace plughost {
 
-// Returns the entries of an item of `resourceList`, one per selector. `errors` say why none can be kept, in
-// addition to what is found here.
+// Returns the entries of an item of `resourceList`, one per selector. `errors` has reasons why no entry can
+// be kept, in addition to those found here.
 std::vector<YamlDraft> sriov_entries(const Node& resource, const std::string& path, std::string_view prefix,
                                      Diagnostics& diagnostics, const std::vector<std::string>& errors);
 

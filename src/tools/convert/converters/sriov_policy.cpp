@@ -34,7 +34,7 @@ void add(Node& map, const char* key, const Node& value) {
   if (value.kind != Node::Kind::kNull) map.members.push_back({text_node(value.mark, key), value});
 }
 
-// Returns the item of `resourceList` that the operator writes for a policy. `errors` say why it cannot be
+// Returns the item of `resourceList` that the operator writes for a policy. Adds to `errors` why it cannot be
 // kept.
 Node resource_of(const Node& spec, Texts& errors, Notes& notes) {
   const Node& nic = at(spec, "nicSelector");

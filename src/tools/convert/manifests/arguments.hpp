@@ -32,11 +32,11 @@ class Arguments {
   // Flags are named without leading '-'.
   std::optional<std::string> value(std::string_view flag);
   std::vector<std::string> values(std::string_view flag);
-  // Returns a flag that is true unless its value says false.
+  // Returns the value of a flag that is true unless its value is false.
   std::optional<bool> truth(std::string_view flag);
   std::optional<std::string> variable(std::string_view name) const;
   const std::string& image() const { return image_; }
-  // Returns true if the way of starting is known: absent flags were not given then.
+  // Returns true if it is known how the plugin is started, so that absent flags were not given.
   bool complete() const { return !image_.empty() || !environment_.empty(); }
   // Returns the flags that were never queried.
   std::vector<std::string> unused() const;

@@ -44,7 +44,7 @@ bool is_known_chart(std::string_view name);
 std::optional<ChartPlugin> plugin_of_object(const Node& object, const std::string& place,
                                             Diagnostics& diagnostics);
 
-// Returns the object that Akri's chart creates for its udev values; nullopt: disabled.
+// Returns the object that Akri's chart creates for its udev values; nullopt if udev is disabled.
 std::optional<Node> akri_configuration(const Node& values);
 
 // Merges values: maps are merged recursively, and other values of `over` win.

@@ -19,7 +19,7 @@ using Texts = std::vector<std::string>;
 
 // Limit for texts inside texts, as with a HelmRelease in a ConfigMap.
 constexpr unsigned kDeepestText = 3;
-// Limit for all nested texts together, because aliases can repeat one without end.
+// Limit for all nested texts together, because aliases can repeat a text without end.
 constexpr std::size_t kMostText = 4u << 20;
 
 bool is_object(const Node& node) {
@@ -162,7 +162,7 @@ class Search {
   void members(const Node& node, const Here& here) {
     const bool object = is_object(node);
     generated(node, here);
-    // In a chart's values and in a ClusterPolicy.
+    // `config` occurs in a chart's values and in a ClusterPolicy.
     const Node& config = at(node, "config");
     if (const Node* const choice = config.find("default"); choice && !choice->scalar.empty())
       findings_.set_default_choice(choice->scalar);
@@ -171,7 +171,7 @@ class Search {
         findings_.add_request(resource.scalar);
     }
     for (const auto& [key, member] : node.members) {
-      // kubectl's annotations repeat the object; init containers are not the plugin.
+      // kubectl's annotations repeat the object; init containers do not run the plugin.
       if ((object && (key.scalar == "metadata" || key.scalar == "status")) || key.scalar == "initContainers")
         continue;
       value(member, here.below(key.scalar));
@@ -204,7 +204,7 @@ class Search {
     if (bytes_ > kMostText) return;
     Diagnostics own;
     const auto documents = parse_documents(scalar.scalar, file_place(scalar, here), own);
-    // Other texts are ignored, unless a ConfigMap's text has words of device plugins.
+    // Texts that are not YAML are ignored, unless a ConfigMap's text has words of device plugins.
     if (!documents || own.has_errors()) {
       if (here.config_map.empty() || !has_word_of_plugins(scalar.scalar)) return;
       for (const Diagnostic& each : own.all()) diagnostics_.error(each.mark, each.path, each.what);

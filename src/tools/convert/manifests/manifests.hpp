@@ -24,8 +24,8 @@ struct FoundPlugin {
   std::string starter;                // "DaemonSet kube-system/gdp, container main"; empty: unknown
   std::string starter_file = {};      // the file of the starter
   PluginCommand line;                 // the starter's command line
-  // If a map has several configurations for NVIDIA's plugin and the node's label chooses: the key of this
-  // one, and the other keys.
+  // If the node's label chooses among several configurations of NVIDIA's plugin in a map: the key of this
+  // configuration, and the other keys.
   std::string choice = {};
   std::vector<std::string> other_choices = {};
   bool is_default = false;  // the choice for a node without the label

@@ -64,7 +64,7 @@ class Reading {
   NodeChoice choice;
 };
 
-// Returns a term that is true if both are.
+// Returns a term that is true if both terms are true; nullopt if there is none.
 std::optional<LabelTerm> merged(const LabelTerm& one, const LabelTerm& other) {
   if (one.label != other.label || !one.is || !other.is) return std::nullopt;
   if (one.values.empty()) return other;

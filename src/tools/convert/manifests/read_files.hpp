@@ -10,8 +10,8 @@
 
 namespace plughost {
 
-// Returns what a text in another language is, and the command that turns it into a readable one: "this is
-// Terraform; …". Judges by the text and the extension of `file`. Empty: not recognized.
+// Returns what a text in another language is, and the command that turns it into a readable text: "this is
+// Terraform; …". Judges by the text and the extension of `file`. Empty if it is not recognized.
 std::string other_language(std::string_view file, std::string_view text);
 
 // Returns true if the text has a word that only configurations and manifests of device plugins have. If such

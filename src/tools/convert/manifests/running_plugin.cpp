@@ -60,7 +60,7 @@ constexpr Signs kSigns[] = {
      {"GPU_STRATEGY"}},
 };
 
-// Plugins without a converter that began as copies of known ones.
+// Plugins without a converter that began as copies of plugins with a converter.
 struct Stranger {
   std::string_view name;
   SignWords images;
@@ -102,7 +102,7 @@ const Row* first_of(const Row (&rows)[kCount], SignWords Row::*words, const Matc
   return found == std::end(rows) ? nullptr : found;
 }
 
-// Returns true for a word at the end of the image's path, whatever registry and mirror precede it.
+// Matches a word at the end of the image's path, whatever registry and mirror precede the word.
 auto of_image(std::string_view path) {
   return [path](std::string_view word) {
     if (!path.ends_with(word)) return false;
@@ -128,7 +128,7 @@ const Stranger* stranger_of(const PluginCommand& line) {
   return nullptr;
 }
 
-// The name "k8s-device-plugin" does not tell the plugin; "volcano-vgpu-device-plugin" does.
+// The name "k8s-device-plugin" does not identify the plugin; "volcano-vgpu-device-plugin" does.
 bool is_another(std::string_view image, const Signs& signs) {
   static constexpr auto kOfAll = std::to_array<std::string_view>(
       {"k8s", "kube", "kubernetes", "device", "plugin", "gpu", "deviceplugin"});
@@ -153,7 +153,7 @@ bool runs_another_program(const PluginCommand& line) {
   return std::ranges::find(kOthers, base_name(line.words.front())) != kOthers.end();
 }
 
-// Returns true for flags of many programs; only the container's image can identify those.
+// Returns true for flags of many programs; only the container's image can identify such programs.
 bool is_common(std::string_view flag) { return flag == "device" || flag == "domain" || flag == "pulse"; }
 
 bool has_groups(const PluginCommand& line) {

@@ -17,7 +17,7 @@ PluginCommand command_of(const Node& container, const std::string& place, Diagno
 // Identifies a plugin by its image, its program, or a flag or variable that only it has.
 std::optional<OtherPlugin> running_plugin(const PluginCommand& line);
 // Returns the image of a device plugin without a converter, with its name if known: "HAMi's device plugin
-// (projecthami/hami)"; empty: not such a plugin.
+// (projecthami/hami)". Returns an empty text for any other image.
 std::string unknown_plugin(const PluginCommand& line);
 // Returns true if the plugin offers devices without a configuration file.
 bool runs_without_file(OtherPlugin plugin);

@@ -83,7 +83,7 @@ void Sources::add_use(const Node& map) {
   uses_.emplace(&map, std::move(use));
 }
 
-// In a chart with dependencies, a dependency's values stand under its name.
+// In a chart with dependencies, the values of a dependency are below the dependency's name.
 void Sources::add_dependencies(const Node& chart_file) {
   const Node* const values = file(kValuesKey, chart_file.mark.file);
   for (const Node& dependency : at(chart_file, "dependencies").items) {

@@ -24,7 +24,7 @@ class Sources {
   // `documents` must outlive this object.
   Sources(const std::vector<Node>& documents, Diagnostics& diagnostics);
 
-  // Returns the chart that the map uses; nullptr: none that is known.
+  // Returns the chart that the map uses; nullptr if the map uses no known chart.
   const ChartUse* use_at(const Node& map) const;
   bool has_config_map(const std::string& name) const {
     return config_maps_.contains(name) || generated_.contains(name);
@@ -45,7 +45,7 @@ class Sources {
   void add_values(const Node& values, ChartUse& use);
 
   Diagnostics& diagnostics_;
-  std::map<std::string, const Node*> files_;        // the first document of each
+  std::map<std::string, const Node*> files_;        // the first document of each file
   std::map<std::string, const Node*> config_maps_;  // objects, by name
   std::map<std::string, const Node*> generated_;    // values, by the name of the ConfigMap
   std::map<const Node*, ChartUse> uses_;
