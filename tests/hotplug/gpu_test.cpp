@@ -50,7 +50,8 @@ void add_hca(const MadeMachine& machine, const std::string& above, const std::st
 
 }  // namespace
 
-TEST_CASE("a driver that is loaded after the daemon is seen by its nodes, and let go when a card leaves it") {
+TEST_CASE(
+    "a driver that is loaded after the daemon is found by its nodes, and released when a card leaves it") {
   const MadeMachine machine;
   const FakeNvml fake("fail nvmlInit_v2 9\n");
   add_card(machine, kCard);
@@ -82,7 +83,7 @@ TEST_CASE("a driver that is loaded after the daemon is seen by its nodes, and le
   CHECK(node.healthy(kGpu, "GPU-a", kLong));
 }
 
-TEST_CASE("a container's network card is the one behind the bridge of the GPU that it has just got") {
+TEST_CASE("near: a container's network card is the one behind the bridge of its GPU") {
   const MadeMachine machine;
   const std::string first = "/sys/devices/pci0000:10/0000:10:00.0";
   const std::string second = "/sys/devices/pci0000:80/0000:80:00.0";

@@ -82,7 +82,7 @@ constexpr Call kCalls[] = {
 
 }  // namespace
 
-TEST_CASE("a file system that stops answering stops its own resources alone, until it answers") {
+TEST_CASE("a file system that hangs affects only its own resources, until it responds") {
   for (const Call& call : kCalls) {
     CAPTURE(call.name);
     Machine machine;

@@ -672,7 +672,7 @@ unsigned setting(const char* name, unsigned otherwise) {
 
 }  // namespace
 
-TEST_CASE("whatever is plugged and moved, nothing is given to two, and no id changes under its holder") {
+TEST_CASE("whatever is plugged and moved, no device is given twice, and no id changes under its holder") {
   const unsigned steps = setting("PLUGHOST_PLUGGING_STEPS", 200);
   const unsigned seed = setting("PLUGHOST_PLUGGING_SEED", 1);
   CAPTURE(seed);

@@ -39,7 +39,7 @@ void start_with_adapter(Node& node) {
 
 }  // namespace
 
-TEST_CASE("an RDMA card comes, is renamed, goes, and comes back as the same device") {
+TEST_CASE("an RDMA card is plugged in, renamed, removed, and returns as the same device") {
   const MadeMachine machine;
   Node node;
   start_with_adapter(node);
@@ -80,7 +80,7 @@ TEST_CASE("an RDMA card comes, is renamed, goes, and comes back as the same devi
   CHECK(node.of(kAdapter).devices->size() == 1);
 }
 
-TEST_CASE("a port that goes down takes its card along once it has lasted, and brings it back") {
+TEST_CASE("a port that stays down makes its card Unhealthy, and Healthy again when it is up") {
   const MadeMachine machine;
   plug_in_card(machine, "mlx5_0", "uverbs0");
   Node node;

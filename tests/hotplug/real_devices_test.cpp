@@ -31,7 +31,7 @@ void start_with_udev(Node& node, const std::string& name, const std::string& ude
 
 }  // namespace
 
-TEST_CASE("a veth pair: listed, renamed, gone") {
+TEST_CASE("a veth pair is listed, renamed, and gone") {
   enter_real_machine();
   const std::string name = "example.com/veth";
   Node node;
@@ -45,7 +45,7 @@ TEST_CASE("a veth pair: listed, renamed, gone") {
   CHECK(node.unhealthy(name, "plug7", limit(1s)));
 }
 
-TEST_CASE("a macvtap's character device is listed with its node, and goes with its interface") {
+TEST_CASE("a macvtap's character device is listed with its node, and removed with its interface") {
   enter_real_machine();
   const std::string name = "example.com/tap";
   Node node;
@@ -63,7 +63,7 @@ TEST_CASE("a macvtap's character device is listed with its node, and goes with i
   CHECK(node.unhealthy(name, id, limit(1s)));
 }
 
-TEST_CASE("a loop device comes and goes") {
+TEST_CASE("a loop device is listed and removed") {
   enter_real_machine();
   const UniqueFd control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
   if (!control) not_shown("there is no /dev/loop-control");
@@ -79,7 +79,7 @@ TEST_CASE("a loop device comes and goes") {
   CHECK(node.unhealthy(name, id, limit(1s)));
 }
 
-TEST_CASE("a zram device comes and goes") {
+TEST_CASE("a zram device is listed and removed") {
   enter_real_machine();
   const std::string control = "/sys/class/zram-control/";
   if (!std::filesystem::exists(control)) not_shown("the kernel has no zram");

@@ -72,7 +72,7 @@ TEST_CASE(
   CHECK(node.of(kCamera).streams_ever == 1);
 }
 
-TEST_CASE("an overflow of the monitor's socket costs a scan, and nothing is missed") {
+TEST_CASE("an overflow of the monitor's socket leads to a scan, and no device is missed") {
   const MadeMachine machine;
   Node node;
   start_with_both(node, kCameras + counted(kOther, 3));

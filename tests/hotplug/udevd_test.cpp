@@ -72,7 +72,7 @@ TEST_CASE("a udevd that starts later is used, with the properties of its rules")
   CHECK(node.unhealthy(kCamera, "video1", limit(1s)));
 }
 
-TEST_CASE("a device is listed when udev has finished with it, and not before") {
+TEST_CASE("a device is listed once udev has processed it, and not before") {
   const MadeMachine machine;
   Node node;
   node.configure("- name: " + kCamera + "\n  udev: {subsystem: video4linux}\n");

@@ -46,7 +46,7 @@ using Paths = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("in a container that is a node a dongle is Healthy while that container has its device node") {
+TEST_CASE("on a node that is a container, a dongle is Healthy while that container has its device node") {
   const MadeMachine machine;
   // In a container, /sys shows the machine's devices, no uevents arrive, and /dev is the container's own.
   machine.sysfs().device(port_path("1-2"), "usb",
@@ -131,7 +131,7 @@ TEST_CASE("dongles that swap ports keep their ids, and their containers get the 
   CHECK(nodes_of(node, "1a86:7523:B2") == Paths{"/dev/ttyUSB0"});
 }
 
-TEST_CASE("identical dongles without serial numbers are devices of their own, known by their ports") {
+TEST_CASE("identical dongles without serial numbers are separate devices, identified by their ports") {
   const MadeMachine machine;
   Node node;
   node.configure(kDongles);
@@ -174,9 +174,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a stick that several entries list is given once: held through one, it is Unhealthy in the others until "
-    "its "
-    "pod has gone") {
+    "a stick that several entries list is given once: while it is held through one, it is Unhealthy in the "
+    "others") {
   const MadeMachine machine;
   plug_in(machine, "1-2", "A1", "ttyUSB0");
   plug_in(machine, "1-3", "B2", "ttyUSB1");

@@ -25,7 +25,7 @@ void start_with_gophers(Node& node, const std::vector<std::string>& wrapper = {}
 
 }  // namespace
 
-TEST_CASE("a file system that is mounted on a watched directory is seen at once, and so is its end") {
+TEST_CASE("a file system that is mounted on a watched directory is noticed at once, and so is its unmount") {
   const MadeMachine machine;
   Node node;
   start_with_gophers(node);

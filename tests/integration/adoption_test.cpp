@@ -100,7 +100,7 @@ TEST_CASE("a device that a pod has from another plugin is Unhealthy from the fir
   CHECK(node.kubelet().allocate("pod-c", "main", kGopher, 1).ids == std::vector<std::string>{"amy"});
 }
 
-TEST_CASE("plughost's restart changes nothing about a device that is adopted, nor its own pods' devices") {
+TEST_CASE("a restart of plughost changes nothing for adopted devices, nor for its own pods' devices") {
   TakenOver over;
   over.hold("theirs-amy");
   over.take_over();
@@ -124,7 +124,7 @@ TEST_CASE("without pod resources the checkpoint gives the holders, and the end o
   CHECK(over.node.healthy(kGopher, "amy"));
 }
 
-TEST_CASE("a device with shares loses as many as pods hold") {
+TEST_CASE("a device with shares loses one for each that pods hold") {
   TakenOver over;
   over.hold("theirs-amy");
   over.take_over("replicas: 3");
@@ -199,7 +199,7 @@ TEST_CASE("a device whose replicas change while pods hold it is not given to mor
   CHECK(node.healthy(kToken, first));
 }
 
-TEST_CASE("a reload that changes the ids of devices gives none of them twice") {
+TEST_CASE("no device is given twice by a reload that changes the ids of devices") {
   TakenOver over;
   over.hold("theirs-amy");
   SUBCASE("the same entry") {
@@ -226,7 +226,7 @@ TEST_CASE("a reload that changes the ids of devices gives none of them twice") {
   CHECK(over.node.healthy(kGopher, "amy"));
 }
 
-TEST_CASE("an id that was over may begin again: a reload there and back") {
+TEST_CASE("an id that a reload removed and the next one restored is usable again") {
   TakenOver over;
   Node& node = over.node;
   const auto load = [&](const std::string& more, const std::string& id) {
@@ -249,7 +249,7 @@ TEST_CASE("an id that was over may begin again: a reload there and back") {
   CHECK(node.unhealthy(kGopher, "amy", 0ms));
 }
 
-TEST_CASE("after a reload, too, a device that is pulled out is gone, and no other one is taken for it") {
+TEST_CASE("after a reload a device that is pulled out is gone, and no other one is taken for it") {
   Node node{{.pod_resources = true}};
   const std::string shared = "mounts: [{hostPath: " + node.path("shared") + "}]";
   node.files().file("gophers/amy");
@@ -341,7 +341,7 @@ TEST_CASE("a kubelet that has just started releases no device, because it does n
   CHECK(over.node.healthy(kGopher, "amy"));
 }
 
-TEST_CASE("a checkpoint that is broken, or does not answer, is a warning and keeps no list back") {
+TEST_CASE("a checkpoint that is broken, or hangs, is a warning and delays no list") {
   TakenOver over;
   const std::string checkpoint = (over.node.plugins() / "kubelet_internal_checkpoint").string();
   // The kubelet writes the checkpoint shortly after a list, over any other content.

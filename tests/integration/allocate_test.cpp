@@ -61,7 +61,7 @@ J
     CHECK(has(simulated.output, part));
 }
 
-TEST_CASE("a program that goes wrong refuses the allocation in words, which the log has, too") {
+TEST_CASE("a failing allocate program refuses the allocation with its reason, which is also logged") {
   Node node;
   std::string answer;
   std::string words;

@@ -165,8 +165,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "guess: the containers of a pod are answered one after the other, and it is marked after the last") {
+TEST_CASE("guess: the containers of a pod are answered one by one, and the pod is marked after the last") {
   Rig rig(kGuess);
   rig.pod("pod-a", "100", "1", {1, 2});
   CHECK(rig.admit("pod-a", 1, "c0").admitted());
@@ -202,7 +201,7 @@ TEST_CASE(
   CHECK(rig.patches() == 0);
 }
 
-TEST_CASE("guess: an API server that is away costs two seconds, and other resources nothing") {
+TEST_CASE("guess: an API server that is away delays an Allocate by two seconds, and no other resource") {
   Rig rig(kGuess);
   rig.pod("pod-a", "100", "0");
   CHECK(rig.admit("pod-a").admitted());
@@ -218,7 +217,8 @@ TEST_CASE("guess: an API server that is away costs two seconds, and other resour
   CHECK(std::chrono::steady_clock::now() - asked < 2s + kLong);
 }
 
-TEST_CASE("guess: of two equal pods that were taken for each other the one on a wrong card does not start") {
+TEST_CASE(
+    "guess: of two equal pods that were mistaken for each other, the one on a wrong card does not start") {
   Rig rig(kGuess);
   rig.pod("pod-a", "100", "0");
   rig.pod("pod-b", "200", "1");
@@ -264,8 +264,7 @@ TEST_CASE("guess: a tenant who edits the card of a pod gets no other card, and c
 }
 
 TEST_CASE(
-    "guess: one card without a scheduler is that card, and gpushare's answer without a card is had by "
-    "asking") {
+    "guess: onlyCard gives the only card without a scheduler, and answerWithoutCard is gpushare's answer") {
   SUBCASE("onlyCard") {
     Rig rig("dialect: gpushare, onlyCard: true", "", Tells::kServer, "card GPU-a minor=0 memory=16384\n");
     const Admission admission = rig.admit("pod-a");
@@ -297,7 +296,7 @@ TEST_CASE("guess: a node with the label for it sets CGPU_DISABLE") {
   CHECK(admission.answer.env.contains("CGPU_DISABLE"));
 }
 
-TEST_CASE("a mark that fails is tried again, and the pod runs") {
+TEST_CASE("a mark that fails is retried, and the pod runs") {
   for (const int code : {403, 409, 500}) {
     CAPTURE(code);
     Rig rig(kGuess);
@@ -311,7 +310,7 @@ TEST_CASE("a mark that fails is tried again, and the pod runs") {
   }
 }
 
-TEST_CASE("plughost that is killed between its answer and the mark marks the pod when it is back") {
+TEST_CASE("a plughost that is killed between its answer and the mark marks the pod after its restart") {
   for (const char* const assume : {kGuess, kLate}) {
     CAPTURE(assume);
     Rig rig(assume, "cdi: true");
@@ -327,7 +326,7 @@ TEST_CASE("plughost that is killed between its answer and the mark marks the pod
   }
 }
 
-TEST_CASE("late: equal pods get their own cards in whatever order they are admitted and started") {
+TEST_CASE("late: equal pods get their own cards, in whatever order they are admitted and started") {
   Tells tells = Tells::kServer;
   SUBCASE("the API server tells the pods") {}
   SUBCASE("the kubelet does") { tells = Tells::kKubelet; }
@@ -365,7 +364,8 @@ TEST_CASE("late: equal pods get their own cards in whatever order they are admit
   CHECK(has(rig.specification(a), "NVIDIA_VISIBLE_DEVICES=0"));
 }
 
-TEST_CASE("late: a start before the scheduler's word fails with a sentence, and a later one does not") {
+TEST_CASE(
+    "late: a start before the scheduler has chosen a card fails with a sentence, and a later one succeeds") {
   Tells tells = Tells::kServer;
   SUBCASE("the API server tells the pods") {}
   SUBCASE("the kubelet does") { tells = Tells::kKubelet; }
@@ -397,7 +397,7 @@ TEST_CASE("late: without the API server pods are admitted at once, and their con
   CHECK(has(rig.specification(admission), "NVIDIA_VISIBLE_DEVICES=1"));
 }
 
-TEST_CASE("late: a container that starts again, and plughost that does, find the same card") {
+TEST_CASE("late: a container that restarts, and a plughost that restarts, find the same card") {
   Rig rig(kLate, "cdi: true");
   rig.pod("pod-a", "100", "1");
   const Admission admission = rig.admit("pod-a");
@@ -413,7 +413,7 @@ TEST_CASE("late: a container that starts again, and plughost that does, find the
   CHECK(has(before, "NVIDIA_VISIBLE_DEVICES=1"));
 }
 
-TEST_CASE("late: what names stand for goes with the entry, and with the API server, that they are of") {
+TEST_CASE("late: specifications are removed with their entry, and with `apiServer`") {
   Rig rig(kLate, "cdi: true");
   rig.pod("pod-a", "100", "1");
   const Admission admission = rig.admit("pod-a");
@@ -448,7 +448,7 @@ TEST_CASE("late: each container of a pod gets its units, on the pod's card") {
   CHECK(rig.marked("pod-a"));
 }
 
-TEST_CASE("guess: two Allocates at once for equal pods are for one each") {
+TEST_CASE("guess: two Allocates at once for equal pods serve one pod each") {
   Rig rig(kGuess);
   rig.pod("pod-a", "100", "0");
   rig.pod("pod-b", "200", "1");
@@ -539,7 +539,7 @@ TEST_CASE("the status reports the holder of each card by the response, not by th
   CAPTURE(status);
 }
 
-TEST_CASE("simulate --pod: which card each container of a pod would get, the whole answer, and the mark") {
+TEST_CASE("simulate --pod: the card of each container of a pod, the whole response, and the mark") {
   for (const Tells tells : {Tells::kServer, Tells::kKubelet}) {
     CAPTURE(static_cast<int>(tells));
     Rig rig(kGuess, "", tells);
@@ -564,7 +564,7 @@ TEST_CASE("simulate --pod: which card each container of a pod would get, the who
   }
 }
 
-TEST_CASE("simulate --pod: a pod that an Allocate would not be taken for, one that is refused, and none") {
+TEST_CASE("simulate --pod: a pod that no Allocate would match, a refused one, and an unknown one") {
   Rig rig(kGuess);
   rig.pod("young", "200", "0");
   rig.pod("old", "100", "1");
@@ -596,7 +596,7 @@ TEST_CASE("simulate --pod: a pod that an Allocate would not be taken for, one th
   CHECK_MESSAGE(has(by_ids.output, "as in --pod default/trainer"), by_ids.output);
 }
 
-TEST_CASE("simulate --pod: with late a container gets what its CDI name will stand for") {
+TEST_CASE("simulate --pod: with late a container gets the edits that its CDI name will stand for") {
   Rig rig(kLate, "cdi: true");
   rig.pod("trainer", "100", "1");
   const Json told = Json::parse(rig.simulate(kMemory, "ns/trainer", "json").output);

@@ -34,7 +34,7 @@ std::vector<std::string> mounted(std::string script, const std::string& director
 
 }  // namespace
 
-TEST_CASE("a device that vanished between list and Allocate: an error that names it") {
+TEST_CASE("a device that vanished between list and Allocate is refused by name") {
   Node node;
   // Removes the target of the watched link rather than the link, which a scan usually does not notice.
   const std::filesystem::path in_dev = "/dev/shm" / node.files().path().filename();
@@ -111,7 +111,7 @@ TEST_CASE(
   node.end_daemon();
 }
 
-TEST_CASE("a plugin directory that becomes a file, and a directory again") {
+TEST_CASE("a plugin directory that is replaced by a file, and restored, is used again") {
   Node node;
   node.configure(counted(kA, 2));
   node.start_kubelet();
@@ -167,7 +167,7 @@ TEST_CASE("a kubelet that sends garbage: plughost waits, reports why, and attach
   CHECK(node.attached({kA, "example.com/b"}, 10s + kLong));
 }
 
-TEST_CASE("endpoints named after their devices come and go with them") {
+TEST_CASE("sockets that are named after devices are made and removed with them") {
   Node node(Node::Options{.registration = each_registration()});
   node.files().file("things/video0");
   node.configure(listed("\"smarter-devices/{name}\"", node.path("things"),

@@ -132,7 +132,7 @@ TEST_CASE(
   CHECK(early == 0);
 }
 
-TEST_CASE("a specification outlives the daemon, and goes with its entry") {
+TEST_CASE("a specification survives the daemon, and is removed with its entry") {
   Node node;
   node.files().link("dev/ttyA", "/dev/null");
   node.files().file("cdi/" + file_of(node, "former"));
@@ -155,7 +155,8 @@ TEST_CASE("a specification outlives the daemon, and goes with its entry") {
   CHECK(std::filesystem::exists(at(node, "cdi/vendor.json")));
 }
 
-TEST_CASE("an entry that no longer wants a specification loses it, and has its nodes in the answer again") {
+TEST_CASE(
+    "an entry without `cdi` any more loses its specification, and has its nodes in the response again") {
   Node node;
   node.files().link("dev/ttyA", "/dev/null");
   configure(node, camera_ports(node));
@@ -170,7 +171,7 @@ TEST_CASE("an entry that no longer wants a specification loses it, and has its n
   CHECK(answer.containers.at(0).cdi.empty());
 }
 
-TEST_CASE("a resource that is named after its device takes the specification along when it goes") {
+TEST_CASE("a resource that is named after its device loses its specification when it is removed") {
   Node node;
   for (const char* device : {"dev/ttyA", "dev/ttyB"}) node.files().file(device);
   configure(node, camera_ports(node, "example.com/{name}"));
@@ -243,7 +244,7 @@ TEST_CASE("a directory of specifications that hangs affects no other entry") {
   CHECK(eventually([&] { return node.kubelet().allocate_ids(kPort, {"ttyA"}).code == 0; }));
 }
 
-TEST_CASE("simulate and discover show what comes by CDI") {
+TEST_CASE("simulate and discover print the edits by CDI") {
   Node node;
   node.files().link("dev/ttyA", "/dev/null");
   configure(node, camera_ports(node));

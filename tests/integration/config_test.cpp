@@ -59,7 +59,7 @@ TEST_CASE("7.6 names that the kubelet forbids are refused when the configuration
   CHECK(node.kubelet().state().resources.empty());
 }
 
-TEST_CASE("7.6 the longest and oddest names that the kubelet takes are served") {
+TEST_CASE("7.6 the longest and oddest names that the kubelet accepts are served") {
   Node node;
   const Node::Names names{std::string(63, 'a') + "." + std::string(63, 'b') + "/" + std::string(63, 'X'),
                           "a/b", "1.example/9_x.Y-z"};
@@ -187,7 +187,7 @@ TEST_CASE("missing credentials for the API server are an error on a node, and a 
   CHECK(check(node, true).exit_code == 0);  // no server is contacted
 }
 
-TEST_CASE("a mount of a socket is no error: check and discover have a note, and start no program for it") {
+TEST_CASE("a mount of a socket is no error: check and discover print a note, and start no program for it") {
   Node node;
   const UniqueFd listener = listen_unix(node.path("server.sock"));
   const std::string mounts = "mounts: [{hostPath: " + node.path("server.sock") +

@@ -88,7 +88,7 @@ TEST_CASE(
   CHECK(running.configuration()["givenUpAt"].is_null());
 }
 
-TEST_CASE("a configuration that is kept stays") {
+TEST_CASE("a configuration that is confirmed stays") {
   ConfirmRig running;
   CHECK(running.reload({"--keep"}).exit_code == 1);
   CHECK(running.reload({"--keep"}).output == "no configuration is on trial\n");
@@ -138,7 +138,7 @@ TEST_CASE("a second trial rolls back to the configuration from before the first"
   CHECK(running.node.count(kA, 2));
 }
 
-TEST_CASE("a reload without a trial ends it, one that is refused does not") {
+TEST_CASE("an applied reload without a trial ends the trial, and a refused one does not") {
   ConfirmRig running;
   running.configure(3);
   running.try_for("1h");
@@ -196,7 +196,7 @@ TEST_CASE(
   CHECK(running.configuration()["hash"] == before["hash"]);
 }
 
-TEST_CASE("a change that `watch` sees takes the place of what is on trial, as long again") {
+TEST_CASE("a change that `watch` finds replaces the configuration on trial, for a full trial") {
   ConfirmRig running("watch: true\n");
   running.try_for("4s");  // the configuration in force
   running.configure(3);
@@ -263,7 +263,7 @@ TEST_CASE("a configuration whose rollback fails can be confirmed") {
   CHECK(running.node.count(kA, 3));
 }
 
-TEST_CASE("a daemon that starts in the middle of a trial takes the file as it is") {
+TEST_CASE("a daemon that starts during a trial uses the file as it is") {
   ConfirmRig running;
   running.configure(3);
   running.try_for("1h");
@@ -274,7 +274,7 @@ TEST_CASE("a daemon that starts in the middle of a trial takes the file as it is
   CHECK(running.reload({"--keep"}).output == "no configuration is on trial\n");
 }
 
-TEST_CASE("a trial of no time, of too much, or that is to be kept at once is a mistake") {
+TEST_CASE("a trial without a duration, with too long a one, or together with --keep is a usage error") {
   ConfirmRig running;
   for (const char* const duration : {"0s", "999ms", "86401s", "soon", "5"})
     CHECK(running.reload({"--confirm", duration}).exit_code == 2);

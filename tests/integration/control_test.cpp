@@ -112,7 +112,7 @@ TEST_CASE("without pod resources status shows holders by the checkpoint, with th
   CHECK_FALSE(holder["pod"].get<std::string>().empty());
 }
 
-TEST_CASE("a device's health has a reason and a time, and so has a resource's trouble") {
+TEST_CASE("a device's health has a reason and a time, and so has a resource's error") {
   ControlRig running;
   const std::string before = device_of(running.status(), kGopher, "bob")["since"];
   running.node.files().remove("gophers/amy");
@@ -192,7 +192,7 @@ TEST_CASE("status --watch prints each change, until the daemon stops") {
   CHECK(watch.wait_for_exit(kLong) == 1);
 }
 
-TEST_CASE("events are the changes of state, oldest first, and those to come") {
+TEST_CASE("events are the changes of state, oldest first, and later ones") {
   ControlRig running;
   const Finished all = running.plughost({"events"});
   CHECK(all.exit_code == 0);
@@ -251,7 +251,7 @@ TEST_CASE("reload --log-level lasts until the next reload") {
   CHECK(running.node.daemon().wait_for_line({"configuration reloaded"}, kLong, from));
 }
 
-TEST_CASE("curl on the control socket reads and gives orders") {
+TEST_CASE("curl on the control socket can read, and can give orders") {
   ControlRig running;
   Node& node = running.node;
   const auto curl = [&](const std::string& words) {
@@ -294,7 +294,7 @@ TEST_CASE("a request without an end is refused, and the daemon keeps none of it"
   CHECK(running.plughost({"status"}).exit_code == 0);
 }
 
-TEST_CASE("the control socket is its owner's alone where there is no group, and outlives a killed daemon's") {
+TEST_CASE("without a group the control socket is its owner's alone, and it replaces a killed daemon's") {
   ControlRig running;
   struct stat file {};
   REQUIRE(::stat(running.node.control().c_str(), &file) == 0);
@@ -354,7 +354,8 @@ TEST_CASE("a reload whose control socket cannot be opened changes nothing, and n
   CHECK(std::filesystem::file_size(node.control()) == 8);
 }
 
-TEST_CASE("--control with a file's name, the configuration's even, harms no file and costs no device") {
+TEST_CASE(
+    "--control with the name of a file, even the configuration's, destroys no file and affects no device") {
   Node node;
   node.files().file("gophers/amy");
   node.configure(listed(kGopher, node.path("gophers")));

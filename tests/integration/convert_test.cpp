@@ -53,7 +53,7 @@ void check_served(const std::string& theirs, const std::string& from, const Node
 
 }  // namespace
 
-TEST_CASE("generic-device-plugin's devices keep their names, their number and their nodes") {
+TEST_CASE("generic-device-plugin's devices keep their names, number and nodes") {
   Node node;
   node.files().file("theirs",
                     "device: [{name: nothing, groups: [{count: 3, paths: [{path: /dev/null, mountPath: "
@@ -71,7 +71,7 @@ TEST_CASE("generic-device-plugin's devices keep their names, their number and th
   CHECK(pod.answer.nodes[0].permissions == "mrw");
 }
 
-TEST_CASE("a command line is enough for generic-device-plugin") {
+TEST_CASE("a command line is enough to convert generic-device-plugin") {
   Node node;
   const Finished converted = convert(
       node, {"--args",
@@ -92,7 +92,7 @@ TEST_CASE("MicroShift's section is served under its domain") {
       "MicroShift's genericDevicePlugin", {"device.microshift.io/zero"});
 }
 
-TEST_CASE("smarter-device-manager's matches are resources of their own") {
+TEST_CASE("smarter-device-manager's matches are separate resources") {
   check_served(
       "- {devicematch: ^null$, nummaxdevices: 20}\n"
       "- {devicematch: '^(zero|full)$', nummaxdevices: 1}\n"

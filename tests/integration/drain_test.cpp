@@ -168,7 +168,7 @@ TEST_CASE("a drain ends when its time is over, and a second drain replaces reaso
   CHECK(running.drains().empty());
 }
 
-TEST_CASE("a drain of what is not there is a sentence with what there is, and changes nothing") {
+TEST_CASE("a drain of an unknown device is refused with the known ones, and changes nothing") {
   const DrainRig running;
   const auto refused = [&](const std::vector<std::string>& words, int code, const std::string& why) {
     const Finished ended = running.plughost(words);
@@ -192,7 +192,7 @@ TEST_CASE("a drain of what is not there is a sentence with what there is, and ch
   CHECK_FALSE(std::filesystem::exists(running.node.path("state")));
 }
 
-TEST_CASE("a file of drains that is broken is an error with its name, and is kept") {
+TEST_CASE("a broken file of drains is an error with its name, and is kept") {
   DrainRig running;
   running.done({"drain", kGopher + "=amy"}, "");
   const std::string file = running.node.path("state/drains.json");

@@ -49,8 +49,7 @@ struct Asking {
 
 }  // namespace
 
-TEST_CASE(
-    "a device that goes while a pod holds it is an Event on the node and on the pod, and so is its return") {
+TEST_CASE("a held device that is gone is an Event on the node and on the pod, and so is its return") {
   Asking asking("events: true\n");
   asking.cluster.add_pod("default", "pod-a", "uid-of-a");
   asking.start(asking.gophers());
@@ -86,7 +85,7 @@ TEST_CASE("a refused reload is an Event, and without `events` the API server is 
   CHECK(silent.cluster.asked().empty());
 }
 
-TEST_CASE("an API server that is not there costs no list, no reload and no Allocate anything, nor the end") {
+TEST_CASE("an API server that is missing delays no list, reload, Allocate or stop") {
   Asking asking("events: true\n");
   asking.cluster.refuse("GET", 503);
   asking.cluster.refuse("POST", 503);

@@ -69,7 +69,7 @@ TEST_CASE("exec: a trigger runs the program again, and its new output is the lis
   CHECK(node.kubelet().allocate_ids(kDisk, {"sda"}).text.find("bad sectors") != std::string::npos);
 }
 
-TEST_CASE("exec: a program that goes wrong leaves the list as it was, and the log has its last words") {
+TEST_CASE("exec: a failing program leaves the former list, and its last words are logged") {
   Node node;
   node.files().directory("etc");
   start_with_list(node);
@@ -100,7 +100,7 @@ TEST_CASE("exec: a program that goes wrong leaves the list as it was, and the lo
   CHECK(node.healthy(kDisk, "sdc"));
 }
 
-TEST_CASE("exec: a program that hangs holds nothing up, and is gone when plughost is") {
+TEST_CASE("exec: a program that hangs delays nothing, and ends with plughost") {
   Node node;
   node.files().directory("etc");
   start_with_list(node);
@@ -117,7 +117,7 @@ TEST_CASE("exec: a program that hangs holds nothing up, and is gone when plughos
   CHECK(::kill(pid, 0) != 0);
 }
 
-TEST_CASE("exec: a program that takes its time is no driver that hangs: until it ends the list is good") {
+TEST_CASE("exec: a slow program is not a stall: until it ends the former list is used") {
   Node node;
   node.files().directory("etc");
   put(node, "list", R"({"devices": [{"id": "sda"}]})");

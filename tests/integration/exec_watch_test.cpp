@@ -61,7 +61,7 @@ std::uint64_t written_by(pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("exec: what a program that stays prints is the list, within a second") {
+TEST_CASE("exec: the output of a staying program is the list within a second") {
   Node node;
   start_beside_other(
       node,
@@ -87,7 +87,7 @@ TEST_CASE(
   CHECK(node.of(kDisk).lists == 1);
 }
 
-TEST_CASE("exec: the end of a program that was to stay makes its devices Unhealthy until it is there again") {
+TEST_CASE("exec: the end of a staying program makes its devices Unhealthy until it runs again") {
   Node node;
   start_beside_other(node, watched(node, kTwo + kWait + "echo the bus is gone >&2; exit 3\n"));
   const pid_t first = pid_of(node);
@@ -116,7 +116,7 @@ TEST_CASE("exec: a program that floods its output does not slow down other resou
   CHECK(static_cast<double>(written_by(flood) - before) < 10e6 * passed.count());
 }
 
-TEST_CASE("exec: a program that stays goes with a reload that changes its entry, and with the daemon") {
+TEST_CASE("exec: a staying program ends with a reload that changes its entry, and with the daemon") {
   Node node;
   start_beside_other(node, watched(node, kTwo + "exec sleep 1000\n"));
   const pid_t first = pid_of(node);
@@ -135,7 +135,7 @@ TEST_CASE("exec: a program that stays goes with a reload that changes its entry,
   CHECK(::kill(second, 0) != 0);
 }
 
-TEST_CASE("exec: a program that stays may clear up, whether a reload or the daemon's stop ends it") {
+TEST_CASE("exec: a staying program may clean up, whether a reload or the daemon's stop ends it") {
   Node node;
   const std::string clears = trapping("echo bye; echo >> cleared", ": > ready\n" + kTwo + ":") + "\n";
   const auto is_ready = [&] { return std::filesystem::exists(node.files().at("ready")); };
@@ -155,7 +155,7 @@ TEST_CASE("exec: a program that stays may clear up, whether a reload or the daem
   CHECK(times_cleared() == 2);
 }
 
-TEST_CASE("exec: discover and simulate run a program that stays until its first line") {
+TEST_CASE("exec: discover and simulate run a staying program until its first line") {
   Node node;
   node.configure(watched(node, kTwo + "exec sleep 1000\n"));
   const Finished listed = run_plughost({"discover", "--config", node.configuration()});

@@ -44,7 +44,7 @@ std::size_t unhealthy_ids(const KubeletState& state, const std::string& beginnin
 
 }  // namespace
 
-TEST_CASE("cards come from the library to the list, and from the list to a container") {
+TEST_CASE("cards are read from the library and listed, and given to a container") {
   const FakeNvml fake(kTwoCards);
   Node node;
   start(node, cards());
@@ -54,7 +54,7 @@ TEST_CASE("cards come from the library to the list, and from the list to a conta
   CHECK(node.kubelet().allocate("pod", "main", kGpu, 2).admitted());
 }
 
-TEST_CASE("a card that is lost while containers are given cards costs no other card, and no wrong answer") {
+TEST_CASE("a card that is lost during Allocates affects no other card, and no response is wrong") {
   const FakeNvml fake(kTwoCards);
   Node node;
   start(node, cards());
@@ -99,8 +99,7 @@ TEST_CASE("an error of a card makes all of its replicas Unhealthy, until `undrai
   CHECK(node.count(kGpu, 16, kLook));
 }
 
-TEST_CASE(
-    "a driver can be replaced once its cards are drained: NVML is closed until one is back in service") {
+TEST_CASE("a driver can be replaced once its cards are drained: NVML is closed until one is undrained") {
   const FakeNvml fake(kTwoCards);
   Node node;
   start(node, cards());
@@ -122,7 +121,7 @@ TEST_CASE(
   CHECK(node.unhealthy(kGpu, "GPU-a"));
 }
 
-TEST_CASE("a driver can be replaced while its entry does not apply: NVML is closed until it does again") {
+TEST_CASE("a driver can be replaced while its entry does not apply: NVML is closed until it applies again") {
   const FakeNvml fake(kTwoCards);
   Node node;
   node.files().file("labels", "nvidia.com/gpu.deploy.client=true\n");
@@ -183,7 +182,7 @@ TEST_CASE("16 cards of 64 replicas are 1,024 ids, and each stands for its card")
   CHECK(visible(node.kubelet().allocate_ids(kGpu, {"GPU-7::0", "GPU-7::63"})) == "GPU-7");
 }
 
-TEST_CASE("a library that hangs, in whatever call, harms no other resource, and is used when it answers") {
+TEST_CASE("a library that hangs in any call affects no other resource, and is used when it responds") {
   for (const char* call : {"nvmlInit_v2",
                            "nvmlDeviceGetCount_v2",
                            "nvmlDeviceGetHandleByIndex_v2",
@@ -220,7 +219,7 @@ TEST_CASE("a library that hangs, in whatever call, harms no other resource, and 
   }
 }
 
-TEST_CASE("a library that hangs later refuses its cards with that reason, until it answers") {
+TEST_CASE("a library that hangs later makes its cards unavailable with that reason, until it responds") {
   const FakeNvml fake(kTwoCards);
   Node node;
   start(node, cards() + counted(kToken, 2));
@@ -247,7 +246,7 @@ TEST_CASE("cards that are divided while the daemon runs become resources of thei
   CHECK(node.wait_for([](const KubeletState& state) { return !state.of(kGpu).attached; }, kLook));
 }
 
-TEST_CASE("cards in units that are too small for a message are refused, with the unit that would fit") {
+TEST_CASE("units that are too small for a message are refused, with the smallest unit that fits") {
   std::string machine;
   for (int n = 0; n < 4; ++n)
     machine += "card GPU-00000000-0000-0000-0000-00000000000" + std::to_string(n) + " memory=81559\n";
@@ -259,7 +258,7 @@ TEST_CASE("cards in units that are too small for a message are refused, with the
   CHECK_FALSE(node.of(kGpu).attached);
 }
 
-TEST_CASE("cards for MPS are not offered before its daemon is ready, and are Unhealthy when it has gone") {
+TEST_CASE("cards for MPS are not offered before its daemon is ready, and are Unhealthy when it ends") {
   const FakeNvml fake(kTwoCards);
   Node node;
   start(node, cards({}, "vendor: nvidia, mps: true, mpsRoot: " + node.path("mps")) + counted(kToken, 1));
@@ -276,7 +275,7 @@ TEST_CASE("cards for MPS are not offered before its daemon is ready, and are Unh
         std::string::npos);
 }
 
-TEST_CASE("the specification that NVIDIA's tool made is there before the cards are offered") {
+TEST_CASE("the specification of NVIDIA's tool is written before the cards are offered") {
   const FakeNvml fake("card GPU-a minor=0\n");
   Node node;
   const std::string text = R"({"cdiVersion":"0.5.0","devices":[{"name":"GPU-a"}]})";
@@ -305,8 +304,7 @@ TEST_CASE("two entries with one card are reported in the log, with what to do") 
                                     kLong));
 }
 
-TEST_CASE(
-    "a container's units are of the card that they fit best, and of several cards only if they may be") {
+TEST_CASE("a container's units are of the best fitting card, and of several cards only with spanCards") {
   const std::string units = "vendor: nvidia, unit: {memory: 1GiB}";
   const std::string counts = R"(env: {UNITS: "{units} of {cardUnits}, {totalUnits}"})";
   const FakeNvml fake("card GPU-a minor=0 memory=8192\ncard GPU-b minor=1 memory=4096\n");
@@ -355,7 +353,7 @@ TEST_CASE(
   CHECK(spanning.answer.env.at("UNITS") == "2 of 4,8, 12");
 }
 
-TEST_CASE("entries that are joined give a container one card under different ids, or refuse it") {
+TEST_CASE("entries with `sameCard` give a container one card under different ids, or refuse it") {
   const std::string memory = "example.com/memory";
   const std::string cores = "example.com/cores";
   const auto entry = [](const std::string& name, const std::string& unit, const std::string& near) {

@@ -36,7 +36,7 @@ void start_kubelet_and_daemon(Node& node, const std::string& resources) {
 
 }  // namespace
 
-TEST_CASE("a health check's verdict is in the first list, and the reason in the log") {
+TEST_CASE("a health check's result is in the first list, and its reason in the log") {
   Node node(each_kubelet());
   for (const char* name : {"one", "two", "three"}) node.files().file(std::string("gophers/") + name);
   node.files().file("sick-two", "too hot: 95 degrees\n");
@@ -49,7 +49,7 @@ TEST_CASE("a health check's verdict is in the first list, and the reason in the 
   CHECK(node.daemon().wait_for_line({"Unhealthy", kGopher, "two", "too hot: 95 degrees"}, kLong));
 }
 
-TEST_CASE("a device that a health check finds sick is Unhealthy until the check finds it well") {
+TEST_CASE("a device that a health check reports as sick is Unhealthy until the check passes") {
   Node node;
   node.files().file("gophers/one");
   start_kubelet_and_daemon(node, checked(node));
@@ -77,7 +77,7 @@ TEST_CASE("a device that is plugged in is listed with the result of its first ch
   CHECK(node.daemon().count_lines("Healthy again") == 0);
 }
 
-TEST_CASE("a reload that brings a health check takes no device away") {
+TEST_CASE("a reload that adds a health check removes no device") {
   Node node;
   for (int i = 0; i < 20; ++i) node.files().file("gophers/" + std::to_string(i));
   start_kubelet_and_daemon(node, test::listed(kGopher, node.path("gophers")));
@@ -136,7 +136,8 @@ TEST_CASE("without holders a device is forgotten by time alone, and the log says
   CHECK(node.daemon().comes_to_lines("cannot read pod resources", 1));
 }
 
-TEST_CASE("a device that appears and one that goes are a line each, and the first list has none") {
+TEST_CASE(
+    "appearing and vanishing devices are one log line each, and those of the first list are not logged") {
   Node node;
   node.files().file("gophers/one");
   start_kubelet_and_daemon(node, test::listed(kGopher, node.path("gophers"), "forgetAfter: 1s"));
@@ -175,7 +176,7 @@ TEST_CASE("a flapping device is held Unhealthy with that reason") {
   CHECK(node.kubelet().allocate_ids(kGopher, {"one"}).text.find("flapping") != std::string::npos);
 }
 
-TEST_CASE("a burst of a thousand devices is a line with a count and the first names") {
+TEST_CASE("a burst of a thousand devices is one line with a count and the first names") {
   Node node;
   for (int i = 1000; i < 2000; ++i) node.files().file("gophers/" + std::to_string(i));
   start_kubelet_and_daemon(node, test::listed(kGopher, node.path("gophers")));

@@ -58,7 +58,7 @@ TEST_CASE("a plughost that starts while List is empty gives no held device to a 
   CHECK(two.node.healthy(kOther, "zero", 30s));
 }
 
-TEST_CASE("without pod resources a pod that has ended releases its device before the next Allocate") {
+TEST_CASE("without pod resources an ended pod releases its device before the next Allocate") {
   TwoEntries two(Node::Options{});
   two.hold("main");
   REQUIRE(two.node.kubelet().free("pod"));

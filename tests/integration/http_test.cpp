@@ -80,7 +80,7 @@ double value_of(const std::string& metrics, const std::string& metric) {
 
 }  // namespace
 
-TEST_CASE("the metrics that are served are the ones that docs/metrics.md has") {
+TEST_CASE("the served metrics are those of docs/metrics.md") {
   Node node;
   node.set_top("listen: 127.0.0.1:0\nmetrics: {devices: true}\napiServer: {}\n");
   node.configure(counted(kGopher, 1));
@@ -165,7 +165,7 @@ TEST_CASE("without a port the metrics are in a file, with the pods, and removed 
   CHECK_FALSE(std::filesystem::exists(file));
 }
 
-TEST_CASE("it is alive while it answers, and ready when every resource is attached") {
+TEST_CASE("/healthz succeeds while the daemon responds, and /readyz when every resource is attached") {
   Listening listening;
   CHECK(http(listening.port, "/healthz").code == 200);
   CHECK(http(listening.port, "/readyz").code == 200);
@@ -206,7 +206,7 @@ TEST_CASE("a watching page receives the status, each change, and the end") {
   CHECK(listening.node.daemon().wait_for_exit(limit(200ms)) == 0);
 }
 
-TEST_CASE("a page that watches does not keep a device from the list while a reload moves the server") {
+TEST_CASE("a watching page does not delay a list while a reload moves the server") {
   Listening listening;
   Node& node = listening.node;
   EventSource page(listening.port);
@@ -218,7 +218,7 @@ TEST_CASE("a page that watches does not keep a device from the list while a relo
   CHECK(node.healthy(kGopher, "bob", limit(200ms)));
 }
 
-TEST_CASE("the server ends with the daemon, whatever it listens on") {
+TEST_CASE("the server ends with the daemon, on whatever address") {
   for (const char* address : {"0.0.0.0:0", "127.0.0.1:0"}) {
     CAPTURE(address);
     Listening listening(address);
@@ -227,7 +227,7 @@ TEST_CASE("the server ends with the daemon, whatever it listens on") {
   }
 }
 
-TEST_CASE("more pages than there is room for are turned away, and probes are answered all the same") {
+TEST_CASE("more pages than allowed are refused, and probes are answered all the same") {
   Listening listening;
   std::vector<std::unique_ptr<EventSource>> pages;
   for (int i = 0; i < 16; ++i) {
@@ -261,8 +261,7 @@ TEST_CASE("the network address is read-only, for this machine only, and serves n
   CHECK(head.body.empty());
 }
 
-TEST_CASE(
-    "200 clients that ask nothing, or half of something, hold up no probe, and the daemon's end neither") {
+TEST_CASE("200 clients without a request, or with half of one, delay neither a probe nor the daemon's end") {
   Listening listening;
   std::vector<std::unique_ptr<HalfAsking>> clients;
   for (int i = 0; i < 200; ++i)
@@ -277,7 +276,7 @@ TEST_CASE(
   CHECK(listening.node.daemon().wait_for_exit(limit(200ms)) == 0);
 }
 
-TEST_CASE("a kubelet that takes connections and is silent is no matter of /healthz") {
+TEST_CASE("a kubelet that accepts connections and does not respond does not affect /healthz") {
   Node node;
   const UniqueFd silent = listen_unix(node.path(Node::kPodResources));
   node.set_top("listen: 127.0.0.1:0\n");
@@ -307,7 +306,7 @@ TEST_CASE("a reload whose address is in use changes nothing, and names the line"
   CHECK(node.attached({kGopher}, 0ms));
 }
 
-TEST_CASE("a reload opens this machine's page to others, on the same port") {
+TEST_CASE("a reload opens a local page to the network, on the same port") {
   Listening listening;
   listening.configure("0.0.0.0:" + std::to_string(listening.port));
   const Finished moved = run_plughost({"reload", "--control", listening.node.control()});
@@ -321,7 +320,7 @@ TEST_CASE("a reload opens this machine's page to others, on the same port") {
   }));
 }
 
-TEST_CASE("a reload moves it, and a port that is taken costs no device") {
+TEST_CASE("a reload moves the page, and a port in use affects no device") {
   Listening listening;
   Node& node = listening.node;
   const std::size_t from = node.daemon().mark();

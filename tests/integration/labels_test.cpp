@@ -55,7 +55,7 @@ const Labels kOne{{"feature.node.kubernetes.io/count", "1"}, {"x.com/name", "amy
 
 }  // namespace
 
-TEST_CASE("labels follow the list, and go with the last device") {
+TEST_CASE("labels follow the list, and are removed with the last device") {
   LabelsRig running;
   CHECK(running.becomes(kOne));
   running.node.files().file("gophers/bob");
@@ -67,7 +67,7 @@ TEST_CASE("labels follow the list, and go with the last device") {
   CHECK(running.becomes({}));
 }
 
-TEST_CASE("labels stay when plughost ends, and go with their entry, in whichever process") {
+TEST_CASE("labels stay when plughost ends, and are removed with their entry, by any process") {
   LabelsRig running(", onRemove: {exec: [/bin/sleep, \"1.5\"]}");
   Node& node = running.node;
   REQUIRE(running.becomes(kOne));

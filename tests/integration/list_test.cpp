@@ -34,7 +34,7 @@ std::set<std::string> distinct(const std::vector<std::string>& ids) { return {id
 
 }  // namespace
 
-TEST_CASE("7.8 the first list comes within 100 ms of the stream's opening") {
+TEST_CASE("7.8 the first list is sent within 100 ms of the stream's opening") {
   Node node(Node::Options{.registration = each_registration()});
   configure_and_start(node, counted("example.com/a", 1000));
   REQUIRE(node.attached({"example.com/a"}));
@@ -136,7 +136,7 @@ TEST_CASE("7.13 100 events in 1 s give at most 10 messages") {
   CHECK(node.of(kGopher).lists - before <= 10);
 }
 
-TEST_CASE("7.14 no change, no message") {
+TEST_CASE("7.14 no message without a change") {
   Node node;
   node.files().file("gophers/one");
   node.files().link("dev/tty0", "/dev/null");
@@ -154,7 +154,7 @@ TEST_CASE("7.14 no change, no message") {
       kWatched));
 }
 
-TEST_CASE("7.15 ids have at most 63 characters, are UTF-8 and distinct, and are the same after a new start") {
+TEST_CASE("7.15 ids have at most 63 characters, are UTF-8 and distinct, and stay the same after a restart") {
   Node node;
   const std::vector<std::string> names{"plain",
                                        "with space",
@@ -241,7 +241,7 @@ TEST_CASE("7.35 one response per request, within 2 s") {
   }
 }
 
-TEST_CASE("7.36 an unknown id: an error that names it and the resource, never zero responses") {
+TEST_CASE("7.36 an unknown id is an error that names it and the resource, never zero responses") {
   Node node;
   configure_and_start(node, counted("example.com/a", 2));
   REQUIRE(node.attached({"example.com/a"}));
@@ -251,7 +251,7 @@ TEST_CASE("7.36 an unknown id: an error that names it and the resource, never ze
   CHECK(answer.text.find("example.com/a") != std::string::npos);
 }
 
-TEST_CASE("7.38 the same request gets the same response, after a new start as well") {
+TEST_CASE("7.38 the same request gets the same response, also after a restart") {
   Node node;
   node.files().link("dev/tty0", "/dev/null");
   node.files().link("dev/tty1", "/dev/zero");
@@ -270,7 +270,8 @@ TEST_CASE("7.38 the same request gets the same response, after a new start as we
 }
 
 TEST_CASE(
-    "7.40 a preference is a subset of available, has all of must_include and the size, and is no error") {
+    "7.40 a preference is a subset of available, contains must_include, has the requested size, and is no "
+    "error") {
   Node node;
   configure_and_start(node,
                       counted("example.com/packed", 8, "replicas: 2, allocationPolicy: packed") +

@@ -75,7 +75,7 @@ TEST_CASE("a standard error that is never read stops nothing") {
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
 }
 
-TEST_CASE("an Allocate that is refused is a warning, five times in a minute, and at debug each is a line") {
+TEST_CASE("a refused Allocate is a warning, at most five a minute, and at debug each is logged") {
   Node node;
   node.configure(counted("example.com/token", 2) + counted("example.com/other", 1));
   node.start_kubelet();
@@ -101,7 +101,9 @@ TEST_CASE("an Allocate that is refused is a warning, five times in a minute, and
   CHECK(node.daemon().wait_for_line({"debug", answered, "count=2", "containers=1", "outcome=given"}, kLong));
 }
 
-TEST_CASE("standard files that are closed at the start become /dev/null, and none of plughost's files") {
+TEST_CASE(
+    "standard streams that are closed at the start are opened as /dev/null, so that no file of plughost gets "
+    "their descriptors") {
 #ifdef PLUGHOST_SANITIZED
   not_shown("this build links gRPC's shared library, which opens its files before our first function runs");
 #endif

@@ -66,7 +66,8 @@ TEST_CASE("nodeResources: the node shows the healthy cards, and 0 when plughost 
 }
 
 TEST_CASE(
-    "nodeResources: what a killed plughost has counted is 0 when the next one stops right after its start") {
+    "nodeResources: counts of a killed plughost are set to 0 by the next one, even if it stops right after "
+    "its start") {
   Rig rig;
   REQUIRE(rig.shows("2", "200"));
   rig.node.start_daemon({std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory});
@@ -75,7 +76,7 @@ TEST_CASE(
   CHECK(rig.shows("0", "0"));
 }
 
-TEST_CASE("nodeResources: they are 0 when the entry goes, and when the API server goes with it") {
+TEST_CASE("nodeResources: counts are set to 0 when the entry is removed, also together with `apiServer`") {
   Rig rig;
   REQUIRE(rig.shows("2", "200"));
   rig.node.configure(counted("example.com/token", 1));

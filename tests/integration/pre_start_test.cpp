@@ -47,7 +47,8 @@ std::future<std::string> starting(Node& node) {
 
 }  // namespace
 
-TEST_CASE("a container starts when each of its devices is prepared, and only what wants that is called") {
+TEST_CASE(
+    "a container starts when each of its devices is prepared, and only entries with preStart are called") {
   Node node(each_kubelet());
   start_with_preparation(node);
   // plugins_registry has no Register, and a kubelet that answers first trusts Register's options.
@@ -63,7 +64,7 @@ TEST_CASE("a container starts when each of its devices is prepared, and only wha
   CHECK(made(node, "prepared-sdb"));
 }
 
-TEST_CASE("a program that fails fails the start in its own words, and the next start may succeed") {
+TEST_CASE("a failing program fails the start with its own words, and the next start may succeed") {
   Node node;
   start_with_preparation(node);
   node.files().file("broken-sdb", "no space left on sdb\n");
@@ -89,7 +90,7 @@ TEST_CASE("a slow preStart delays nothing else") {
   CHECK(why.get() == "");
 }
 
-TEST_CASE("a start that is under way when plughost stops fails, and holds the stop up no longer than any") {
+TEST_CASE("a start in progress fails when plughost stops, and does not delay the stop") {
   Node node;
   start_with_preparation(node);
   node.files().file("hold-sda");
@@ -102,7 +103,7 @@ TEST_CASE("a start that is under way when plughost stops fails, and holds the st
   CHECK(text.find("plughost is stopping, or restarts its endpoint") != std::string::npos);
 }
 
-TEST_CASE("a reload that takes a resource away fails the starts of its containers that are under way") {
+TEST_CASE("a reload that removes a resource fails its container starts in progress") {
   Node node;
   start_with_preparation(node);
   node.files().file("hold-sda");
@@ -121,7 +122,7 @@ TEST_CASE("a reload that takes a resource away fails the starts of its container
   CHECK(node.daemon().running());
 }
 
-TEST_CASE("two hundred containers that start at once keep no new device waiting, and all of them start") {
+TEST_CASE("two hundred container starts at once delay no new device, and all of them succeed") {
   Node node;
   for (int i = 0; i < 8; ++i) node.files().file("disks/sd" + std::to_string(i));
   node.files().file("others/one");

@@ -30,7 +30,7 @@ void add_presets(const Node& node) {
 
 }  // namespace
 
-TEST_CASE("a preset that is enabled is served after a reload, and its resource goes when it is disabled") {
+TEST_CASE("an enabled preset is served after a reload, and its resource is removed when it is disabled") {
   Node node;
   node.configure(counted("example.com/a", 1));
   add_presets(node);

@@ -57,7 +57,7 @@ class ServiceManager {
 
 }  // namespace
 
-TEST_CASE("7.42 SIGKILL and start again: streams within 2 s, the same ids, and pods keep their devices") {
+TEST_CASE("7.42 SIGKILL and restart: streams within 2 s, the same ids, and pods keep their devices") {
   Node node(each_kubelet());
   start_with_both(node);
   const Admission pod = node.kubelet().allocate("pod", "c", kA, 3);
@@ -175,7 +175,7 @@ TEST_CASE("the service manager receives READY, RELOADING with its time, READY ag
   CHECK(node.daemon().wait_for_exit(kLong) == 0);
 }
 
-TEST_CASE("an idle daemon sleeps") {
+TEST_CASE("an idle daemon does not wake up") {
   Node node;
   start_with_both(node);
   const auto before = node.daemon().processor_time();

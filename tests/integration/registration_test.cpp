@@ -162,7 +162,7 @@ TEST_CASE("7.5 the options in Register equal GetDevicePluginOptions") {
   }
 }
 
-TEST_CASE("7.19 no kubelet at start: wait, and register within 1 s of its coming") {
+TEST_CASE("7.19 no kubelet at the start: wait, and register within 1 s of its start") {
   Node node(each_kubelet());
   bool directory = true;
   SUBCASE("its directory is there") {}
@@ -180,7 +180,7 @@ TEST_CASE("7.19 no kubelet at start: wait, and register within 1 s of its coming
   CHECK(node.daemon().running());
 }
 
-TEST_CASE("7.20 a stale kubelet.sock: retry at most 5 s apart, no exit") {
+TEST_CASE("7.20 a stale kubelet.sock: retry at most 5 s apart, and do not exit") {
   Node node;
   node.configure(counted("example.com/a", 2));
 
@@ -233,7 +233,7 @@ TEST_CASE("7.28 Register refused: back-off from 0.1 to 10 s, and other resources
   CHECK(node.attached({"example.com/refused"}, 10s + kLong));
 }
 
-TEST_CASE("7.29 a kubelet that stops answering: other resources and signals still work") {
+TEST_CASE("7.29 a kubelet that hangs: other resources and signals still work") {
   Node node;
   node.files().file("gophers/one");
   node.configure(counted("example.com/stuck", 2) + listed("example.com/free", node.path("gophers")));

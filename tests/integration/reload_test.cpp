@@ -42,7 +42,7 @@ TEST_CASE("7.30 SIGHUP without a change: no message, the same process, the same 
   CHECK(node.daemon().running());
 }
 
-TEST_CASE("7.31 SIGHUP, a device changed: one list, no Register") {
+TEST_CASE("7.31 SIGHUP with a changed device: one list, no Register") {
   Node node(Node::Options{.registration = each_registration()});
   start_with_counts(node);
   node.configure(counted(kA, 4) + counted(kB, 3));
@@ -53,7 +53,7 @@ TEST_CASE("7.31 SIGHUP, a device changed: one list, no Register") {
   check_untouched(node, kB);
 }
 
-TEST_CASE("SIGHUP, what a container gets changed: the next Allocate has it, without a message") {
+TEST_CASE("SIGHUP with a changed response: the next Allocate has it, without a message") {
   Node node;
   start_with_counts(node);
   CHECK(node.kubelet().allocate_ids(kA, {kA + "-0"}).containers.at(0).env.empty());
@@ -67,7 +67,7 @@ TEST_CASE("SIGHUP, what a container gets changed: the next Allocate has it, with
   check_untouched(node, kB);
 }
 
-TEST_CASE("SIGHUP that adds an entry of a name, or takes it away: a list, and each device by its own entry") {
+TEST_CASE("SIGHUP that adds or removes an entry of a name: one list, and each device follows its own entry") {
   Node node(Node::Options{.registration = each_registration()});
   start_with_counts(node);
   REQUIRE(node.count(kA, 2));
@@ -116,7 +116,7 @@ TEST_CASE("7.33 a removed resource: the stream ended, the socket unlinked, alloc
   check_untouched(node, kB);
 }
 
-TEST_CASE("a resource that is removed and comes back at once registers when the kubelet has forgotten it") {
+TEST_CASE("a resource that is removed and restored at once registers when the kubelet has forgotten it") {
   Node node(each_kubelet());
   start_with_counts(node);
   for (int i = 0; i < 3; ++i) {
@@ -135,7 +135,7 @@ TEST_CASE("a resource that is removed and comes back at once registers when the 
   check_untouched(node, kB);
 }
 
-TEST_CASE("7.34 SIGHUP with a bad config: the old one stays live, and every error is logged with its line") {
+TEST_CASE("7.34 SIGHUP with a bad config: the former one stays, and every error is logged with its line") {
   Node node;
   start_with_counts(node);
   const std::size_t from = node.daemon().mark();
@@ -179,7 +179,8 @@ TEST_CASE("SIGHUP with another `registration` moves every socket") {
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kA).streams == 0; }));
 }
 
-TEST_CASE("two entries that come to serve one resource: the first does, and the other one when that goes") {
+TEST_CASE(
+    "two entries that come to serve one resource: the first serves it, and the other one after its removal") {
   Node node;
   node.files().file("first/same");
   node.files().file("second/same");

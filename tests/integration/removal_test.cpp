@@ -38,7 +38,8 @@ bool is_made(const Node& node, const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("a reload that takes a resource away clears its devices away, and one that changes it does not") {
+TEST_CASE(
+    "a reload that removes a resource runs onRemove for its devices, and one that changes it does not") {
   Node node;
   start_with_clearing(node);
   node.configure(cleared(node, ", env: {A: b}") + counted(kOther, 1));
@@ -67,7 +68,7 @@ TEST_CASE("a reload that also changes the kubelet runs the onRemove programs, an
   CHECK(node.attached({kOther}));
 }
 
-TEST_CASE("a stop clears the devices away before plughost ends") {
+TEST_CASE("a stop runs onRemove for the devices before plughost ends") {
   Node node;
   start_with_clearing(node);
   node.daemon().signal(SIGTERM);
@@ -76,7 +77,7 @@ TEST_CASE("a stop clears the devices away before plughost ends") {
   CHECK(is_made(node, "cleared-sdb"));
 }
 
-TEST_CASE("a program of onRemove that hangs holds a stop up no longer than systemd waits") {
+TEST_CASE("an onRemove program that hangs delays a stop no longer than systemd waits") {
   Node node;
   start_with_clearing(node);
   node.files().file("hang-sda");
@@ -87,7 +88,7 @@ TEST_CASE("a program of onRemove that hangs holds a stop up no longer than syste
                                     kLong));
 }
 
-TEST_CASE("a program of onRemove that does not end by itself is killed before systemd would kill all") {
+TEST_CASE("an onRemove program that does not end is killed before systemd would kill everything") {
   Node node;
   node.files().file("clear",
                     "cd \"$1\"; trap '' TERM; echo $$ > half; mv half pid; while :; do sleep 0.1; done\n");
@@ -104,7 +105,7 @@ TEST_CASE("a program of onRemove that does not end by itself is killed before sy
   CHECK(::kill(pid, 0) != 0);
 }
 
-TEST_CASE("a second signal does not wait for the programs of onRemove") {
+TEST_CASE("a second signal does not wait for onRemove programs") {
   Node node;
   start_with_clearing(node);
   node.files().file("hang-sda");
@@ -114,7 +115,8 @@ TEST_CASE("a second signal does not wait for the programs of onRemove") {
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
 }
 
-TEST_CASE("a resource that was named after its devices goes with the last of them, which is cleared away") {
+TEST_CASE(
+    "a resource that is named after its devices is removed with the last one, and onRemove runs for it") {
   Node node;
   node.files().file("clear", "cd \"$1\"; echo >> cleared-$2\n");
   node.files().file("disks/sda");
@@ -130,7 +132,7 @@ TEST_CASE("a resource that was named after its devices goes with the last of the
   CHECK_FALSE(is_made(node, "cleared-sdb"));
 }
 
-TEST_CASE("an empty list is the last one where that is wanted, and never while a resource goes on") {
+TEST_CASE("emptyAtStop sends an empty list last, and never while a resource continues") {
   const std::string served_anew =  // another option of the endpoint
       counted("example.com/wanted", 3, "emptyAtStop: true, allocationPolicy: packed");
   const std::string removed = counted("example.com/removed", 3, "emptyAtStop: true");
@@ -172,7 +174,7 @@ TEST_CASE("an empty list is the last one where that is wanted, and never while a
   CHECK(eventually([&] { return empty_lists == 2; }));
 }
 
-TEST_CASE("a kubelet that does not read holds no stop up that sends an empty list") {
+TEST_CASE("a kubelet that does not read does not delay a stop with emptyAtStop") {
   Node node;
   node.configure(counted(kOther, 3, "emptyAtStop: true"));
   node.start_kubelet({.unread = {kOther}});

@@ -77,7 +77,7 @@ TEST_CASE("7.18 a new kubelet.sock: all resources stream again within 1 s") {
   CHECK(node.kubelet().allocate("pod", "c", "example.com/b", 3).admitted());
 }
 
-TEST_CASE("7.18 a kubelet that is away for a while: all resources stream again when it comes") {
+TEST_CASE("7.18 a kubelet that is away for a while: all resources stream again when it is back") {
   Node node(each_kubelet());
   start_with_three(node);
   node.kubelet().stop();
@@ -151,7 +151,7 @@ TEST_CASE("7.23 other files touched in the directory: no registration") {
   }
 }
 
-TEST_CASE("7.24 a late event of a kubelet that we are attached to: no registration") {
+TEST_CASE("7.24 a late event of the attached kubelet: no registration") {
   Node node;
   start_with_three(node);
   const std::filesystem::path socket = node.plugins() / "kubelet.sock";
@@ -180,7 +180,7 @@ TEST_CASE("7.24 a late event of a kubelet that we are attached to: no registrati
   CHECK(node.attached(kThree, 0ms));
 }
 
-TEST_CASE("7.25 a stream cancelled by the kubelet: a new stream within 1 s") {
+TEST_CASE("7.25 a stream that the kubelet cancels: a new stream within 1 s") {
   Node node(each_kubelet());
   start_with_three(node);
   for (std::size_t i = 1; i <= 3; ++i) {
@@ -243,7 +243,7 @@ TEST_CASE("7.26 whatever happens, plughost never registers while a stream to thi
 }
 
 TEST_CASE(
-    "7.26 a knock at the old socket that meets the new kubelet before its event: one registration each") {
+    "7.26 a call to the old socket that reaches the new kubelet before its event: one registration each") {
   Node node;
   start_with_three(node);
   for (int round = 0; round < 10; ++round) {

@@ -124,8 +124,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "the checkpoints that their authors showed: our Allocate gives the stored answer for the stored ids") {
+TEST_CASE("the users' checkpoints: an Allocate gives the stored response for the stored ids") {
   for (const std::string file : {"checkpoint-one-pod.json", "checkpoint-two-resources.json"}) {
     CAPTURE(file);
     const Finished decoded = run_plughost({"checkpoint", in_source("/tests/golden/") + file, "-o", "json"});

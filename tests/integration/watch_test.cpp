@@ -44,7 +44,7 @@ TEST_CASE(
   CHECK(node.of(kA).registrations.size() == 1);
 }
 
-TEST_CASE("a ConfigMap that is switched as the kubelet does is in force") {
+TEST_CASE("a ConfigMap that is switched as the kubelet does is applied") {
   Node node;
   node.set_top("watch: true\n");
   node.configure(counted(kA, 2));
@@ -100,7 +100,7 @@ TEST_CASE("half a file is an error with its place and without effect, and is tri
   CHECK(node.daemon().comes_to_lines("configuration not reloaded", 1));
 }
 
-TEST_CASE("a file that is written with the same words is no reload, but SIGHUP is one") {
+TEST_CASE("a file that is written with the same text is no reload, and SIGHUP is") {
   Node node;
   start_watching(node);
   node.configure(counted(kA, 2));

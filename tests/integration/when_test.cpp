@@ -20,7 +20,8 @@ std::string counted_when(const std::string& name, unsigned count, const std::str
 }  // namespace
 
 TEST_CASE(
-    "a device node that appears makes its entry apply within a second, and takes it away, without a reload") {
+    "a device node that appears makes its entry apply within a second, and one that vanishes ends that, "
+    "without a reload") {
   Node node;
   const std::string file = node.path("one");
   node.configure(counted_when(kA, 2, "{exists: " + file + '}') + counted(kB, 3));
@@ -50,7 +51,7 @@ TEST_CASE("a reload evaluates conditions before it is answered") {
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kB).streams == 0; }));
 }
 
-TEST_CASE("entries of one name follow each other as a reload would have them") {
+TEST_CASE("entries of one name apply and cease to apply as a reload would add and remove them") {
   Node node;
   node.files().file("labels", "pool=desk");
   node.set_top("nodeLabels: " + node.path("labels") + '\n');

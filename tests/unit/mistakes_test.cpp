@@ -27,7 +27,7 @@
 namespace plughost {
 namespace {
 
-TEST_CASE("a better form of the mistakes gives what the wrong one does not") {
+TEST_CASE("the better forms of the mistakes give other results than the wrong ones") {
   CHECK(example_4::right({"a", "b"}, {"b", "c"}) == example_4::wrong({"a", "b"}, {"b", "c"}));
   CHECK(example_5::wrong("/run/cdi-old"));
   CHECK_FALSE(example_5::right("/run/cdi-old"));

@@ -21,7 +21,7 @@ dl_find_object object_of(void* address) {
 
 }  // namespace
 
-TEST_CASE("the object around an address is the one that the C library's own function finds") {
+TEST_CASE("the object around an address is the one that the C library finds") {
   auto* const theirs = reinterpret_cast<decltype(&_dl_find_object)>(dlsym(RTLD_DEFAULT, "_dl_find_object"));
   if (theirs == nullptr) return;  // older than 2.35
   REQUIRE((theirs != &_dl_find_object));
@@ -37,7 +37,7 @@ TEST_CASE("the object around an address is the one that the C library's own func
   }
 }
 
-TEST_CASE("an object is around its first and its last byte, and not around the next one") {
+TEST_CASE("an object contains its first and its last byte, and not the next one's") {
   const dl_find_object whole = object_of(reinterpret_cast<void*>(&object_of));
   CHECK(object_of(whole.dlfo_map_start).dlfo_eh_frame == whole.dlfo_eh_frame);
   CHECK(object_of(pointer(number(whole.dlfo_map_end) - 1)).dlfo_eh_frame == whole.dlfo_eh_frame);
@@ -46,7 +46,7 @@ TEST_CASE("an object is around its first and its last byte, and not around the n
   CHECK(_dl_find_object(whole.dlfo_map_end, &other) == -1);
 }
 
-TEST_CASE("nothing is around an address of the heap, nor around none") {
+TEST_CASE("an address of the heap, or null, is in no object") {
   dl_find_object found{};
   int in_no_object = 0;
   CHECK(_dl_find_object(&in_no_object, &found) == -1);

@@ -37,7 +37,7 @@ std::string refusal(const fs::path& path) {
   return "it was loaded\n";
 }
 
-TEST_CASE("bad configurations are refused in the words that are written beside them") {
+TEST_CASE("bad configurations are refused with the text in the file beside them") {
   REQUIRE(files(".yaml").size() >= 25);
   for (const fs::path& yaml : files(".yaml")) {
     CAPTURE(yaml.filename().string());
@@ -45,7 +45,7 @@ TEST_CASE("bad configurations are refused in the words that are written beside t
   }
 }
 
-TEST_CASE("no words are left over from a bad configuration that is gone") {
+TEST_CASE("no such text is left without its bad configuration") {
   for (const fs::path& words : files(".txt")) {
     CAPTURE(words.filename().string());
     CHECK(fs::exists(fs::path(words).replace_extension(".yaml")));

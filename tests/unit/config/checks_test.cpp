@@ -94,7 +94,7 @@ TEST_CASE("two resources that give one variable different values are warned of")
             .size() == 1);
 }
 
-TEST_CASE("the same value from two resources is no trouble, nor are different names") {
+TEST_CASE("the same value from two resources, or different names, are no conflict") {
   CHECK(warnings("- {name: a, count: 1, env: {A: 1}}\n- {name: b, count: 1, env: {A: \"1\"}}\n").empty());
   CHECK(warnings("- {name: a, count: 1, env: {\"A/{resource}\": \"{id}\"}}\n"
                  "- {name: b, count: 1, env: {\"A/{resource}\": \"{id}\"}}\n")
@@ -117,7 +117,7 @@ TEST_CASE("each later entry is warned of once, with the first that differs") {
               "6: resources[3].env.A: " + may_differ("environment variable 'A'", "resources[2]")});
 }
 
-TEST_CASE("annotations and paths in the container are watched like variables") {
+TEST_CASE("annotations and container paths are compared like variables") {
   CHECK(
       warnings("- {name: a, count: 1, annotations: {A: 1}}\n- {name: b, count: 1, annotations: {A: 2}}\n") ==
       Texts{"4: resources[1].annotations.A: " + may_differ("annotation 'A'", "resources[0]")});
@@ -132,7 +132,7 @@ TEST_CASE("annotations and paths in the container are watched like variables") {
             .size() == 1);
 }
 
-TEST_CASE("an entry with several resources may disagree with itself") {
+TEST_CASE("an entry with several resources may contradict itself") {
   CHECK(
       warnings("- {name: \"{name}\", directory: {path: /a}, env: {A: \"{path}\"}}\n") ==
       Texts{"3: resources[0].env.A: the environment variable 'A' may get a different value from another "

@@ -67,20 +67,20 @@ TEST_CASE("each key of a condition is evaluated by its own source") {
   CHECK(why_not("exists: /dev/nothing") == "/dev/nothing does not exist");
 }
 
-TEST_CASE("a list means any of them, but of files all") {
+TEST_CASE("any item of a list must match, and of `exists` all") {
   CHECK(applies("hostname: [web-*, gpu-*]"));
   CHECK(why_not("hostname: [web-*, db-*]") == "hostname is 'gpu-7', not web-* or db-*");
   CHECK(applies("exists: [/dev/kvm, /dev/tun]"));
   CHECK(why_not("exists: [/dev/kvm, /dev/nothing]") == "/dev/nothing does not exist");
 }
 
-TEST_CASE("all words have to hold") {
+TEST_CASE("all keys must match") {
   CHECK(applies("{hostname: gpu-*, arch: amd64}"));
   CHECK_FALSE(applies("{hostname: gpu-*, arch: arm64}"));
   CHECK_FALSE(applies("{hostname: web-*, arch: amd64}"));
 }
 
-TEST_CASE("a list of conditions means any of them") {
+TEST_CASE("any condition of a list must match") {
   CHECK(applies("[{hostname: web-*}, {arch: amd64}]"));
   CHECK(why_not("[{hostname: web-*}, {arch: arm64}]") ==
         "hostname is 'gpu-7', not web-*; arch is 'x86_64', not arm64");

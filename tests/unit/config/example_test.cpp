@@ -284,7 +284,7 @@ TEST_CASE("an error names no command for a file that `plughost preset enable` ha
   refused();
 }
 
-TEST_CASE("the example shows every key, and the manual explains it") {
+TEST_CASE("the example has every key, and the manual explains it") {
   const std::set<std::string> keys = known_keys();
   const std::string example = content(kSource / "config.example.yaml");
   const std::string manual = content(kSource / "docs" / "configuration.md");
@@ -296,7 +296,7 @@ TEST_CASE("the example shows every key, and the manual explains it") {
   }
 }
 
-TEST_CASE("the manual explains no key that the program refuses") {
+TEST_CASE("the manual explains no invalid key") {
   const std::set<std::string> keys = known_keys();
   const std::string manual = content(kSource / "docs" / "configuration.md");
   const std::vector<std::string> rows = between(manual, "\n| `", "` |");
@@ -309,7 +309,7 @@ TEST_CASE("the manual explains no key that the program refuses") {
   }
 }
 
-TEST_CASE("the examples of the manual and of README are loaded as they stand") {
+TEST_CASE("the examples of the manual and of README are valid") {
   const std::string pages = content(kSource / "README.md") + content(kSource / "docs" / "configuration.md") +
                             content(kSource / "docs" / "exec.md");
   const std::vector<std::string> examples = between(pages, "```yaml\n", "```");

@@ -53,7 +53,7 @@ TEST_CASE("a small configuration has the defaults") {
   CHECK(*resource.spec == plain);
 }
 
-TEST_CASE("the usual policy is the one that fits what the devices' ids stand for") {
+TEST_CASE("the default policy depends on the meaning of the devices' ids") {
   const auto policy = [](const std::string& entry) {
     const TempDir dir;
     dir.file("main.yaml", "resources: [{name: x.com/a, " + entry + "}]\n");
@@ -73,7 +73,7 @@ TEST_CASE("the usual policy is the one that fits what the devices' ids stand for
   CHECK(policy("gpu: {vendor: nvidia, unit: {memory: 1GiB}, spanCards: true}") == AllocationPolicy::kOneCard);
 }
 
-TEST_CASE("every key arrives where it belongs") {
+TEST_CASE("every key is read into its member") {
   const TempDir dir;
   dir.file("main.yaml", R"(
 domain: example.com
@@ -225,7 +225,7 @@ TEST_CASE("an entry without an id takes the kind's") {
   CHECK(config.resources[1].spec->id.text() == "b{n}");
 }
 
-TEST_CASE("the directory of the command line wins, and is checked in its place") {
+TEST_CASE("--plugin-directory overrides the configuration, and is checked instead") {
   const TempDir dir;
   dir.file("main.yaml", "kubelet: {directory: /x/" + std::string(60, 'y') + "}\n" + entry("example.com/a"));
   CHECK(load_config(dir.at("main.yaml"), {.plugin_directory = "/run/p/"}).kubelet.directory == "/run/p");
@@ -284,7 +284,7 @@ devices:
                                "squat.ai/capture", "squat.ai/dongle"});
 }
 
-TEST_CASE("drop-ins are read in the order of their names, and once") {
+TEST_CASE("drop-ins are read once, in the order of their names") {
   const TempDir dir;
   dir.file("main.yaml", entry("example.com/main"));
   dir.file("plugins.d/b.yaml", entry("example.com/b"));
@@ -340,7 +340,7 @@ TEST_CASE("facts about the node may be supplied, or unknown") {
   CHECK(load_config(dir.at("main.yaml")).kubelet == KubeletConfig{});
 }
 
-TEST_CASE("an error in what is known of the node has its place there") {
+TEST_CASE("an error in node.yaml has its place there") {
   const TempDir dir;
   dir.file("main.yaml", entry("example.com/a"));
   const auto error_of = [&](const std::string& text) {
@@ -372,7 +372,7 @@ TEST_CASE("the sources of facts are watched, known or not") {
   CHECK(is_followed());
 }
 
-TEST_CASE("included files may be supposed to be there, or gone") {
+TEST_CASE("included files may be given as present or missing") {
   const TempDir dir;
   dir.file("main.yaml", entry("example.com/main"));
   dir.file("plugins.d/a.yaml", entry("example.com/a"));
@@ -407,14 +407,14 @@ TEST_CASE("drop-ins are found beside a configuration whose directory has wildcar
   CHECK(names(load_config(dir.at("node[1]/main.yaml"), overrides)) == Names{"example.com/p"});
 }
 
-TEST_CASE("the main file may have nothing but drop-ins") {
+TEST_CASE("the main file may consist of drop-ins only") {
   const TempDir dir;
   dir.file("main.yaml", "log: {level: debug}\n");
   dir.file("plugins.d/a.yaml", entry("example.com/a"));
   CHECK(names(load_config(dir.at("main.yaml"))) == Names{"example.com/a"});
 }
 
-TEST_CASE("an empty list of entries offers nothing, on purpose") {
+TEST_CASE("an empty list of entries is valid") {
   const TempDir dir;
   dir.file("main.yaml", "resources: []\n");
   CHECK(load_config(dir.at("main.yaml")).resources.empty());
@@ -422,7 +422,7 @@ TEST_CASE("an empty list of entries offers nothing, on purpose") {
   CHECK_THROWS_AS(load_config(dir.at("main.yaml")), ConfigError);
 }
 
-TEST_CASE("an empty include reads nothing") {
+TEST_CASE("an empty include reads no drop-ins") {
   const TempDir dir;
   dir.file("main.yaml", "include: []\n" + entry("example.com/a"));
   dir.file("plugins.d/a.yaml", "not read");
@@ -445,7 +445,7 @@ TEST_CASE("a directory whose name looks like a pattern is taken literally") {
   CHECK(names(load_config(dir.at("[x]*/main.yaml"))) == Names{"example.com/a"});
 }
 
-TEST_CASE("an absolute include stands for itself") {
+TEST_CASE("an absolute include is used unchanged") {
   const TempDir dir;
   const TempDir other;
   other.file("a.yaml", entry("example.com/a"));
@@ -455,13 +455,13 @@ TEST_CASE("an absolute include stands for itself") {
   CHECK(names(load_config(dir.at("main.yaml"))) == Names{"example.com/b", "example.com/a"});
 }
 
-TEST_CASE("an included file that is named must be there, one that is matched need not") {
+TEST_CASE("a named include must exist, and a pattern need not match") {
   const TempDir dir;
   dir.file("main.yaml", "include:\n- none/*.yaml\n- none.yaml\n" + entry("example.com/a"));
   CHECK(wrong(dir) == "main.yaml:2:1: include: 'none.yaml' cannot be opened: No such file or directory");
 }
 
-TEST_CASE("an included directory, and one that cannot be listed, are errors") {
+TEST_CASE("an included directory, and an unreadable one, are errors") {
   const TempDir dir;
   dir.directory("plugins.d/dir.yaml");
   dir.file("main.yaml", entry("example.com/a"));
@@ -496,7 +496,7 @@ TEST_CASE("an included file has only a domain, apiServer and resources") {
         "include");
 }
 
-TEST_CASE("errors of all files come together, in the order of the files and their lines") {
+TEST_CASE("errors of all files are reported together, in the order of files and lines") {
   const TempDir dir;
   dir.file(
       "main.yaml",
@@ -512,8 +512,7 @@ TEST_CASE("errors of all files come together, in the order of the files and thei
         "a.yaml:1:1: unknown key 'y'; valid: domain, apiServer, resources, devices");
 }
 
-TEST_CASE(
-    "an address that other machines reach draws a warning, and loopback does not however it is written") {
+TEST_CASE("a public address draws a warning, and loopback none, however it is written") {
   const TempDir dir;
   const auto warnings = [&](const std::string& address) {
     dir.file("main.yaml", "listen: '" + address + "'\nresources: []\n");
@@ -524,7 +523,7 @@ TEST_CASE(
   for (const char* text : {"0.0.0.0:1", "[::]:1", "192.0.2.7:1"}) CHECK_MESSAGE(warnings(text) == 1, text);
 }
 
-TEST_CASE("with `watch` it is known where the files are, those included that are not there yet") {
+TEST_CASE("with `watch` the paths of all files are known, including missing includes") {
   const TempDir dir;
   dir.file("real/main.yaml", "watch: true\nresources: []\ninclude: [more.d/*.yaml, other.yaml]\n");
   dir.file("real/other.yaml", "resources: []");
@@ -611,7 +610,7 @@ TEST_CASE("names and ids are unique over all files") {
       "`id`");
 }
 
-TEST_CASE("a main file that is none is one clear error") {
+TEST_CASE("an invalid main file is one clear error") {
   const TempDir dir;
   CHECK(wrong(dir) == "main.yaml: the file cannot be opened: No such file or directory");
   dir.directory("main.yaml");
@@ -642,7 +641,7 @@ TEST_CASE("an error carries its diagnostics one by one") {
   }
 }
 
-TEST_CASE("a text that is in no file is checked as one would be, and nothing beside it") {
+TEST_CASE("a text without a file is validated like a file, without anything beside it") {
   CHECK(errors_of("resources:\n- {name: example.com/a, count: 2}\n", "a text").empty());
   CHECK(errors_of("resources: []\n", "a text").empty());
   const TempDir dir;

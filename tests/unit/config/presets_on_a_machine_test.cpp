@@ -236,7 +236,7 @@ const std::map<std::string, Texts> kFound{
 const std::vector<std::string> kElsewhere{"count",      "gpu-memory",        "iluvatar-gpu",
                                           "nvidia-gpu", "nvidia-gpu-shared", "nvidia-mig"};
 
-TEST_CASE("each file of plugins.d finds what it is for, and nothing on a machine without anything") {
+TEST_CASE("each file of plugins.d finds its devices, and none on an empty machine") {
   const MadeSysfs machine;
   add_cards(machine);
   add_usb(machine);
@@ -252,7 +252,7 @@ TEST_CASE("each file of plugins.d finds what it is for, and nothing on a machine
   }
 }
 
-TEST_CASE("every file of plugins.d is tried, and short: 15 lines at most, the first of them what it is for") {
+TEST_CASE("every file of plugins.d is tested, and has at most 15 lines, the first of them its description") {
   std::size_t files = 0;
   for (const auto& entry : fs::directory_iterator(kPresetFiles)) {
     const std::string preset = entry.path().stem();

@@ -92,7 +92,7 @@ TEST_CASE("a preset is enabled by a link to it, once") {
   CHECK(load_config(rig.dir.at("etc/config.yaml")).resources.size() == 3);
 }
 
-TEST_CASE("a preset is disabled by taking its link away, and no other") {
+TEST_CASE("a preset is disabled by removing its link, and no other") {
   const Rig rig;
   rig.enable({"kvm", "tun", "fuse"});
   CHECK(rig.disable({"tun", "tun", "kvm"}) == Names{"tun", "kvm"});
@@ -127,7 +127,7 @@ TEST_CASE("a link to the preset by another path is accepted") {
   CHECK(rig.disable({"kvm"}) == Names{"kvm"});
 }
 
-TEST_CASE("a configuration that would have an error stays as it is") {
+TEST_CASE("a configuration that would become invalid stays unchanged") {
   const Rig rig;
   rig.dir.file("etc/config.yaml", counted_entry("example.com/kvm"));
   CHECK_THROWS_AS(rig.enable({"fuse", "kvm"}), ConfigError);
@@ -141,7 +141,7 @@ TEST_CASE("a configuration that would have an error stays as it is") {
   CHECK(rig.links() == "fuse -> /share/fuse.yaml");
 }
 
-TEST_CASE("a preset that the configuration would not read is not linked") {
+TEST_CASE("a preset that the configuration would not include is not linked") {
   const Rig rig;
   rig.dir.file("etc/config.yaml", "include: [site.d/*.yaml]\nresources: []\n");
   CHECK(
@@ -175,7 +175,7 @@ TEST_CASE("a link whose preset is gone is listed, and can be removed") {
   CHECK_THROWS_AS(rig.presets.get("kvm"), PresetError);
 }
 
-TEST_CASE("a name that is no preset's is refused with the one that was probably meant") {
+TEST_CASE("an unknown preset is refused with the most similar one") {
   const Rig rig;
   CHECK(rig.refusal([&] {
     rig.enable({"fuse", "kvn"});

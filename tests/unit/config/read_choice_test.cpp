@@ -72,7 +72,7 @@ TEST_CASE("USB devices of a group are chosen by their serial numbers and ports")
         Texts{"1a86:7523:S1"});
 }
 
-TEST_CASE("devices of udev and files of a directory are chosen by what their templates can name") {
+TEST_CASE("udev devices and files of a directory are chosen by their placeholders") {
   const MadeSysfs machine;
   for (const std::string n : {"0", "1"})
     machine.device("/sys/devices/virtual/video4linux/video" + n, "video4linux", {},
@@ -120,14 +120,14 @@ TEST_CASE("`replicas` names devices by id, uuid, pci, index or name only") {
         Texts{"a*2", "b*3", "c*4", "d*5", "e*6", "f"});
 }
 
-TEST_CASE("in a map of replicas a whole name comes before a pattern, and of patterns the smallest number") {
+TEST_CASE("in `replicas` a whole name precedes a pattern, and of patterns the smallest number is used") {
   const Files cards({"T4-a", "T4-b"});
   CHECK(cards.with("replicas: {\"T4*\": 2, T4-a: 7}") == Texts{"T4-a*7", "T4-b*2"});
   CHECK(cards.with("replicas: {\"*\": 5, \"T4-?\": 2, \"T*\": 4}") == Texts{"T4-a*2", "T4-b*2"});
   CHECK(Files({"a[0]"}).with("replicas: {\"a[0]\": 3}") == Texts{"a[0]*3"});
 }
 
-TEST_CASE("a list of replicas chooses by any attribute, and its first rule that matches counts") {
+TEST_CASE("a list of replicas chooses by any attribute, and its first match counts") {
   const Files cards({"L4", "T4-a", "T4-b"});
   CHECK(cards.with("replicas: [{only: {path: /etc/cards/T4-a}, count: 2}, {only: [{name: T4*}, {id: x}], "
                    "count: 4}, {count: 6}]") == Texts{"L4*6", "T4-a*2", "T4-b*4"});

@@ -147,7 +147,7 @@ TEST_CASE("of two entries that apply and differ in settings of the whole resourc
             "whole resource");
 }
 
-TEST_CASE("the condition of an include and the entry's own have to hold both") {
+TEST_CASE("the conditions of an include and of the entry must both hold") {
   const test::TempDir dir;
   dir.file("more.yaml", "resources: [{name: a, count: 1}, {name: b, count: 1, when: {arch: none}}]");
   dir.file("main.yaml",
@@ -185,7 +185,7 @@ TEST_CASE("before the first evaluation, each entry of a name keeps its state") {
   CHECK(not_asked_yet(config, config_of(parts).resources).applies == Applies{true, true, false});
 }
 
-TEST_CASE("entries go by their names, in the order in which the first of each stands") {
+TEST_CASE("entries are ordered by the first appearance of each name") {
   const Config config = config_of(
       "domain: x.com\nresources: [{name: b, count: 1}, {name: a, count: 1}, {name: b, directory: {path: "
       "/b}}]");
@@ -196,7 +196,7 @@ TEST_CASE("entries go by their names, in the order in which the first of each st
   CHECK(all[1] == EntriesOfName{config.resources.data() + 1});
 }
 
-TEST_CASE("a condition that is written differently is no other entry") {
+TEST_CASE("a condition that is written differently is the same entry") {
   const Config before = config_of("domain: x.com\nresources: [{name: a, count: 1, when: {arch: none}}]");
   const Config after = config_of("domain: x.com\nresources: [{name: a, count: 1, when: {arch: other}}]");
   CHECK(before.resources.front().content == after.resources.front().content);

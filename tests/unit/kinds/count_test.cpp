@@ -18,7 +18,7 @@ TEST_CASE("a count's devices are numbers, and do not depend on the machine") {
   CHECK(entry.source->fixed_devices() == scan.devices);
 }
 
-TEST_CASE("a count's devices are called after their resource") {
+TEST_CASE("a count's devices are named after their resource") {
   AllocationSpec spec;
   spec.name = Template("nicktming.com/gpu");
   for (const Kind& kind : kinds()) {

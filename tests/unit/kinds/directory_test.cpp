@@ -31,7 +31,7 @@ std::string failure_of(const TempDir& tree, const std::string& path) {
   return {};
 }
 
-TEST_CASE("every file in a directory is a device that has the file's name") {
+TEST_CASE("every file in a directory is a device with the file's name") {
   const TempDir tree;
   tree.file("etc/gophers/gopher2");
   tree.file("etc/gophers/gopher1");
@@ -73,7 +73,7 @@ TEST_CASE("names keep their bytes") {
   CHECK(ids_of(scan_of(tree, {{"path", text("/g")}})) == Ids{"a b\n\xFF"});
 }
 
-TEST_CASE("a recursive directory has the files below it, and follows no links") {
+TEST_CASE("a recursive directory has the files below it, without following links") {
   const TempDir tree;
   tree.file("g/b/c/x.dev");
   tree.file("g/a/y.dev");
@@ -97,14 +97,14 @@ TEST_CASE("at most a thousand directories are watched, and all are scanned") {
   CHECK(scan.remarks[0] == "/g has 1001 directories below it; changes in the deeper ones are seen late");
 }
 
-TEST_CASE("a directory that is not there has no devices and is watched") {
+TEST_CASE("a missing directory has no devices and is watched") {
   const TempDir tree;
   const Scan scan = scan_of(tree, {{"path", text("/etc/gophers")}});
   CHECK(scan.devices.empty());
   CHECK(scan.watch == Watch{{"/etc/gophers", "*"}});
 }
 
-TEST_CASE("a directory that cannot be read is an error, not an empty list") {
+TEST_CASE("an unreadable directory is an error, not an empty list") {
   const TempDir tree;
   const std::string too_long = "/" + std::string(300, 'x');
   CHECK(failure_of(tree, too_long) == "the directory " + too_long + " cannot be read: File name too long");
@@ -119,7 +119,7 @@ struct WithoutRoot {
   static constexpr uid_t kNobody = 65534;
 };
 
-TEST_CASE("a subdirectory that cannot be read is remarked on") {
+TEST_CASE("an unreadable subdirectory leads to a remark") {
   const TempDir tree;
   std::filesystem::permissions(tree.path(), std::filesystem::perms{0755});
   tree.file("g/a/x");
@@ -134,7 +134,7 @@ TEST_CASE("a subdirectory that cannot be read is remarked on") {
   CHECK(scan.remarks == Ids{"1 directory below /g cannot be read, the first: /g/a: Permission denied"});
 }
 
-TEST_CASE("a directory's mistakes are found when it is read") {
+TEST_CASE("errors of a directory's entry are found when it is read") {
   CHECK(read_entry("directory", map({})).problems.size() == 1);
   CHECK(read_entry("directory", map({{"path", text("relative")}})).problems.size() == 1);
   CHECK(read_entry("directory", map({{"path", text("/x")}, {"match", text("a/*")}})).problems.size() == 1);

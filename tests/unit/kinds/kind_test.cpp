@@ -14,7 +14,7 @@ using Ids = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a node that udev has not finished with is left out, whatever found it") {
+TEST_CASE("a node that udev has not processed is left out, whichever pattern found it") {
   const MadeSysfs sysfs;
   sysfs.device("/sys/devices/virtual/mem/null", "mem", {}, {{"MAJOR", "1"}, {"MINOR", "3"}});
   for (const char* name : {"/dev/ttyS0", "/dev/ttyS1"})

@@ -53,7 +53,7 @@ void add_group(const MadeSysfs& machine, const std::string& path, const std::str
   machine.link(path + "/iommu_group", "/sys/kernel/iommu_groups/" + group);
 }
 
-TEST_CASE("a card has the nodes that its driver made, and its address as its id") {
+TEST_CASE("a card has the nodes of its driver, and its address as id") {
   const MadeSysfs machine;
   add_cards(machine);
   const Scan scan = scan_of(machine, {{"vendors", one("0x1002")}});
@@ -75,7 +75,7 @@ TEST_CASE("a card has the nodes that its driver made, and its address as its id"
   CHECK(scan.remarks.empty());
 }
 
-TEST_CASE("no NUMA node is none, in the list and for templates") {
+TEST_CASE("NUMA node -1 is none, in the list and for templates") {
   const MadeSysfs machine;
   add_cards(machine);
   const Scan scan = scan_of(machine, {{"vendors", one("10ee")}});
@@ -95,7 +95,7 @@ TEST_CASE("`nodes` selects the subsystems whose nodes a container gets") {
         Texts{"/dev/i2c-4"});
 }
 
-TEST_CASE("one word of each selector has to fit, and all selectors") {
+TEST_CASE("pci: one item of each selector has to match, and all selectors") {
   const MadeSysfs machine;
   add_cards(machine);
   const auto ids = [&](std::vector<std::pair<std::string, Node>> keys) {
@@ -125,7 +125,7 @@ TEST_CASE("a card without a driver or without a node is Unhealthy until it has b
   CHECK(scan_of(machine, {{"vendors", one("10ee")}}).devices.empty());
 }
 
-TEST_CASE("events of the cards' bus and of their nodes' subsystems are followed") {
+TEST_CASE("events of the cards' bus and of their nodes' subsystems are watched") {
   const MadeSysfs machine;
   add_cards(machine);
   const Scan scan =
@@ -138,8 +138,7 @@ TEST_CASE("events of the cards' bus and of their nodes' subsystems are followed"
   CHECK(scan.rescan_after.count() == 0);
 }
 
-TEST_CASE(
-    "a card for virtual machines has the node of its IOMMU group, and the one that groups are put into") {
+TEST_CASE("a card for virtual machines has the node of its IOMMU group, and /dev/vfio/vfio") {
   const MadeSysfs machine;
   add_card(machine, kGpu, "10de", "2230", "030000", "vfio-pci");
   const auto card = [&] { return scan_of(machine, {{"vendors", one("10de")}}).devices.at(0); };
@@ -169,7 +168,7 @@ TEST_CASE("a group without an IOMMU has a node with another name") {
   CHECK(nodes_of(scan.devices.at(0)) == Texts{"/dev/vfio/noiommu-0", "/dev/vfio/vfio"});
 }
 
-TEST_CASE("cards that cannot be used beside each other are remarked on") {
+TEST_CASE("cards that cannot be used independently lead to a remark") {
   const MadeSysfs machine;
   const std::string audio = kRoot + "0000:00:02.0/0000:03:00.1";
   add_card(machine, kGpu, "10de", "2230", "030000", "vfio-pci");
@@ -183,7 +182,7 @@ TEST_CASE("cards that cannot be used beside each other are remarked on") {
   CHECK(scan_of(machine, {{"vendors", one("10de")}, {"classes", one("03")}}).remarks.empty());
 }
 
-TEST_CASE("cards that the entry leaves out are not remarked on") {
+TEST_CASE("cards that the entry leaves out lead to no remark") {
   const MadeSysfs machine;
   for (const char* n : {"0", "1", "2"}) {
     const std::string card = kRoot + "0000:00:02.0/0000:03:00." + n;
@@ -201,7 +200,7 @@ TEST_CASE("cards that the entry leaves out are not remarked on") {
   CHECK(without({"0000:03:00.0", "0000:03:00.2"}).remarks.empty());
 }
 
-TEST_CASE("virtual functions are cards like others, and their physical one is remarked on") {
+TEST_CASE("virtual functions are cards like others, and their physical one leads to a remark") {
   const MadeSysfs machine;
   const std::string physical = kRoot + "0000:00:02.0/0000:05:00.0";
   const std::string virtual_one = kRoot + "0000:00:02.0/0000:05:00.1";
@@ -254,7 +253,7 @@ TEST_CASE("a network card's function has its parent interface and its number") {
   CHECK(ids_of(scan_of(machine, {{"vendors", one("15b3")}}, first)) == Texts{"0000:05:00.2"});
 }
 
-TEST_CASE("the interface of a card in switchdev mode is its own port, and no representor") {
+TEST_CASE("the interface of a card in switchdev mode is its own port, not a representor") {
   const MadeSysfs machine;
   const std::string physical = kRoot + "0000:00:02.0/0000:05:00.0";
   add_card(machine, physical, "15b3", "1017", "020000", "mlx5_core");
@@ -276,7 +275,7 @@ TEST_CASE("the interface of a card in switchdev mode is its own port, and no rep
   }
 }
 
-TEST_CASE("bridges and divided cards are not meant by their vendor, driver or class") {
+TEST_CASE("bridges and divided cards are not matched by vendor, driver or class alone") {
   const MadeSysfs machine;
   const std::string bridge = kRoot + "0000:00:02.0";
   const std::string physical = bridge + "/0000:05:00.0";
@@ -310,7 +309,7 @@ TEST_CASE("a renamed interface leads to a scan if virtual functions are named af
   CHECK(follows_net());
 }
 
-TEST_CASE("mistakes in `pci` are found when it is read") {
+TEST_CASE("errors of `pci` are found when it is read") {
   const auto problems = [](std::vector<std::pair<std::string, Node>> keys) {
     return read_entry("pci", map(std::move(keys))).problems.size();
   };

@@ -13,7 +13,7 @@
 namespace plughost {
 namespace {
 
-TEST_CASE("every kind has a key of its own and can be read") {
+TEST_CASE("every kind has its own key and can be read") {
   std::set<std::string_view> keys;
   for (const Kind& kind : kinds()) {
     keys.insert(kind.key);

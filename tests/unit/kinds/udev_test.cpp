@@ -43,7 +43,7 @@ Ids problems(Members keys) { return read_entry("udev", map(std::move(keys))).pro
 
 }  // namespace
 
-TEST_CASE("every device of the subsystem, by the name that lasts longest") {
+TEST_CASE("every device of the subsystem is listed, by its most persistent name") {
   const Made sysfs;
   const Scan scan = udev_scan(sysfs, {});
   CHECK(ids_of(scan) == Ids{"usb-046d-index0", "usb-046d-index1", "video9"});
@@ -56,7 +56,7 @@ TEST_CASE("every device of the subsystem, by the name that lasts longest") {
   CHECK(*scan.devices[0].attribute("link") == "/dev/v4l/by-id/usb-046d-index0");
 }
 
-TEST_CASE("matches: name, attributes, properties, tags, and attributes of one device above") {
+TEST_CASE("udev matches by name, attributes, properties, tags, and attributes of one parent") {
   const Made sysfs;
   CHECK(ids(sysfs, {{"name", text("video[19]")}}) == Ids{"usb-046d-index1", "video9"});
   CHECK(ids(sysfs, {{"attributes", map({{"index", text("0")}})}}) == Ids{"usb-046d-index0"});
@@ -73,7 +73,7 @@ TEST_CASE("matches: name, attributes, properties, tags, and attributes of one de
   CHECK(ids(sysfs, parents("046d", "0000")).empty());
 }
 
-TEST_CASE("a USB hub is not meant by its vendor: others are plugged into it") {
+TEST_CASE("a vendor does not match a USB hub, because others are plugged into it") {
   const MadeSysfs sysfs;
   for (const char* port : {"1-2", "1-3"})
     sysfs.device(
@@ -133,7 +133,7 @@ TEST_CASE(
     CHECK(udev_scan(sysfs, {{key, map({{"index", text("7")}})}}).unfinished.empty());
 }
 
-TEST_CASE("links: the container gets the names that udev made, too") {
+TEST_CASE("links: the container also gets udev's names") {
   const Made sysfs;
   const Scan scan =
       udev_scan(sysfs, {{"name", text("video0")}, {"links", text("true")}, {"permissions", text("r")}});
@@ -143,7 +143,7 @@ TEST_CASE("links: the container gets the names that udev made, too") {
               {"/dev/v4l/by-path/pci-0000-index0", "/dev/v4l/by-path/pci-0000-index0", "r"}});
 }
 
-TEST_CASE("a udev match's mistakes are found when it is read") {
+TEST_CASE("errors of a udev match are found when it is read") {
   CHECK(problems({}).size() == 1);
   CHECK(problems({{"subsystem", text("a/b")}}).size() == 1);
   CHECK(problems({{"subsystem", text("tty")}, {"attributes", map({{"../secret", text("*")}})}}).size() == 1);

@@ -59,7 +59,7 @@ TEST_CASE("a plugin's error rejects the pod, and its devices are free again") {
   CHECK(attached.kubelet.allocate("pod", "main", kResource, 1).admitted());
 }
 
-TEST_CASE("an answer without a response is an error, and the device stays in use") {
+TEST_CASE("a response without a container is an error, and the device stays in use") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 1);
   REQUIRE(attached.listed);
@@ -79,7 +79,7 @@ TEST_CASE("of several responses the first is used") {
   CHECK(attached.kubelet.allocate_ids(kResource, {"d0"}).containers.size() == 2);
 }
 
-TEST_CASE("a bare call gives the status as it came") {
+TEST_CASE("a bare call returns the status unchanged") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 1);
   REQUIRE(attached.listed);
@@ -102,7 +102,7 @@ TEST_CASE("the plugin's preference is followed") {
   CHECK(attached.kubelet.allocate("pod", "main", kResource, 2).ids == std::vector<std::string>{"d7", "d3"});
 }
 
-TEST_CASE("a preference that breaks the rules fails the admission, and nothing is allocated") {
+TEST_CASE("an invalid preference fails the admission, and nothing is allocated") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 4, {}, {.preferred_allocation_available = true});
   REQUIRE(attached.listed);
@@ -130,7 +130,7 @@ TEST_CASE("without a preference the choice is random") {
   CHECK(std::set(chosen.begin(), chosen.end()).size() == 100);
 }
 
-TEST_CASE("PreStartContainer is called with the pod's devices if the plugin wants it") {
+TEST_CASE("PreStartContainer is called with the pod's devices if the plugin requires it") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 1, {}, {.pre_start_required = true});
   REQUIRE(attached.listed);

@@ -40,7 +40,7 @@ TEST_CASE("without pods the entries are null, as Go writes them") {
   CHECK(document.at("Data").at("PodDeviceEntries").is_null());
 }
 
-TEST_CASE("a checkpoint that was written is read again, with its resources stopped and empty") {
+TEST_CASE("a written checkpoint is read back, with its resources stopped and empty") {
   const TempDir directory;
   DeviceBook book = some_book();
   book.hold("pod-1", "main", kSaved, {"a"}, std::string("\0\xff", 2));
@@ -54,14 +54,14 @@ TEST_CASE("a checkpoint that was written is read again, with its resources stopp
   CHECK(again.find(kSaved)->stopped.has_value());
 }
 
-TEST_CASE("no file is an empty book, and a file that is no checkpoint is an error") {
+TEST_CASE("a missing file is an empty book, and an invalid one is an error") {
   const TempDir directory;
   CHECK(read_checkpoint(directory.path()).resources().empty());
   directory.file(CheckpointFile::kName, "{}");
   CHECK_THROWS_AS(read_checkpoint(directory.path()), std::exception);
 }
 
-TEST_CASE("the newest text is in the file when the wait is over, and no other file is left") {
+TEST_CASE("after the wait the file has the newest text, and no other file is left") {
   const TempDir directory;
   CheckpointFile file(directory.path(), [](const std::string& error) { FAIL(error); });
   file.write("first");

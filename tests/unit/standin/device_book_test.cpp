@@ -75,7 +75,7 @@ TEST_CASE("a mark without a pod stays until another pod ends") {
   CHECK(book.choose("other", "main", kBooked, 2).available == std::vector<std::string>{"a", "b"});
 }
 
-TEST_CASE("a container that comes again gets what it holds, if that is healthy") {
+TEST_CASE("a container that is admitted again gets what it holds, if that is healthy") {
   DeviceBook book = book_with({{"a", true, {}}, {"b", true, {}}});
   book.hold("pod", "main", kBooked, {"a"}, "answer");
   REQUIRE(book.choose("pod", "main", kBooked, 1).held != nullptr);

@@ -58,14 +58,14 @@ TEST_CASE("a 1.36 kubelet removes sockets and links to them, directly in its dir
   CHECK(fs::exists(directory.at("below/deep.sock")));
 }
 
-TEST_CASE("a link to a socket goes with it, whichever comes first") {
+TEST_CASE("a link to a socket is removed with it, in either order") {
   const TempDir directory;
   fill(directory);
   make_clear_directory(directory.path(), StandInKubelet::Clearing::kSockets);
   CHECK_FALSE(fs::is_symlink(directory.at("link-to-socket")));
 }
 
-TEST_CASE("a 1.32 kubelet leaves directories, the checkpoint, and what leads nowhere") {
+TEST_CASE("a 1.32 kubelet leaves directories, the checkpoint, and dangling links") {
   const TempDir directory;
   fill(directory);
   make_clear_directory(directory.path(), StandInKubelet::Clearing::kEverything);
@@ -73,7 +73,7 @@ TEST_CASE("a 1.32 kubelet leaves directories, the checkpoint, and what leads now
         std::set<std::string>{"below", "kubelet_internal_checkpoint", "link-to-nowhere"});
 }
 
-TEST_CASE("a directory that is missing is made, for its owner to write and its group to read") {
+TEST_CASE("a missing directory is made, writable for its owner and readable for its group") {
   const TempDir directory;
   make_clear_directory(directory.at("a/device-plugins"), StandInKubelet::Clearing::kSockets);
   CHECK((fs::status(directory.at("a/device-plugins")).permissions() & fs::perms::all) ==

@@ -101,7 +101,7 @@ TEST_CASE("a socket that appears in plugins_registry is queried, registered and 
   CHECK(wait_for_devices(kubelet, 2));
 }
 
-TEST_CASE("a socket that was there before the kubelet is found at its start, and again at the next") {
+TEST_CASE("a socket from before the kubelet's start is found at each start") {
   const Registry registry;
   TestPlugin plugin(registry.directory.at("thing.sock"));
   plugin.list(healthy_devices(2));
@@ -134,7 +134,7 @@ TEST_CASE("a wrong type or version is an error for the plugin") {
   CHECK(kubelet.state().of(kResource).registrations.empty());
 }
 
-TEST_CASE("when its socket in plugins_registry goes, the plugin is disconnected") {
+TEST_CASE("when its socket in plugins_registry is removed, the plugin is disconnected") {
   const Registry registry;
   TestPlugin plugin(registry.directory.at("thing.sock"));
   plugin.list(healthy_devices(2));

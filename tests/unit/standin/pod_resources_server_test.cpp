@@ -44,7 +44,7 @@ TEST_CASE("the stand-in's pod resources report its pods' devices, and are unavai
   CHECK(*ask(socket).holdings == Holdings{});
 }
 
-TEST_CASE("the stand-in's List leaves out init containers and ended pods, which its checkpoint keeps") {
+TEST_CASE("the stand-in's List omits init containers and ended pods, which its checkpoint keeps") {
   const TempDir dir;
   const auto socket = dir.at("pod-resources/kubelet.sock");
   AttachedPlugin attached(dir.path(), 3, {.pod_resources = socket, .pods = dir.at("pods")});

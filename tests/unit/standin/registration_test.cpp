@@ -72,7 +72,7 @@ TEST_CASE("a kubelet whose dial is held answers only if it is an older one") {
   }
 }
 
-TEST_CASE("a 1.36 kubelet goes by GetDevicePluginOptions, an older one by Register") {
+TEST_CASE("a 1.36 kubelet uses GetDevicePluginOptions, an older one Register's options") {
   const TempDir directory;
   const EndpointOptions in_register{.pre_start_required = true};
   const EndpointOptions asked{.preferred_allocation_available = true};
@@ -122,7 +122,7 @@ TEST_CASE("a socket without a server is dialled for a while, and then refused") 
   CHECK(status.error_message() == "failed to dial device plugin: context deadline exceeded");
 }
 
-TEST_CASE("faults refuse and hold up just the resource that they name") {
+TEST_CASE("faults refuse or delay only the resource that they name") {
   const TempDir directory;
   StandInKubelet kubelet({.directory = directory.path()});
   TestPlugin plugin(directory.at("thing.sock"));
@@ -138,7 +138,7 @@ TEST_CASE("faults refuse and hold up just the resource that they name") {
   CHECK(answer.get().ok());
 }
 
-TEST_CASE("a kubelet that answers garbage answers no Register, and later it does") {
+TEST_CASE("a kubelet that sends garbage answers no Register, and later it does") {
   const TempDir directory;
   StandInKubelet kubelet({.directory = directory.path(), .faults = {.answers_garbage = true}});
   const TestPlugin plugin(directory.at("thing.sock"));

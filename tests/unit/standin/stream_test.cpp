@@ -108,7 +108,7 @@ TEST_CASE("the kubelet cancels a stream on demand") {
   CHECK_FALSE(attached.kubelet.cancel_stream(kResource));
 }
 
-TEST_CASE("an unread stream brings nothing until it is read again") {
+TEST_CASE("an unread stream delivers nothing until it is read again") {
   const TempDir directory;
   StandInKubelet kubelet({.directory = directory.path(), .faults = {.unread = {kResource}}});
   TestPlugin plugin(directory.at("thing.sock"));
@@ -125,7 +125,7 @@ TEST_CASE("an unread stream brings nothing until it is read again") {
                          kSoon));
 }
 
-TEST_CASE("an unread stream does not hold up the kubelet's end") {
+TEST_CASE("an unread stream does not delay the kubelet's end") {
   const TempDir directory;
   TestPlugin plugin(directory.at("thing.sock"));
   {
@@ -152,7 +152,7 @@ TEST_CASE("a second stream gets the lists, too") {
   CHECK(attached.now().streams == 1);
 }
 
-TEST_CASE("events come in order") {
+TEST_CASE("events are in order") {
   const TempDir directory;
   std::mutex mutex;
   std::vector<KubeletEvent::Type> types;

@@ -67,7 +67,7 @@ class TestPlugin final : public v1beta1::DevicePlugin::CallbackService {
     ++version_;
     for (Stream* stream : streams_) stream->send_newest();
   }
-  // As a plugin that closes its feed.
+  // Ends the ListAndWatch streams, as a plugin does that shuts down.
   void end_streams() {
     const std::lock_guard lock(mutex_);
     for (Stream* stream : streams_) stream->end();

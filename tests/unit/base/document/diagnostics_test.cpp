@@ -9,19 +9,19 @@ constexpr std::string_view kKnown[] = {"hostPath", "containerPath", "permissions
 
 std::string meant(std::string_view word) { return did_you_mean(word, kKnown); }
 
-TEST_CASE("a diagnostic's text has the place, the path and what is wrong") {
+TEST_CASE("a diagnostic's text has the place, the path and the error") {
   const Mark mark{.file = "a.yaml", .line = 2, .column = 5};
   CHECK(Diagnostic{.mark = mark, .path = "x.y", .what = "no"}.text() == "a.yaml:2:5: x.y: no");
   CHECK(Diagnostic{.mark = mark, .path = "", .what = "no"}.text() == "a.yaml:2:5: no");
   CHECK(Diagnostic{.mark = {.file = "a.yaml"}, .path = "", .what = "no"}.text() == "a.yaml: no");
 }
 
-TEST_CASE("a diagnostic is one line, whatever the configuration has in it") {
+TEST_CASE("a diagnostic is one line, whatever the configuration contains") {
   const Diagnostic hostile{.mark = {.file = "a.yaml"}, .path = "env.A\nB", .what = "\x1b[31m"};
   CHECK(hostile.text() == "a.yaml: env.A\\x0AB: \\x1B[31m");
 }
 
-TEST_CASE("warnings are no errors") {
+TEST_CASE("warnings are not errors") {
   Diagnostics diagnostics;
   diagnostics.warning({}, "a", "hm");
   CHECK_FALSE(diagnostics.has_errors());
@@ -48,7 +48,7 @@ TEST_CASE("a quotation shows control characters and is cut between characters") 
   CHECK(cut == "'" + std::string(199, 'a') + "...'");
 }
 
-TEST_CASE("the word that was probably meant is suggested") {
+TEST_CASE("the most similar known word is suggested") {
   CHECK(meant("permisions") == " (did you mean 'permissions'?)");
   CHECK(meant("premissions") == " (did you mean 'permissions'?)");
   CHECK(meant("host_path") == " (did you mean 'hostPath'?)");
@@ -57,7 +57,7 @@ TEST_CASE("the word that was probably meant is suggested") {
   CHECK(meant("warning") == " (did you mean 'warn'?)");
 }
 
-TEST_CASE("nothing is suggested for a word that is like none") {
+TEST_CASE("no suggestion is made for a word without a similar one") {
   CHECK(meant("listen") == "");
   CHECK(meant("xy") == "");
   CHECK(meant("") == "");

@@ -77,7 +77,7 @@ TEST_CASE("a value that is not a map is reported once, without missing keys") {
   CHECK(all[0] == "at: must be a map, not '/etc'");
 }
 
-TEST_CASE("nothing reads as an empty map") {
+TEST_CASE("a missing value reads as an empty map") {
   CHECK(said(Node{}, [](Fields& fields) { CHECK(fields.text("a", "b") == "b"); }).empty());
   const auto missing = said(Node{}, [](Fields& fields) { fields.require_text("path"); });
   REQUIRE(missing.size() == 1);
@@ -92,7 +92,7 @@ TEST_CASE("a value that a getter has refused is reported once") {
   CHECK(all.size() == 1);
 }
 
-TEST_CASE("a text is the scalar as it was written") {
+TEST_CASE("a text is the scalar as written") {
   const auto get = [](Fields& fields) { return fields.text("key", "fallback"); };
   CHECK(got(text("0451"), get) == std::pair(std::string("0451"), 0ul));
   CHECK(got(text("true"), get) == std::pair(std::string("true"), 0ul));
@@ -149,7 +149,7 @@ TEST_CASE("a choice is one of the words") {
   CHECK(got(text(""), get) == std::pair(5, 1ul));
 }
 
-TEST_CASE("a path is absolute and plain, and loses its final slash") {
+TEST_CASE("a path is absolute, and loses its final slash") {
   const auto get = [](Fields& fields) { return fields.absolute_path("key", "/fallback"); };
   CHECK(got(text("/a/b"), get) == std::pair(std::string("/a/b"), 0ul));
   CHECK(got(text("/a/b/"), get) == std::pair(std::string("/a/b"), 0ul));
@@ -161,7 +161,7 @@ TEST_CASE("a path is absolute and plain, and loses its final slash") {
   }
 }
 
-TEST_CASE("a template names only what is known") {
+TEST_CASE("a template names only known placeholders") {
   static constexpr std::string_view kKnown[] = {"id", "path"};
   const auto get = [](Fields& fields) { return fields.pattern("key", "{id}", kKnown).text(); };
   CHECK(got(text("x-{path}"), get) == std::pair(std::string("x-{path}"), 0ul));

@@ -32,7 +32,7 @@ Reading read(Node value) {
   return reading;
 }
 
-TEST_CASE("an id of hardware is read in any spelling, and never as a number") {
+TEST_CASE("a hardware id is read in any spelling, and never as a number") {
   CHECK(read(text("15b3")).one == "15b3");
   CHECK(read(text("15B3")).one == "15b3");
   CHECK(read(text("0x15B3")).one == "15b3");

@@ -23,7 +23,7 @@ std::string error_with(std::string_view content) {
   return error_of(dir.at("a.yaml"));
 }
 
-TEST_CASE("a text file is read as it is") {
+TEST_CASE("a text file is read unchanged") {
   const TempDir dir;
   const std::string content =
       "\xEF\xBB\xBF"
@@ -61,7 +61,7 @@ TEST_CASE("a file that cannot be opened is reported") {
   CHECK(error_of(dir.at("loop")) == "cannot be opened: Too many levels of symbolic links");
 }
 
-TEST_CASE("a directory, a pipe and a device are no configuration, and are not waited for") {
+TEST_CASE("a directory, a pipe and a device are refused without waiting") {
   const TempDir dir;
   REQUIRE(::mkfifo(dir.at("pipe").c_str(), 0600) == 0);
   CHECK(error_of(dir.path()) == "is a directory, not a file");
@@ -69,7 +69,7 @@ TEST_CASE("a directory, a pipe and a device are no configuration, and are not wa
   CHECK(error_of("/dev/zero") == "is not a regular file");
 }
 
-TEST_CASE("the first byte that no text has is pointed at") {
+TEST_CASE("the first invalid byte is reported with its place") {
   CHECK(error_with(std::string_view("a: 1\nb:\0", 8)) == "is not a text file (byte 0x00 at 2:3)");
   CHECK(error_with("\x7f"
                    "ELF") == "is not a text file (byte 0x7F at 1:1)");
@@ -79,7 +79,7 @@ TEST_CASE("the first byte that no text has is pointed at") {
   CHECK(error_with("\xED\xA0\x80") == "is not a text file (byte 0xED at 1:1)");
 }
 
-TEST_CASE("a byte that terminals take for the end of a text does not hide what follows") {
+TEST_CASE("a byte that ends a text on terminals does not hide the rest") {
   CHECK(error_with("a: 1\n\x04\nb: 1\n") == "is not a text file (byte 0x04 at 2:1)");
 }
 

@@ -45,7 +45,7 @@ TEST_CASE("scalars keep the text that was written") {
   }
 }
 
-TEST_CASE("marks count from 1, and nothing stands where its key stands") {
+TEST_CASE("marks count from 1, and an empty value has its key's mark") {
   const Parsed parsed = parse("a: 1\nb:\n  - x\n  - {c: y}\nd:\n");
   REQUIRE(parsed.root);
   CHECK(parsed.root->find("a")->mark.text() == "a.yaml:1:4");
@@ -55,14 +55,14 @@ TEST_CASE("marks count from 1, and nothing stands where its key stands") {
   CHECK(parsed.root->find("d")->mark.text() == "a.yaml:5:1");
 }
 
-TEST_CASE("an alias is a copy of what it stands for") {
+TEST_CASE("an alias is a copy of its anchor's value") {
   const Parsed parsed = parse("a: &x {b: [1, 2]}\nc: *x\n");
   REQUIRE(parsed.root);
   CHECK(content_of(*parsed.root->find("a")) == content_of(*parsed.root->find("c")));
   CHECK(parsed.root->find("c")->find("b")->items.size() == 2);
 }
 
-TEST_CASE("an empty text is nothing") {
+TEST_CASE("an empty text is an empty node") {
   for (const char* text : {"", "\n\n", "# a comment\n", "---\n", "---\n...\n", "~"}) {
     CAPTURE(text);
     const Parsed parsed = parse(text);
@@ -71,7 +71,7 @@ TEST_CASE("an empty text is nothing") {
   }
 }
 
-TEST_CASE("a billion laughs are stopped") {
+TEST_CASE("a billion laughs are refused") {
   std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i) {
     const std::string last = "*a" + std::to_string(i - 1);
@@ -81,17 +81,17 @@ TEST_CASE("a billion laughs are stopped") {
   CHECK(refusal(text).find("expands to more than 200000 values") != std::string::npos);
 }
 
-TEST_CASE("aliases of a long text are stopped before they fill the memory") {
+TEST_CASE("aliases of a long text are refused before they fill the memory") {
   const std::string text = "a: &a " + std::string(60'000, 'x') + "\nb: [" + repeated("*a,\n ", 2000) + "]\n";
   CHECK(refusal(text).find("aliases expand to more than 64 MiB") != std::string::npos);
 }
 
-TEST_CASE("anchors in anchors do not multiply what is kept") {
+TEST_CASE("nested anchors do not multiply the memory") {
   const std::string text = repeated("&a [", 60) + repeated("x,\n ", 150'000) + repeated("]", 60);
   CHECK(refusal(text).find("expands to more than 200000 values") != std::string::npos);
 }
 
-TEST_CASE("more values than any configuration has are refused") {
+TEST_CASE("too many values are refused") {
   CHECK(refusal("[" + repeated("x,\n ", 200'001) + "]").find("more than 200000 values") != std::string::npos);
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("deep nesting is refused in every style") {
   CHECK(parse(repeated("[", 64) + repeated("]", 64)).root);
 }
 
-TEST_CASE("an unclosed quotation mark is found whatever stands at the end") {
+TEST_CASE("an unclosed quotation mark is found whatever is at the end") {
   for (const char* text : {"a: \"b", "a: \"b\n", "a: \"b\n\n\n", "a: 'b\nc: 1\n", "a: \"b\nc: 1\n# x\n"}) {
     CAPTURE(text);
     CHECK(refusal(text).find("a quotation mark is not closed") != std::string::npos);
@@ -121,19 +121,19 @@ TEST_CASE("an unclosed bracket or quote is reported where it was opened, whateve
   }
 }
 
-TEST_CASE("the text's last line means the same with and without its end") {
+TEST_CASE("the last line is read with and without its line end") {
   CHECK(parse("a: |\n  x\n").root->find("a")->scalar == "x\n");
   CHECK(parse("a: b").root->find("a")->scalar == "b");
   CHECK(parse("a: 'b'").root->find("a")->scalar == "b");
   CHECK(parse("a: b\n...").root->find("a")->scalar == "b");
 }
 
-TEST_CASE("an alias inside of itself is refused") {
+TEST_CASE("an alias inside of its own anchor is refused") {
   CHECK(refusal("a: &a [*a]") == "a.yaml:1:8: the alias is inside the value that it refers to");
   CHECK(refusal("&a {b: *a}").find("inside the value that it refers to") != std::string::npos);
 }
 
-TEST_CASE("no bytes make the parser do more than complain") {
+TEST_CASE("no sequence of bytes does more than raise an error") {
   // Each of these texts has crashed some YAML parser.
   const std::string shapes[] = {"%",
                                 "%YAML 9.9\n---\na",
@@ -190,7 +190,7 @@ TEST_CASE("no bytes make the parser do more than complain") {
   }
 }
 
-TEST_CASE("a line that lost its indentation is no second document") {
+TEST_CASE("a line without its indentation is not a second document") {
   CHECK(refusal("- a: 1\nb: 2\n") ==
         "a.yaml:2:1: this line belongs to nothing: the list above it ends here, because the line begins in "
         "column "
@@ -202,7 +202,7 @@ TEST_CASE("a line that lost its indentation is no second document") {
         "a.yaml:3:1: a second YAML document begins here; a configuration is one document");
 }
 
-TEST_CASE("others' text has documents, tags and merge keys") {
+TEST_CASE("foreign YAML may have documents, tags and merge keys") {
   Diagnostics diagnostics;
   const auto documents = parse_documents(
       "---\n# nothing\n---\na: !!str 1\nb: &b {c: 1, d: 2}\ne: {<<: *b, d: 3}\nf:\n  <<: [{g: 1}, {g: 2, h: "
@@ -310,7 +310,7 @@ TEST_CASE("an anchor may be defined again, and ends with its document") {
   CHECK_FALSE(parse_documents("a: &x 1\n---\nb: *x\n", "a.yaml", diagnostics));
 }
 
-TEST_CASE("keys that cannot be used are left out, each with its place, and the first of a name counts") {
+TEST_CASE("unusable keys are left out with their places, and the first of a name is used") {
   const Parsed parsed =
       parse("a: 1\n[x]: 2\n{y: z}: 3\n~: 4\n<<: {b: 5}\na: 6\n\"a\": 7\n!t c: 8\n\"<<\": 9\n");
   REQUIRE(parsed.root);
@@ -325,7 +325,7 @@ TEST_CASE("keys that cannot be used are left out, each with its place, and the f
   CHECK(content_of(*parsed.root) == content_of(*parse("{\"<<\": 9, a: 1, c: 8}").root));
 }
 
-TEST_CASE("many keys take no longer than as many values") {
+TEST_CASE("many keys are read as fast as many values") {
   std::string keys;
   for (int i = 0; i < 90'000; ++i) keys += "k" + std::to_string(i) + ":\n";
   const Parsed parsed = parse(keys);
@@ -343,7 +343,7 @@ TEST_CASE("many keys take no longer than as many values") {
   CHECK(documents->front().find("b")->find("k7")->scalar == "2");
 }
 
-TEST_CASE("columns count bytes, whatever stands before") {
+TEST_CASE("columns count bytes, whatever precedes them") {
   const Parsed parsed = parse("\xC3\xA4: 1\nb: [\xE2\x82\xAC, c]\nd:\n");
   REQUIRE(parsed.root);
   CHECK(parsed.root->find("\xC3\xA4")->mark.text() == "a.yaml:1:5");
@@ -352,7 +352,7 @@ TEST_CASE("columns count bytes, whatever stands before") {
   CHECK(refusal("# \xC3\xA4\n\xC3\xA4: b: c\n").find("a.yaml:2:6: not valid YAML") == 0);
 }
 
-TEST_CASE("a version of YAML may be named, and a document begin and end") {
+TEST_CASE("a YAML version and document markers are accepted") {
   for (const char* text : {"%YAML 1.1\n---\na: 1\n", "%YAML 1.2\n---\na: 1\n...\n", "---\na: 1\n...\n"}) {
     CAPTURE(text);
     CHECK(parse(text).root->find("a")->scalar == "1");
@@ -382,7 +382,7 @@ TEST_CASE("each way to break a text is reported with its usual reason") {
   }
 }
 
-TEST_CASE("the largest file there may be is read") {
+TEST_CASE("the largest allowed file is read") {
   std::string text;
   while (text.size() + 20 < (1u << 20)) text += "- \"0123456789abcdef" + repeated("x", 44) + "\"\n";
   const Parsed parsed = parse(text);

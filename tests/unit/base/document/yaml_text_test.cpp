@@ -5,7 +5,7 @@
 
 namespace plughost {
 
-TEST_CASE("unsafe characters are escapes in YAML that is written, and are read as they were") {
+TEST_CASE("unsafe characters are written as escapes, and read back unchanged") {
   const std::string text = "a\xe2\x80\xae\xc2\x9b\x1b\xc3\xa4";
   const std::string written = yaml_in_one_line(Json{{"key", text}});
   CHECK(written.find("\\u202e") != std::string::npos);

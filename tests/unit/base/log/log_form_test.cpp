@@ -30,14 +30,14 @@ std::string second() {
 
 }  // namespace
 
-TEST_CASE("a line for people has the time of the clock on the wall, the level and the words") {
+TEST_CASE("a line for a terminal has the local time, the level and the words") {
   CHECK(text(LogForm::kText, LogLevel::kDebug) == second() + ".007 debug a word k=\"v w\"\n");
   CHECK(text(LogForm::kText, LogLevel::kInfo) == second() + ".007 info  a word k=\"v w\"\n");
   CHECK(text(LogForm::kText, LogLevel::kWarn) == second() + ".007 warn  a word k=\"v w\"\n");
   CHECK(text(LogForm::kText, LogLevel::kError, packed("alone", {})) == second() + ".007 error alone\n");
 }
 
-TEST_CASE("on a terminal the level has a colour of its own") {
+TEST_CASE("on a terminal each level has its colour") {
   CHECK(text(LogForm::kColours, LogLevel::kDebug) ==
         second() + ".007 \033[36mdebug\033[m a word k=\"v w\"\n");
   CHECK(text(LogForm::kColours, LogLevel::kInfo) == second() + ".007 \033[32minfo \033[m a word k=\"v w\"\n");
@@ -47,7 +47,7 @@ TEST_CASE("on a terminal the level has a colour of its own") {
         second() + ".007 \033[31m\033[1merror\033[m a word k=\"v w\"\n");
 }
 
-TEST_CASE("a line for a program is an object with the time in UTC") {
+TEST_CASE("a JSON line is an object with the time in UTC") {
   CHECK(
       text(LogForm::kJson, LogLevel::kWarn) ==
       "{\"time\":\"2023-11-14T22:13:20.007000Z\",\"level\":\"warn\",\"message\":\"a word\",\"k\":\"v w\"}\n");
@@ -55,8 +55,7 @@ TEST_CASE("a line for a program is an object with the time in UTC") {
         "{\"time\":\"2023-11-14T22:13:20.007000Z\",\"level\":\"error\",\"message\":\"alone\"}\n");
 }
 
-TEST_CASE(
-    "a line for the journal is a datagram, and a text with its priority should the journal not take it") {
+TEST_CASE("a journal line is a datagram, and a text with its priority if the journal refuses it") {
   using namespace std::string_literals;
   CHECK(text(LogForm::kJournal, LogLevel::kInfo, packed("a word", {{"after_ms", "7"}})) ==
         "<6>a word after_ms=7\n\0MESSAGE=a word after_ms=7\nPRIORITY=6\nSYSLOG_IDENTIFIER=plughost\n"
@@ -66,7 +65,7 @@ TEST_CASE(
   CHECK(text(LogForm::kJournal, LogLevel::kError).starts_with("<3>"));
 }
 
-TEST_CASE("nothing but a line for the journal has a null, whatever is in it") {
+TEST_CASE("only journal lines contain a null, whatever the text") {
   const std::string line =
       packed(std::string_view("t\0o", 3), {{"k", std::string("v\0w", 3)}, {"empty", ""}});
   for (const LogForm form : {LogForm::kText, LogForm::kColours, LogForm::kJson})

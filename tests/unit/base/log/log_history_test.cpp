@@ -34,7 +34,7 @@ TEST_CASE("the history has its lines in order, with their fields") {
   CHECK_FALSE(history.after(3).has_value());
 }
 
-TEST_CASE("the newest are kept, and no more than so many") {
+TEST_CASE("the newest lines are kept, up to a limit") {
   LogHistory history;
   for (std::size_t i = 1; i <= LogHistory::kMost; ++i) add(history, LogLevel::kInfo, std::to_string(i));
   CHECK(oldest(history) == 1);

@@ -12,7 +12,7 @@ std::string line(std::size_t size, char letter = 'x') { return std::string(size,
 
 }  // namespace
 
-TEST_CASE("lines wait in their order") {
+TEST_CASE("lines stay in order") {
   LogQueue queue;
   CHECK(queue.empty());
   CHECK_FALSE(queue.pop());
@@ -29,7 +29,7 @@ TEST_CASE("lines wait in their order") {
   CHECK_FALSE(queue.pop());
 }
 
-TEST_CASE("the last byte of the queue is used, and the line after it is left out") {
+TEST_CASE("the last byte of the queue is used, and the next line is dropped") {
   LogQueue queue;
   queue.push(line(LogQueue::kMostBytes - 1));
   queue.push(line(1, 'a'));

@@ -151,7 +151,7 @@ TEST_CASE("a pipe without a reader blocks no caller, and its lines are written a
   CHECK(pipe.lines_to("99") == numbers(100));
 }
 
-TEST_CASE("a line that is longer than the pipe comes whole") {
+TEST_CASE("a line that is longer than the pipe arrives whole") {
   FullPipe pipe;
   const test::StandardErrorTo redirected(pipe.in());
   Writer writer;
@@ -193,7 +193,7 @@ TEST_CASE("lines that the journal does not take, or that are not for it, go to s
   CHECK(text == "one\ntwo\n");
 }
 
-TEST_CASE("at the end what is queued is written") {
+TEST_CASE("at the end all queued lines are written") {
   const std::string text = test::written([] {
     Writer writer;
     for (int i = 0; i < 5000; ++i) writer.write(numbered(i));
@@ -216,7 +216,7 @@ TEST_CASE("the end does not wait for a pipe without a reader") {
   CHECK(pipe.lines_to("0") == numbers(1));
 }
 
-TEST_CASE("a reader that goes away ends nothing") {
+TEST_CASE("a reader that disappears ends nothing") {
   int ends[2];
   check(::pipe2(ends, O_CLOEXEC), "pipe2");
   const UniqueFd in(ends[1]);

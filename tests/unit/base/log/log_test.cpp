@@ -20,7 +20,7 @@ using namespace plughost;
 
 using test::written;
 
-TEST_CASE("a line is fixed words and fields, and a value with spaces stays one") {
+TEST_CASE("a line has fixed words and fields, and a value with spaces stays one value") {
   const std::string line = written([] {
     Log log(LogLevel::kInfo, LogFormat::kAuto);
     log.info("attached", {{"resource", "x.com/a"}, {"why", "two\nlines"}});
@@ -39,7 +39,7 @@ TEST_CASE("lines below the level are not written until the level changes") {
   CHECK(text.find("two") != std::string::npos);
 }
 
-TEST_CASE("a JSON line can be read by a program, whatever bytes are in it") {
+TEST_CASE("a JSON line is valid, whatever bytes are in it") {
   const std::string line = written([] {
     Log log(LogLevel::kInfo, LogFormat::kJson);
     log.error("cannot look", {{"why", "a \"quote\" and \xff"}});
@@ -65,7 +65,7 @@ struct UnderJournal {
 
 }  // namespace
 
-TEST_CASE("the journal gets a line's words, its priority, and each field by a name of its own") {
+TEST_CASE("the journal gets a line's words, its priority, and each field by its name") {
   const test::TempDir dir;
   const UniqueFd journal(check(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "socket"));
   sockaddr_un address{};
@@ -89,7 +89,7 @@ TEST_CASE("the journal gets a line's words, its priority, and each field by a na
             std::string("\x09\0\0\0\0\0\0\0", 8) + "two\nlines\n");
 }
 
-TEST_CASE("where the journal does not take a line, it is written with its priority before it") {
+TEST_CASE("a line that the journal refuses is written with its priority before it") {
   const std::string line = written([] {
     const UnderJournal under;
     Log(LogLevel::kInfo, LogFormat::kAuto, "/nowhere/socket").warn("not attached");
@@ -104,7 +104,7 @@ TEST_CASE("a JOURNAL_STREAM of another process is ignored") {
   CHECK(line.find("warn  not attached\n") != std::string::npos);
 }
 
-TEST_CASE("the history has the last 500 lines, whatever the level lets through") {
+TEST_CASE("the history has the last 500 lines, whatever the level") {
   written([] {
     Log log(LogLevel::kError, LogFormat::kAuto);
     log.debug("never kept");
@@ -136,7 +136,7 @@ TEST_CASE("a flood of lines with the same words is limited, and other lines are 
   CHECK(text.find("another matter") != std::string::npos);
 }
 
-TEST_CASE("lines that found no room are counted in the log's own form") {
+TEST_CASE("dropped lines are counted in the log's own format") {
   int ends[2];
   check(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), "pipe2");
   const UniqueFd out(ends[0]);

@@ -107,7 +107,7 @@ TEST_CASE("a write that fails is reported once, and retried until it succeeds") 
   CHECK(rig.disk->all() == std::vector<std::string>{"1", "1", "1"});
 }
 
-TEST_CASE("something newer does not wait until a failure is tried again") {
+TEST_CASE("a newer request does not wait for the retry of a failure") {
   Rig rig;
   rig.disk->set(false, "full");
   rig.write("1");
@@ -146,7 +146,7 @@ TEST_CASE("the end waits for the last request") {
   CHECK(rig.disk->all() == std::vector<std::string>{"1", "2"});
 }
 
-TEST_CASE("the end waits for nothing where nothing is written, and for no failure and nothing that hangs") {
+TEST_CASE("the end is immediate without a write, after a failure, and during a hang") {
   Rig idle;
   idle.finish();
   CHECK(idle.finished == 1);

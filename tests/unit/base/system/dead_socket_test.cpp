@@ -36,7 +36,7 @@ struct Place {
 
 }  // namespace
 
-TEST_CASE("where nothing is, nothing is in the way") {
+TEST_CASE("a missing socket is no obstacle") {
   const Place place;
   CHECK_FALSE(dead_socket(place.path).has_value());
 }
@@ -49,8 +49,7 @@ TEST_CASE("a socket without a listener is removed") {
 }
 
 TEST_CASE(
-    "so is one of a process that has bound it and listens no more, with a name of one letter at the longest "
-    "path") {
+    "a bound socket without a listener is removed, also with a name of one letter at the longest path") {
   Place place;
   place.path = place.dir.path() / std::string(104 - place.dir.path().native().size(), 'd');
   fs::create_directory(place.path);
@@ -111,7 +110,7 @@ TEST_CASE("a file, a directory and a FIFO are left, and the error names the type
   CHECK(place.files() == 1);
 }
 
-TEST_CASE("a symbolic link is left, whatever it leads to") {
+TEST_CASE("a symbolic link is left, whatever its target") {
   const Place place;
   std::string target = "nowhere";
   SUBCASE("to nothing") {}

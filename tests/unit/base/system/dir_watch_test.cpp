@@ -153,7 +153,7 @@ TEST_CASE("names that do not match the pattern wake no subscriber") {
   CHECK(watched.seen == Names{"kubelet.sock"});
 }
 
-TEST_CASE("a directory that appears later, several levels deep, is watched from then on") {
+TEST_CASE("a directory that appears later, several levels deep, is watched") {
   const test::TempDir dir;
   Watched watched(dir.path() / "serial" / "by-id");
   fs::create_directories(dir.path() / "serial" / "by-id");
@@ -178,7 +178,7 @@ TEST_CASE("a directory that is removed and made again is watched again, even whi
   CHECK(watched.sees("x"));
 }
 
-TEST_CASE("a directory above the watched one that is moved away is noticed") {
+TEST_CASE("a moved parent of a watched directory is noticed") {
   const test::TempDir dir;
   fs::create_directories(dir.path() / "a" / "b");
   Watched watched(dir.path() / "a" / "b");
@@ -191,7 +191,7 @@ TEST_CASE("a directory above the watched one that is moved away is noticed") {
   CHECK(std::ranges::count(watched.seen, "x") == 0);
 }
 
-TEST_CASE("a link on the way is followed, and its new target watched when it is replaced") {
+TEST_CASE("a link on the path is followed, and its new target watched when it is replaced") {
   const test::TempDir dir;
   fs::create_directory(dir.path() / "one");
   fs::create_directory(dir.path() / "two");
@@ -207,7 +207,7 @@ TEST_CASE("a link on the way is followed, and its new target watched when it is 
   CHECK(watched.sees("y"));
 }
 
-TEST_CASE("links that lead in a circle end the way, and what replaces them is watched") {
+TEST_CASE("circular links end the walk, and their replacement is watched") {
   const test::TempDir dir;
   fs::create_directory_symlink("b", dir.path() / "a");
   fs::create_directory_symlink("a", dir.path() / "b");
@@ -221,7 +221,7 @@ TEST_CASE("links that lead in a circle end the way, and what replaces them is wa
   CHECK(watched.sees("x"));
 }
 
-TEST_CASE("two watches on one directory get their own names, and one may end in the other's callback") {
+TEST_CASE("two watches of one directory receive their own names, and one may end in the other's callback") {
   const test::TempDir dir;
   EventLoop loop;
   DirWatcher watcher(loop, fail);
@@ -358,7 +358,9 @@ TEST_CASE(
   CHECK(observed.errors.empty());
 }
 
-TEST_CASE("without an inotify instance it polls, names the limit once, and watches as soon as there is one") {
+TEST_CASE(
+    "without an inotify instance paths are polled, the limit is reported once, and inotify used as soon as "
+    "possible") {
   const test::TempDir dir;
   rlimit before{};
   check(::getrlimit(RLIMIT_NOFILE, &before), "getrlimit");
@@ -396,7 +398,7 @@ TEST_CASE("without an inotify instance it polls, names the limit once, and watch
   CHECK(reliefs == Names{"directories are watched: there is an inotify instance again"});
 }
 
-TEST_CASE("a path for which the kernel has no watch is polled, and watched as soon as it has one") {
+TEST_CASE("a path without a kernel watch is polled, and watched as soon as possible") {
   const test::TempDir dir;
   dir.directory("poor");
   dir.directory("rich");
@@ -424,7 +426,7 @@ TEST_CASE("a path for which the kernel has no watch is polled, and watched as so
   CHECK(observed.errors.size() == 1);
 }
 
-TEST_CASE("a directory that comes as its coming begins to be watched is not missed") {
+TEST_CASE("a directory that appears while its parent begins to be watched is not missed") {
   const test::TempDir dir;
   Observed observed;
   // The parent is watched on the way, and again because the directory is missing.

@@ -22,7 +22,7 @@ TEST_CASE("a second holder is refused with the process that holds the directory"
   }
 }
 
-TEST_CASE("the directory is free again when its holder is gone") {
+TEST_CASE("the directory is free again when its holder ends") {
   const test::TempDir dir;
   std::optional<DirectoryLock> lock(std::in_place, dir.path());
   lock.reset();
@@ -41,7 +41,7 @@ TEST_CASE("a directory that was made again is not the locked one") {
   CHECK_FALSE(lock.still_at(path));
 }
 
-TEST_CASE("a directory that is not there is an error that names it") {
+TEST_CASE("a missing directory is an error that names it") {
   const test::TempDir dir;
   try {
     const DirectoryLock lock(dir.path() / "none");

@@ -49,7 +49,7 @@ TEST_CASE("a task posted after the loop is gone is dropped") {
   CHECK_FALSE(ran);
 }
 
-TEST_CASE("timers fire in the order of their time, and a cancelled one does not") {
+TEST_CASE("timers fire in the order of their times, and a cancelled one does not") {
   EventLoop loop;
   std::vector<int> fired;
   Timer late(loop, [&] { fired.push_back(2); });

@@ -32,7 +32,7 @@ TEST_CASE("a connection is handed over with its process and user") {
   CHECK(seen->uid == ::geteuid());
 }
 
-TEST_CASE("only the owner may connect") {
+TEST_CASE("only the owner can connect") {
   const test::TempDir dir;
   EventLoop loop;
   const Listener listener(loop, dir.path() / "s", kAnybody, kNoError);
@@ -41,7 +41,7 @@ TEST_CASE("only the owner may connect") {
   CHECK((status.st_mode & 0777) == 0600);
 }
 
-TEST_CASE("the file goes with the listener, but not a newer one of the same name") {
+TEST_CASE("the socket file is removed with the listener, and a newer one of the same name is not") {
   const test::TempDir dir;
   EventLoop loop;
   const auto path = dir.path() / "s";
@@ -56,7 +56,7 @@ TEST_CASE("the file goes with the listener, but not a newer one of the same name
   CHECK_FALSE(std::filesystem::exists(path));
 }
 
-TEST_CASE("a symbolic link that leads to the socket stays when the listener goes") {
+TEST_CASE("a symbolic link to the socket stays when the listener ends") {
   const test::TempDir dir;
   EventLoop loop;
   std::optional<Listener> listener(std::in_place, loop, dir.path() / "s", kAnybody, kNoError);
@@ -66,7 +66,7 @@ TEST_CASE("a symbolic link that leads to the socket stays when the listener goes
   CHECK(std::filesystem::is_symlink(dir.path() / "s"));
 }
 
-TEST_CASE("a path over 107 bytes is refused before anything is tried") {
+TEST_CASE("a path over 107 bytes is refused without an attempt") {
   const test::TempDir dir;
   EventLoop loop;
   const auto path = dir.path() / std::string(kLongestSocketPath, 'x');
@@ -74,7 +74,7 @@ TEST_CASE("a path over 107 bytes is refused before anything is tried") {
   CHECK(std::filesystem::is_empty(dir.path()));
 }
 
-TEST_CASE("a connection that could not be accepted is accepted later, although nothing more comes") {
+TEST_CASE("a connection that could not be accepted is accepted later, without a new one") {
   const test::TempDir dir;
   EventLoop loop;
   int accepted = 0;

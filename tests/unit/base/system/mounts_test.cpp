@@ -6,7 +6,7 @@
 
 using namespace plughost;
 
-TEST_CASE("mounts: what may not answer is a network file system, FUSE, an automount or an unknown type") {
+TEST_CASE("mounts: network file systems, FUSE, automounts and unknown types may hang") {
   const test::TempDir dir;
   dir.file("mounts",
            "proc /proc proc rw 0 0\n"
@@ -22,7 +22,7 @@ TEST_CASE("mounts: what may not answer is a network file system, FUSE, an automo
         std::set<std::string>{"/data/a b", "/data/new", "/data/nfs", "/mnt/auto"});
 }
 
-TEST_CASE("mounts: the root is never remote, and without a table nothing is") {
+TEST_CASE("mounts: the root never counts as remote, and without a table nothing does") {
   const test::TempDir dir;
   dir.file("mounts", "server:/root / nfs rw 0 0\n");
   CHECK(remote_mounts(dir.at("mounts")).empty());

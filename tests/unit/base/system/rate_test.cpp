@@ -11,7 +11,7 @@ const Rate::Clock::time_point kBegin{};
 
 }  // namespace
 
-TEST_CASE("so many are admitted within the time, and no more") {
+TEST_CASE("a limited number is admitted within the time") {
   Rate rate(2, 10s);
   CHECK(rate.admit(kBegin) == 0u);
   CHECK(rate.admit(kBegin + 9s) == 0u);

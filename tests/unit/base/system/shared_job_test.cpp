@@ -43,7 +43,7 @@ struct JobOfTest {
 
 }  // namespace
 
-TEST_CASE("callers of a job that runs wait for the same result, and the next one starts it again") {
+TEST_CASE("callers of a running job share its result, and the next caller starts a new one") {
   JobOfTest test;
   test.release.set_value();
   test.run("failed");
@@ -82,7 +82,7 @@ TEST_CASE("an abandoned job ends its callers, and its result is ignored") {
   CHECK(test.errors == std::vector<std::string>{"no longer needed", ""});
 }
 
-TEST_CASE("a value that comes after a stall is taken, and a job that its taking begins has its own callers") {
+TEST_CASE("a result after a stall is used, and a job that its callback starts has its own callers") {
   JobOfTest test;
   test.run();
   REQUIRE(run_until(test.loop, [&] { return test.errors == std::vector<std::string>{"it stalls"}; }));

@@ -33,7 +33,7 @@ const std::string kLong(JsonSplitter::kLongestString + 1, 'x');
 
 }  // namespace
 
-TEST_CASE("lines come whole, however the bytes are cut") {
+TEST_CASE("lines arrive whole, however the bytes are cut") {
   const std::string text = "one\n{\"a\":\"\\\"}\\\\\"}\n\n \r\n[three]\nfou";
   for (std::size_t size = 1; size <= text.size(); ++size) {
     CAPTURE(size);
@@ -44,7 +44,7 @@ TEST_CASE("lines come whole, however the bytes are cut") {
   }
 }
 
-TEST_CASE("a list's items come whole, and the rest has none, however the bytes are cut") {
+TEST_CASE("a list's items arrive whole, and the rest has none, however the bytes are cut") {
   const std::string text =
       R"({"kind":"List", "items" : [ {"a":[1,{"b":"],}\""}]},{},3,"x"] ,"metadata":{"items":[1]}})";
   for (std::size_t size = 1; size <= text.size(); ++size) {
@@ -56,7 +56,7 @@ TEST_CASE("a list's items come whole, and the rest has none, however the bytes a
   }
 }
 
-TEST_CASE("only an array named items of the outermost object has items") {
+TEST_CASE("only the array `items` of the outermost object has items") {
   for (const std::string text :
        {R"({"a":{"items":[1]}})", R"([1,2])", R"({"items":{"a":[1]}})", R"({"items":null})",
         R"({"x\"items":[1]})", R"({"x,\"items":[1]})", R"({"a":"\"items\":","b":[1]})", R"({"items":"[1]"})",
@@ -73,7 +73,7 @@ TEST_CASE("only an array named items of the outermost object has items") {
   CHECK(Split(Form::kItems).feed(R"({"items":[1}})").rest() == R"({"items":[}})");
 }
 
-TEST_CASE("a text may be as long as the limit, and of a longer one the beginning comes") {
+TEST_CASE("a text may be as long as the limit, and of a longer one the beginning is kept") {
   for (const std::size_t size : {1u, 2u, 5u}) {
     Split lines(Form::kLines, 4);
     Split items(Form::kItems, 4);
@@ -107,7 +107,7 @@ TEST_CASE("only the beginning of a text that is far too long is stored") {
   CHECK(rest.rest().size() <= JsonSplitter::kBeginning);
 }
 
-TEST_CASE("a string that is too long is empty, and the text around it is there") {
+TEST_CASE("a too long string is emptied, and the text around it kept") {
   for (const std::size_t size : {1u, 3u, 700u, 5000u}) {
     CAPTURE(size);
     const std::string escaped = std::string(5, 'x') + "\\\"\\u003c" + kLong + "\\\\";
@@ -126,7 +126,7 @@ TEST_CASE("a string that is too long is empty, and the text around it is there")
   }
 }
 
-TEST_CASE("a line's end ends a line, even within a string") {
+TEST_CASE("a line feed ends a line, even within a string") {
   CHECK(Split(Form::kLines).feed("{\"a\":\"b\n{}\n\"\\\n1\n").texts ==
         Texts{"{\"a\":\"b", "{}", "\"\\", "1"});
 }

@@ -45,7 +45,7 @@ TEST_CASE("invalid UTF-8 is replaced, and the rest stays") {
   CHECK(nlohmann::json::accept(Json(Json::Object{{"k\xC0", "v\xC1"}}).dump()));
 }
 
-TEST_CASE("a value is made of what C++ has") {
+TEST_CASE("a value is made of C++ values") {
   const Json json{{"text", "a"},
                   {"string", std::string("b")},
                   {"number", 7u},
@@ -63,7 +63,7 @@ TEST_CASE("a value is made of what C++ has") {
         R"("map":{"k":"v"},"there":5,"not there":null,"one":{"only":"member"},"null":null})");
 }
 
-TEST_CASE("null becomes an object or an array when something is put into it") {
+TEST_CASE("null becomes an object or an array when a member is added") {
   Json json;
   CHECK(json.is_null());
   json["a"]["b"] = 1;
@@ -143,7 +143,7 @@ TEST_CASE("named members are kept whole, and others not at all") {
   CHECK(kept("3", {"b"}) == "3");
 }
 
-TEST_CASE("a text that ends early is read up to there, with the reason") {
+TEST_CASE("a text that is cut off is read up to there, with the reason") {
   const auto read = [](std::string_view text, const JsonTerms& terms = {}) {
     return parse_json_part(text, terms);
   };
@@ -170,7 +170,7 @@ TEST_CASE("kept texts take no more memory than allowed") {
   CHECK(parse_json_part(text, {}).bytes > all.bytes);
 }
 
-TEST_CASE("a number that is not a 64-bit integer is refused, or its text") {
+TEST_CASE("a number that is not a 64-bit integer is refused, or kept as text") {
   for (const std::string text : {"1.5", "1e3", "-0.25", "9223372036854775808", "123456789012345678901234"}) {
     CAPTURE(text);
     CHECK_THROWS_WITH_AS(Json::parse(text), (text + " is not a 64-bit integer").c_str(), std::runtime_error);

@@ -51,7 +51,7 @@ TEST_CASE("an address is local if the kernel treats it so, however it is written
     CHECK_MESSAGE(!std::get<SocketAddress>(listen_address(text)).loopback, text);
 }
 
-TEST_CASE("a request's host is this machine if it is an address of it, or called localhost") {
+TEST_CASE("a request's host is local if it is a local address, or localhost") {
   for (const char* host :
        {"127.0.0.1", "127.0.0.1:9464", "127.200.0.7:1", "[::1]", "[::1]:9464", "localhost", "localhost:9464"})
     CHECK_MESSAGE(names_this_machine(host), host);
@@ -89,7 +89,7 @@ TEST_CASE("no other name is local, whatever it begins with, since its owner deci
     CHECK_MESSAGE(!names_this_machine(host), host);
 }
 
-TEST_CASE("everybody's address of IPv6 is everybody's of IPv4, too") {
+TEST_CASE("the IPv6 wildcard address includes IPv4") {
   const UniqueFd fd = listen_tcp(at("[::]", 0), -1);
   CHECK_NOTHROW(connect_to(port_of(fd.get())));
 }

@@ -15,7 +15,7 @@ TEST_CASE("a device's position is inserted where the pattern has it, once or sev
   CHECK(several.pattern() == "{n}/a{n}{n}/b");
 }
 
-TEST_CASE("text without a position is the same at every one") {
+TEST_CASE("a text without a position is the same at each") {
   const PositionText text = "/dev/modem";
   CHECK_FALSE(text.has_position());
   CHECK(text.at(0) == "/dev/modem");
@@ -24,7 +24,7 @@ TEST_CASE("text without a position is the same at every one") {
   CHECK(PositionText().valid());
 }
 
-TEST_CASE("a doubled brace is the brace itself") {
+TEST_CASE("a doubled brace is a literal brace") {
   const PositionText text = "/a{{n}}{{{n}}}";
   CHECK(text.valid());
   CHECK(text.at(1) == "/a{n}{1}");
@@ -36,7 +36,7 @@ TEST_CASE("a doubled brace is the brace itself") {
   CHECK(escaped.pattern() == Template::escape(any));
 }
 
-TEST_CASE("a brace without a meaning makes a pattern invalid, and it stands for itself") {
+TEST_CASE("an unknown placeholder makes a pattern invalid, and stays literal") {
   for (const char* pattern : {"/a{", "/a}", "/{n}{", "/{x}", "/{n", "/{N}", "/{ n}", "/}n{", "/{}"}) {
     CAPTURE(pattern);
     const PositionText text = pattern;

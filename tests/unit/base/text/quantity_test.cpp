@@ -5,7 +5,7 @@
 namespace plughost {
 namespace {
 
-TEST_CASE("a whole quantity is read in every form that the API server prints") {
+TEST_CASE("a whole quantity is read in every form of the API server") {
   CHECK(whole_quantity("0") == 0);
   CHECK(whole_quantity("8") == 8);
   CHECK(whole_quantity("1k") == 1000);
@@ -28,7 +28,7 @@ TEST_CASE("a whole quantity is read in every form that the API server prints") {
   CHECK(whole_quantity("18446744073709551615") == 18'446'744'073'709'551'615U);
 }
 
-TEST_CASE("a fraction that a suffix makes whole is whole") {
+TEST_CASE("a fraction that a suffix makes whole is accepted") {
   CHECK(whole_quantity("1.5k") == 1500);
   CHECK(whole_quantity("0.5Ki") == 512);
   CHECK(whole_quantity(".25k") == 250);

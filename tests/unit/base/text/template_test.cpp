@@ -25,19 +25,19 @@ TEST_CASE("a template expands its placeholders and keeps the rest") {
   CHECK(Template("").expand(one_gpu) == "");
 }
 
-TEST_CASE("doubled braces are braces") {
+TEST_CASE("doubled braces are literal braces") {
   CHECK(Template("{{id}}").expand(one_gpu) == "{id}");
   CHECK(Template("{{{id}}}").expand(one_gpu) == "{gpu-{1}}");
   CHECK(Template("}}{{").literal());
 }
 
-TEST_CASE("a placeholder without a value is named") {
+TEST_CASE("a placeholder without a value is reported by name") {
   std::string missing;
   CHECK_FALSE(Template("{id}-{serial}").expand(one_gpu, &missing));
   CHECK(missing == "serial");
 }
 
-TEST_CASE("a template lists its placeholders in the order of the text") {
+TEST_CASE("a template lists its placeholders in order") {
   const Template pattern("{n}-{id}-{n}");
   CHECK(pattern.placeholders() == std::vector<std::string_view>{"n", "id", "n"});
   CHECK(pattern.names("id"));
@@ -66,7 +66,7 @@ TEST_CASE("escaped text expands to itself") {
   }
 }
 
-TEST_CASE("binding puts known values in as text and keeps the other placeholders") {
+TEST_CASE("binding inserts known values as literal text and keeps other placeholders") {
   const Template bound = Template("{{x}}/{id}/{serial}").bind(one_gpu);
   CHECK(bound.text() == "{{x}}/gpu-{{1}}/{serial}");
   CHECK(bound.expand([](std::string_view) { return "S"; }) == "{x}/gpu-{1}/S");

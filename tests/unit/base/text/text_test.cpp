@@ -15,7 +15,7 @@
 
 using namespace plughost;
 
-TEST_CASE("a time as text is read as it was written") {
+TEST_CASE("a time is read back as written") {
   CHECK(utc_text(0) == "1970-01-01T00:00:00.000000Z");
   CHECK(utc_text(1'763'748'000'000'001) == "2025-11-21T18:00:00.000001Z");
   for (const std::int64_t time : {0L, 1L, 999'999L, 1'000'000L, 1'763'748'000'123'456L})
@@ -31,7 +31,7 @@ TEST_CASE("an invalid time is refused") {
   }
 }
 
-TEST_CASE("one word of a line is quoted where it would not be one") {
+TEST_CASE("a word of a line is quoted if it would not be one word") {
   CHECK(one_word("usb-1.2:3") == "usb-1.2:3");
   CHECK(one_word("é") == "\"é\"");
   CHECK(one_word("") == "\"\"");
@@ -42,7 +42,7 @@ TEST_CASE("one word of a line is quoted where it would not be one") {
   CHECK(one_word("\x7f") == "\"\\u007f\"");
 }
 
-TEST_CASE("letters, digits and case are those of ASCII alone") {
+TEST_CASE("letters, digits and case are ASCII only") {
   for (const char c : {'a', 'z', 'A', 'Z'}) CHECK(is_letter(c));
   for (const char c : {'`', '{', '@', '[', '0', '_', '\xe4'}) CHECK_FALSE(is_letter(c));
   for (const char c : {'0', '9'}) CHECK((is_digit(c) && is_letter_or_digit(c)));
@@ -63,7 +63,7 @@ TEST_CASE("bytes and halves of bytes are written in hexadecimal digits") {
   CHECK(printable("a\tb\x7f\xc3\xa4") == "a\\x09b\\x7F\xc3\xa4");
 }
 
-TEST_CASE("text is unsafe if it moves the cursor, ends the line or changes the direction of writing") {
+TEST_CASE("a text is unsafe if it moves the cursor, ends the line or changes the writing direction") {
   for (const char32_t code : std::vector<char32_t>{0x0, 0x1b, 0x1f, 0x7f, 0x80, 0x85, 0x9b, 0x9f, 0x61c,
                                                    0x200e, 0x200f, 0x2028, 0x202a, 0x202e, 0x2066, 0x2069})
     CHECK_MESSAGE(is_unsafe(code), static_cast<unsigned>(code));
@@ -72,7 +72,7 @@ TEST_CASE("text is unsafe if it moves the cursor, ends the line or changes the d
     CHECK_MESSAGE(!is_unsafe(code), static_cast<unsigned>(code));
 }
 
-TEST_CASE("printable text has the bytes of unsafe characters, and what is not UTF-8, as hexadecimal digits") {
+TEST_CASE("a printable text has unsafe and invalid bytes as hexadecimal digits") {
   CHECK(printable("a\xc2\x9b"
                   "31m\xc2\xa0\xe2\x80\xae"
                   "b") ==
@@ -84,7 +84,7 @@ TEST_CASE("printable text has the bytes of unsafe characters, and what is not UT
   CHECK(one_word("a\xc2\x9b") == "\"a\\u009b\"");
 }
 
-TEST_CASE("a stream is printable while its wrapper lives, and line by line") {
+TEST_CASE("a stream is printable while its wrapper lives, line by line") {
   std::ostringstream out;
   {
     const PrintableStream printable(out);
@@ -98,14 +98,14 @@ TEST_CASE("a stream is printable while its wrapper lives, and line by line") {
   CHECK(out.str().ends_with('\r'));
 }
 
-TEST_CASE("a stream fails if the one below its wrapper does") {
+TEST_CASE("a stream fails if the wrapped one does") {
   std::ofstream full("/dev/full");
   const PrintableStream printable(full);
   full << "a\n" << std::flush;
   CHECK_FALSE(full.good());
 }
 
-TEST_CASE("words and numbers are joined, the empty ones, too") {
+TEST_CASE("words and numbers are joined, including empty ones") {
   CHECK(joined(std::vector<std::string>{}, ", ").empty());
   CHECK(joined(std::vector<std::string>{"", "b", ""}, ", ") == ", b, ");
   CHECK(joined(std::vector<int>{1, -2}, ",") == "1,-2");
@@ -133,7 +133,7 @@ TEST_CASE("a number is digits only, up to the maximum") {
   }
 }
 
-TEST_CASE("a word stands for its value, and a value for the first of its words") {
+TEST_CASE("a word maps to its value, and a value to its first word") {
   static constexpr Word<int> kWords[] = {{"two", 2}, {"one", 1}, {"deux", 2}};
   CHECK(value_of(kWords, "one") == 1);
   CHECK(value_of(kWords, "deux") == 2);

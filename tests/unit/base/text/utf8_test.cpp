@@ -62,7 +62,7 @@ TEST_CASE("a character that is cut off, or continues wrongly, is invalid") {
   CHECK(read("\xF0\x9F\x92z").length == 0);
 }
 
-TEST_CASE("a text is cut between characters, and before what is none") {
+TEST_CASE("a text is cut between characters, and before an invalid one") {
   CHECK(whole_characters("abc", 3) == "abc");
   CHECK(whole_characters("abc", 2) == "ab");
   CHECK(whole_characters("a\xC3\xBC"

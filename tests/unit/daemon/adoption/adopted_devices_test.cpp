@@ -94,7 +94,7 @@ TEST_CASE("a checkpoint that is read again may restore a hold") {
   CHECK_FALSE(with(adopted, {.id = "amy"}).healthy());
 }
 
-TEST_CASE("an adopted device that is not there for a while is adopted when it is back") {
+TEST_CASE("an adopted device that vanishes and returns is adopted again") {
   AdoptedDevices adopted;
   adopted.merge({{kA, held({{"amy", "X"}})}});
   adopted.merge({{kA, Adoption()}});
@@ -199,7 +199,7 @@ TEST_CASE("the resource's own ids are remembered") {
   CHECK_FALSE(adopted.open());
 }
 
-TEST_CASE("a device that has other nodes than its container was given is Unhealthy until that has gone") {
+TEST_CASE("a device with other nodes than its container was given is Unhealthy until that container ends") {
   AdoptedDevices adopted;
   const auto stale = [](const std::string& now) {
     Adoption adoption;

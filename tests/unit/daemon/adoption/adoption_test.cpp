@@ -154,7 +154,7 @@ TEST_CASE("a node that several devices have identifies none") {
   CHECK(found.strangers[0].id == "Y");
 }
 
-TEST_CASE("an id that is listed, or was, is the resource's own") {
+TEST_CASE("a listed id, or one that was listed, is the resource's own") {
   Node node{.devices = {at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"})}};
   node.hold({"amy"}, with_nodes({"/dev/bob"}));
   Device gone = at("eve", {"/dev/bob"});
@@ -201,7 +201,7 @@ TEST_CASE("of a device with shares each id holds one, and listed ids are used") 
   CHECK(node.adopted().empty());
 }
 
-TEST_CASE("an id that stands for several devices holds each, and of several ids each holds one") {
+TEST_CASE("an id for several devices holds each, and each of several ids holds one") {
   Node node{.devices = {at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"}), at("eve", {"/dev/eve"})}};
   SUBCASE("one for two") {
     node.hold({"X"}, with_nodes({"/dev/amy", "/dev/eve"}));
@@ -267,7 +267,7 @@ TEST_CASE("an id that two duplicates may have reserves both if nothing decides")
   }
 }
 
-TEST_CASE("a container was given a device by an id if the answer to that leads to one of its nodes") {
+TEST_CASE("an id led to a device if its response contains one of the device's nodes") {
   Device device = at("A", {"/dev/1"});
   device.hardware.edit().ids = {.by_name = "A", .by_place = "usb-1"};
   Node node{.links = {{"/dev/by-id", "/dev/1"}}};
@@ -397,7 +397,7 @@ TEST_CASE("nodes that a program has added are not evidence against a device") {
   CHECK(node.look().stale.at("amy")[0].now == "/dev/2");
 }
 
-TEST_CASE("an id of before a reload is adopted if its device is still there") {
+TEST_CASE("an id from before a reload is adopted if its device still exists") {
   Node node{.devices = {at("serial-1", {"/dev/amy"}), at("serial-2", {"/dev/bob"})}};
   node.hold({"amy"}, with_nodes({"/dev/amy"}));
   const Inventory before({at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"})});

@@ -78,7 +78,7 @@ TEST_CASE("adoption: the checkpoint is read for the first scan, and not again fo
   }
 }
 
-TEST_CASE("adoption: a checkpoint that cannot be read is read again half a minute later") {
+TEST_CASE("adoption: an unreadable checkpoint is read again half a minute later") {
   Rig rig;
   rig.dir.file(kCheckpoint, "{");
   CHECK_FALSE(rig.prepare().checkpoint);
@@ -89,7 +89,7 @@ TEST_CASE("adoption: a checkpoint that cannot be read is read again half a minut
   CHECK(rig.prepare().checkpoint);
 }
 
-TEST_CASE("adoption: a checkpoint that cannot be read later leaves what was known") {
+TEST_CASE("adoption: a checkpoint that becomes unreadable leaves what was known") {
   Rig rig;
   rig.dir.file(kCheckpoint, kOnePod);
   REQUIRE(rig.prepare().checkpoint);
@@ -129,7 +129,7 @@ TEST_CASE("adoption: a kubelet that started 3 s ago releases nothing before it h
   CHECK_FALSE(rig.adopted());
 }
 
-TEST_CASE("adoption: an id that List leaves out stays adopted while its pod has a directory") {
+TEST_CASE("adoption: an id that List omits stays adopted while its pod has a directory") {
   Rig rig;
   rig.dir.file(kCheckpoint, kOnePod);
   rig.dir.directory("pods/u");

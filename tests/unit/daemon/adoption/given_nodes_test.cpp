@@ -44,7 +44,7 @@ const Texts kNone;
 
 }  // namespace
 
-TEST_CASE("drift: nodes that lead to the device are its own, by whatever name") {
+TEST_CASE("drift: nodes that lead to the device are its own, under any name") {
   const Machine machine{.links = {{"/dev/by-id", "/dev/tty1"}, {"/dev/by-path", "/dev/tty1"}}};
   for (const char* given : {"/dev/tty1", "/dev/by-id", "/dev/by-path"}) {
     for (const char* now : {"/dev/tty1", "/dev/by-id"}) {
@@ -88,7 +88,7 @@ TEST_CASE("drift: nodes that come with every device, or that every program opens
   CHECK(drift.moved.empty());
 }
 
-TEST_CASE("drift: a device that has lost a part has not moved, and the container has that part still") {
+TEST_CASE("drift: a device that has lost a node has not moved if the container has another one") {
   const Machine machine{.units = {{"/dev/video0", "/sys/v"}}};
   const Drift drift = machine.drift({"/dev/tty0", "/dev/video0"}, {device_at("a", {"/dev/tty0"}, "/sys/t")});
   CHECK(drift.lost == Texts{"/dev/video0"});
@@ -96,7 +96,7 @@ TEST_CASE("drift: a device that has lost a part has not moved, and the container
   CHECK(drift.moved.empty());
 }
 
-TEST_CASE("drift: of several devices of a container those have moved that it has no node of") {
+TEST_CASE("drift: of a container's devices those have moved whose nodes it lacks") {
   Machine machine;
   const std::vector<Device> swapped{device_at("a", {"/dev/1"}), device_at("b", {"/dev/0"})};
   CHECK(machine.drift({"/dev/0", "/dev/1"}, swapped).moved.empty());

@@ -63,7 +63,7 @@ struct Listed {
   }
 };
 
-TEST_CASE("each resource has its list, and what it was before") {
+TEST_CASE("each resource has its list, and the former one") {
   Listed entry;
   std::map<std::string, DeviceTracker::Seen> seen;
   seen[kB].devices = devices({"b", "a"});
@@ -94,7 +94,7 @@ TEST_CASE("an equal list is the same object") {
   CHECK(listings.at(0).before.devices().data() == first.data());
 }
 
-TEST_CASE("a resource that was listed and is not seen is listed on, with what it had") {
+TEST_CASE("a listed resource that is not found stays listed, with its former devices") {
   Listed entry;
   entry.see({"a"}, kStart);
   const auto listings = entry.take({}, kStart + 1s);
@@ -105,7 +105,7 @@ TEST_CASE("a resource that was listed and is not seen is listed on, with what it
   CHECK(entry.take({}, kStart + 2s).empty());
 }
 
-TEST_CASE("a new resource begins when none of its devices waits for its first verdict") {
+TEST_CASE("a new resource is listed when none of its devices waits for its first check") {
   Listed entry;
   CHECK_FALSE(entry.tracker.complete());
   std::map<std::string, DeviceTracker::Seen> seen;
@@ -167,7 +167,7 @@ TEST_CASE("a response to a query from before a device was due does not count") {
   CHECK(entry.see({}, kStart + 72s).empty());
 }
 
-TEST_CASE("the question is one that will do for all devices that are due") {
+TEST_CASE("one query is enough for all due devices") {
   Listed entry;
   entry.see({"a", "b"}, kStart);
   entry.see({"b"}, kStart);
@@ -238,7 +238,8 @@ TEST_CASE("a pod that holds one share holds the device, and a pod of another res
   CHECK(text_of(entry.tracker.listed(kA)) == "gpu!");
 }
 
-TEST_CASE("a device that is away is Healthy while a pod holds it: it is in that pod's network namespace") {
+TEST_CASE(
+    "a device that is away is Healthy while a pod holds it, because it is in that pod's network namespace") {
   Listed entry;
   std::set<std::string> held;
   entry.terms.held = [&](const std::string& resource, const std::string& id) {
@@ -258,7 +259,7 @@ TEST_CASE("a device that is away is Healthy while a pod holds it: it is in that 
   CHECK(now() == "a! b!");
 }
 
-TEST_CASE("a device that flaps is held, and the list changes when it is released") {
+TEST_CASE("a flapping device is held back, and the list changes when it is released") {
   Listed entry;
   entry.see({"a"}, kStart);
   for (int i = 1; i <= 6; ++i)
@@ -269,8 +270,7 @@ TEST_CASE("a device that flaps is held, and the list changes when it is released
   CHECK(entry.tracker.next_change() == kNever);
 }
 
-TEST_CASE(
-    "a device with shares that flaps is kept back although a pod holds a share, and one without is not") {
+TEST_CASE("a flapping device with shares is held back although a pod holds a share, and one without is not") {
   for (const unsigned replicas : {1U, 4U}) {
     CAPTURE(replicas);
     Listed entry;
@@ -287,7 +287,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a resource that is named after its devices and was never held goes with the last of them") {
+TEST_CASE("a resource that is named after devices that were never held is removed with the last one") {
   Listed entry;
   entry.terms.named_after_devices = true;
   entry.see({"a", "b"}, kStart);
@@ -330,7 +330,7 @@ TEST_CASE("a resource that is named after its devices and was never held goes wi
   }
 }
 
-TEST_CASE("a resource that is named in the configuration keeps its devices for their time") {
+TEST_CASE("a resource with a fixed name keeps its devices for their time") {
   Listed entry;
   entry.see({"a"}, kStart);
   CHECK(entry.see({}, kStart + 1s) == "a!");
@@ -338,8 +338,7 @@ TEST_CASE("a resource that is named in the configuration keeps its devices for t
   CHECK(entry.tracker.next_change() == kStart + 61s);
 }
 
-TEST_CASE(
-    "a drained device is Unhealthy as long as it is drained, and what it was otherwise is not forgotten") {
+TEST_CASE("a drained device is Unhealthy while it is drained, and its history is kept") {
   Listed entry;
   entry.drains.set({kA, "a"}, {.reason = "the fan", .since = {}});
   std::map<std::string, DeviceTracker::Seen> seen;
@@ -363,7 +362,7 @@ TEST_CASE(
   CHECK(text_of(entry.tracker.listed(kA)) == "a b");
 }
 
-TEST_CASE("other drains change the lists that they are about, and no other") {
+TEST_CASE("drains change only the lists that they concern") {
   Listed entry;
   std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = devices({"a"});
@@ -381,7 +380,7 @@ TEST_CASE("other drains change the lists that they are about, and no other") {
   CHECK(entry.tracker.reapply_overlays().empty());
 }
 
-TEST_CASE("a device that is drained and taken back again and again does not flap") {
+TEST_CASE("a device that is drained and undrained repeatedly does not flap") {
   Listed entry;
   std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = devices({"a"});
@@ -411,7 +410,7 @@ AdoptedDevices adopted(const std::string& resource, const std::string& device) {
   return made;
 }
 
-TEST_CASE("a device that is adopted is Unhealthy from the first list on, until it is not") {
+TEST_CASE("an adopted device is Unhealthy from the first list until it is released") {
   Listed entry;
   std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = devices({"a", "b"});
@@ -432,7 +431,7 @@ TEST_CASE("a device that is adopted is Unhealthy from the first list on, until i
   CHECK(text_of(again[0].now) == "a b!");
 }
 
-TEST_CASE("a device may be drained and adopted, and each by itself keeps it out of service") {
+TEST_CASE("a device may be drained and adopted, and each makes it Unhealthy") {
   Listed entry;
   std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = devices({"a"});
@@ -452,7 +451,7 @@ TEST_CASE("a device may be drained and adopted, and each by itself keeps it out 
   CHECK(entry.tracker.listed(kA).find("a")->reason() == "drained");
 }
 
-TEST_CASE("an entry has a thousand resources at the most, with those that are remembered") {
+TEST_CASE("an entry has at most a thousand resources, including remembered ones") {
   Listed entry;
   std::map<std::string, DeviceTracker::Seen> seen;
   for (std::size_t i = 0; i < kMostResources; ++i)

@@ -119,7 +119,7 @@ TEST_CASE("held devices: a holder of a former share holds the device") {
   CHECK_FALSE(rig.blocked(kB));
 }
 
-TEST_CASE("held devices: an answer that is not complete, or has no holders, releases nothing") {
+TEST_CASE("held devices: an incomplete response, or one without holders, releases nothing") {
   Rig rig;
   rig.give(kA);
   REQUIRE(rig.asks_after(HoldingsPoll::kFirstPause + Ledger::kUntold));

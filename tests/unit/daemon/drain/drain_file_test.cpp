@@ -27,7 +27,7 @@ std::string text_of(const TempDir& tree, const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("drains: where there is no file nothing is drained, and the first one makes its directory") {
+TEST_CASE("drains: without a file nothing is drained, and the first drain makes the file's directory") {
   const TempDir tree;
   DrainFile file(tree.at("lib/plughost"));
   CHECK(file.read().errors.empty());
@@ -45,7 +45,8 @@ TEST_CASE("drains: where there is no file nothing is drained, and the first one 
   CHECK_FALSE(std::filesystem::exists(tree.at("lib/plughost/drains.json.tmp")));
 }
 
-TEST_CASE("drains: a write that was cut off leaves the file as it was, and the next one takes its place") {
+TEST_CASE(
+    "drains: an interrupted write leaves the file unchanged, and the next write replaces the partial file") {
   const TempDir tree;
   DrainFile file(tree.path());
   REQUIRE(file.write(drained("0").text()) == "");
@@ -55,7 +56,7 @@ TEST_CASE("drains: a write that was cut off leaves the file as it was, and the n
   CHECK(file.read().drains == drained("1"));
 }
 
-TEST_CASE("drains: a broken file is kept aside, each under a name of its own") {
+TEST_CASE("drains: broken files are renamed and kept, each with a unique name") {
   const TempDir tree;
   tree.file("drains.json", "{\"version\": 1, \"dra");
   DrainFile file(tree.path());
@@ -77,7 +78,9 @@ TEST_CASE("drains: a broken file is kept aside, each under a name of its own") {
   CHECK_FALSE(std::filesystem::exists(tree.at("drains.json.broken-3")));
 }
 
-TEST_CASE("drains: a file that could not be set aside is before anything is written in its place") {
+TEST_CASE(
+    "drains: a broken file that could not be renamed at first is renamed before anything is written in its "
+    "place") {
   const TempDir tree;
   tree.file("drains.json", "broken");
   for (int n = 1; n <= 100; ++n)
@@ -92,7 +95,7 @@ TEST_CASE("drains: a file that could not be set aside is before anything is writ
   CHECK(file.read().drains == drained("0"));
 }
 
-TEST_CASE("drains: what cannot be read, and what is far too large, is kept aside, too") {
+TEST_CASE("drains: an unreadable file, and one that is far too large, is renamed, too") {
   const TempDir tree;
   tree.directory("drains.json");
   DrainFile file(tree.path());
@@ -102,7 +105,7 @@ TEST_CASE("drains: what cannot be read, and what is far too large, is kept aside
   CHECK(file.read().errors.front() == "it is larger than 16 MiB");
 }
 
-TEST_CASE("drains: an error of the file names it") {
+TEST_CASE("drains: every error message contains the file's path") {
   const TempDir tree;
   tree.file("lib");
   DrainFile file(tree.at("lib"));

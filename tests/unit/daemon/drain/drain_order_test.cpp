@@ -14,7 +14,7 @@ std::string error_of_duration(std::chrono::seconds duration) {
 
 }  // namespace
 
-TEST_CASE("a device is drained for a second to 1000 days, or without an end") {
+TEST_CASE("a drain lasts from a second to 1000 days, or without an end") {
   const std::string refused = "a device is drained for a second to 1000 days";
   CHECK(error_of_duration(0s) == refused);
   CHECK(error_of_duration(1s) == "");
@@ -25,7 +25,7 @@ TEST_CASE("a device is drained for a second to 1000 days, or without an end") {
   CHECK(error_of({.resource = "x", .device = "0", .terms = std::nullopt}) == "");
 }
 
-TEST_CASE("a device is meant by its own id, and by those of its replicas") {
+TEST_CASE("a device is named by its own id, or by one of its replicas'") {
   const Inventory inventory({{.id = "a"}, {.id = "b", .replicas = 2}});
   CHECK(device_named(inventory, "a")->id == "a");
   CHECK(device_named(inventory, "b")->id == "b");
@@ -46,7 +46,7 @@ TEST_CASE("a request for an unknown resource or device lists the known ones, at 
   CHECK(no_such("resource", "c", known).ends_with(", a and 2 more"));
 }
 
-TEST_CASE("a drain names a device that is listed, and an undrain one that is drained") {
+TEST_CASE("a drain needs a listed device, and an undrain a drained one") {
   const auto snapshot = [](const std::string& resource, std::vector<Device> devices) {
     ResourceSnapshot made;
     made.resource = resource;

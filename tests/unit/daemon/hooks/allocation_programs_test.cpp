@@ -90,7 +90,7 @@ TEST_CASE("a program's failure is reported with the last line of its standard er
         "number: oops");
 }
 
-TEST_CASE("destroyed means that the program is killed, and the answer dropped") {
+TEST_CASE("destruction kills the program and drops the answer") {
   Asked pod("echo $$ > $1/pid; exec sleep 1000");
   pod.begin({"a"});
   REQUIRE(test::run_until(pod.loop, [&] { return pod.content("pid").ends_with('\n'); }));
@@ -140,8 +140,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "allocate: programs of two entries that contradict each other are no answer, and one that fails is none "
-    "for all") {
+    "allocate: contradicting programs of two entries fail the request, and so does one failing program") {
   Asked first("echo '{\"env\": {\"X\": \"1\"}}'");
   const Asked other("echo '{\"env\": {\"X\": \"2\"}}'"), failing("exit 3");
   for (const Asked* const second : {&other, &failing}) {

@@ -77,7 +77,7 @@ TEST_CASE("a device is listed with the result of its first check") {
   CHECK(entry.verdicts == 2);
 }
 
-TEST_CASE("a device that is listed as Healthy is not taken away for its first check") {
+TEST_CASE("a device that is listed as Healthy stays so until its first check") {
   Checked entry("sleep 1000");
   const auto two = devices({"a", "b"});
   entry.follow(two);
@@ -93,7 +93,7 @@ TEST_CASE("a device's own fault is listed at once, and stays whatever the check 
   CHECK(entry.list(sick) == "a(no driver)");
 }
 
-TEST_CASE("checks go on, and their verdict changes") {
+TEST_CASE("checks repeat, and their result changes") {
   // A check reads the file before or after the change.
   Checked entry("text=$(cat $1/hot 2>/dev/null) || exit 0; echo $text; exit 1");
   const auto heat = [&](const char* text) {
@@ -124,7 +124,7 @@ TEST_CASE("at most four programs run at once, and every device is checked") {
   CHECK(test::begun(entry.dir) == 40);
 }
 
-TEST_CASE("checks that were ended give their places back") {
+TEST_CASE("ended checks free their places") {
   Checked entry("[ $2 = well ] || exec sleep 1000", 1s);
   entry.spec.health->interval = 1h;
   SUBCASE("by their time-out") {
@@ -176,7 +176,8 @@ TEST_CASE("a device waits for its first check no longer than a check may take, a
 }
 
 TEST_CASE(
-    "however many first checks hang, no device is Healthy, nor Unhealthy before its own has had its time") {
+    "however many first checks hang, no device is Healthy, and each has its full time before it is "
+    "Unhealthy") {
   Checked entry("exec sleep 1000", 100ms);
   entry.spec.health->interval = 1h;
   std::vector<Device> many(20);
@@ -265,7 +266,7 @@ TEST_CASE("a program that cannot be started is the reason") {
   CHECK(entry.becomes("a(the health check cannot be started: No such file or directory)", one));
 }
 
-TEST_CASE("a device without a value that the command names is Unhealthy at once") {
+TEST_CASE("a device without a value for the command is Unhealthy at once") {
   Checked entry("");
   entry.spec.health->command = {Template("/bin/true"), Template("{serial}")};
   const auto one = devices({"a"});

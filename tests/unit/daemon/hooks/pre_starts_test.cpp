@@ -61,7 +61,7 @@ bool runs(const std::string& pid) {
 
 }  // namespace
 
-TEST_CASE("a container starts when the program has ended well for each of its devices") {
+TEST_CASE("a container starts when the program has succeeded for each of its devices") {
   Prepared pod("echo $2 > $1/$2");
   CHECK(pod.answer({"b", "a"}).empty());
   CHECK(pod.content("a") == "a\n");
@@ -76,7 +76,7 @@ TEST_CASE("a device with several replicas in one container is prepared once") {
   CHECK(log.find("shared\n") != std::string::npos);
 }
 
-TEST_CASE("a start fails with the program's words, and what still runs for it is killed") {
+TEST_CASE("a failing program fails the start with its words, and the others are killed") {
   Prepared pod(
       "case $2 in a) echo $$ > $1/pid; exec sleep 1000;; esac; "
       "while [ ! -s $1/pid ]; do sleep 0.01; done; echo no space left; exit 1");
@@ -84,7 +84,7 @@ TEST_CASE("a start fails with the program's words, and what still runs for it is
   CHECK(test::run_until(pod.loop, [&] { return !runs(pod.content("pid")); }));
 }
 
-TEST_CASE("all devices of a container have one time limit") {
+TEST_CASE("all devices of a container share one time limit") {
   Prepared pod("exec sleep 1000", 200ms);
   const auto begun = EventLoop::Clock::now();
   const std::string error = pod.answer({"a", "b"});
@@ -107,7 +107,7 @@ TEST_CASE("many devices are prepared, eight at a time") {
   CHECK(test::begun(pod.dir) == 30);
 }
 
-TEST_CASE("the time limit counts while a start waits for others, and one that has not begun fails, too") {
+TEST_CASE("the time limit includes waiting for others, and a program that never started fails, too") {
   Prepared pod("exec sleep 1000", 400ms);
   std::vector<Device> many(20);
   std::vector<std::string> ids;
@@ -139,7 +139,7 @@ TEST_CASE("a preparation that cannot start fails at once") {
   CHECK_FALSE(pod.dropped);
 }
 
-TEST_CASE("destroyed means that the programs are killed, and the answers dropped") {
+TEST_CASE("destruction kills the programs and drops the answers") {
   Prepared pod("echo $$ > $1/pid; exec sleep 1000");
   pod.begin({"a"});
   REQUIRE(test::run_until(pod.loop, [&] { return pod.content("pid").ends_with('\n'); }));

@@ -45,7 +45,7 @@ struct Cleared {
 
 }  // namespace
 
-TEST_CASE("the program of onRemove is run once for each device") {
+TEST_CASE("the onRemove program runs once for each device") {
   Cleared disks("echo >> $1/cleared-$2");
   disks.removals.run(disks.snapshot);
   disks.finish(1min);
@@ -53,7 +53,7 @@ TEST_CASE("the program of onRemove is run once for each device") {
   CHECK(std::filesystem::file_size(disks.dir.at("cleared-b")) == 1);
 }
 
-TEST_CASE("one program that fails or takes too long keeps none of the others from running") {
+TEST_CASE("a program that fails or hangs does not prevent others from running") {
   Cleared disks(
       "[ $2 != a ] || { touch $1/begun; exec sleep 1000; }; while [ ! -e $1/begun ]; do sleep 0.01; done; "
       "touch $1/cleared-$2; exit 1",
@@ -64,7 +64,7 @@ TEST_CASE("one program that fails or takes too long keeps none of the others fro
   CHECK_FALSE(disks.exists("cleared-a"));
 }
 
-TEST_CASE("the end waits for no longer than it may, and kills what runs then") {
+TEST_CASE("the end waits for a limited time, and kills the rest") {
   Cleared disks("echo $$ > $1/written-$2; mv $1/written-$2 $1/pid-$2; exec sleep 1000");
   disks.removals.run(disks.snapshot);
   REQUIRE(test::run_until(disks.loop, [&] { return disks.exists("pid-a") && disks.exists("pid-b"); }));
@@ -76,7 +76,7 @@ TEST_CASE("the end waits for no longer than it may, and kills what runs then") {
   CHECK(test::run_until(disks.loop, [&] { return ::kill(pid, 0) != 0; }));
 }
 
-TEST_CASE("where nothing is to be cleared away the end comes at once") {
+TEST_CASE("without devices to clear the end is immediate") {
   Cleared disks("touch $1/cleared-$2");
   disks.snapshot.spec = std::make_shared<const AllocationSpec>();
   disks.removals.run(disks.snapshot);
@@ -84,7 +84,7 @@ TEST_CASE("where nothing is to be cleared away the end comes at once") {
   CHECK_FALSE(disks.exists("cleared-a"));
 }
 
-TEST_CASE("many devices are cleared away, sixteen at a time") {
+TEST_CASE("many devices are cleared, sixteen at a time") {
   Cleared disks(test::kWaiting);
   std::vector<Device> many(50);
   for (std::size_t i = 0; i < many.size(); ++i) many[i].id = std::to_string(100 + i);
@@ -111,7 +111,7 @@ TEST_CASE("at the end each device that was not cleared is reported, and no progr
   CHECK(test::begun(disks.dir) == 16);
 }
 
-TEST_CASE("onRemove: a device is cleared away by its own entry's program") {
+TEST_CASE("onRemove: a device is cleared by its own entry's program") {
   Cleared first("touch $1/first-$2"), second("touch $1/second-$2");
   first.snapshot.inventory = Inventory({{.id = "a", .terms = first.snapshot.spec},
                                         {.id = "b", .terms = second.snapshot.spec},

@@ -79,7 +79,7 @@ TEST_CASE("whenUnhealthy: the program reads the device, the reason, since when, 
   CHECK_FALSE(std::filesystem::exists(disks.dir.at("read-b")));
 }
 
-TEST_CASE("whenUnhealthy: what the program reads, word by word") {
+TEST_CASE("whenUnhealthy: the program's input, member by member") {
   const Device device{.id = "0", .error = "the fan", .replicas = 2};
   PodResources::Answer answer;
   answer.why = "nobody tells";
@@ -96,7 +96,7 @@ TEST_CASE("whenUnhealthy: what the program reads, word by word") {
       std::string::npos);
 }
 
-TEST_CASE("whenUnhealthy: once for a spell, and again for the next one") {
+TEST_CASE("whenUnhealthy: once per spell") {
   Watched disks("echo >> $1/ran-$2");
   disks.snapshots({{.id = "a", .error = "sick"}});
   REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-a") == "\n"; }));
@@ -107,7 +107,7 @@ TEST_CASE("whenUnhealthy: once for a spell, and again for the next one") {
   CHECK(test::run_until(disks.loop, [&] { return disks.text("ran-a") == "\n\n"; }));
 }
 
-TEST_CASE("whenUnhealthy: not before the time, nor for a device that is well again by then") {
+TEST_CASE("whenUnhealthy: not before the time, nor for a device that has recovered by then") {
   Watched disks("echo >> $1/ran-$2", 200ms);
   const auto began = EventLoop::Clock::now();
   disks.snapshots({{.id = "a", .error = "sick"}, {.id = "b", .error = "sick"}});

@@ -39,7 +39,7 @@ std::string holder_of(const KnownHolders& known, const std::string& id) {
 
 }  // namespace
 
-TEST_CASE("known holders: a device that List leaves out is held while its pod has a directory") {
+TEST_CASE("known holders: a device that List omits is held while its pod has a directory") {
   const KnownHolders held = known_holders(listed({"b"}), true, with_pods(reading({"a", "b"}), {"u", "v"}));
   CHECK(holder_of(held, "a") == "u");
   CHECK(holder_of(held, "b") == "train");
@@ -51,7 +51,7 @@ TEST_CASE("known holders: a device that List leaves out is held while its pod ha
   CHECK(ended.complete);
 }
 
-TEST_CASE("known holders: where the pods' directories cannot be read, all of the checkpoint counts") {
+TEST_CASE("known holders: if the pods' directories cannot be read, the whole checkpoint counts") {
   CHECK(holder_of(known_holders(listed({}), true, reading({"a"})), "a") == "u");
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("known holders: List of a kubelet that has just started is not complet
   CHECK_FALSE(known_holders(listed({}), false, with_pods(reading({}), {})).complete);
 }
 
-TEST_CASE("known holders: without a checkpoint that can be read nothing is complete") {
+TEST_CASE("known holders: without a readable checkpoint nothing is complete") {
   const CheckpointReader::Reading unreadable{.checkpoint = nullptr, .why = "it is empty"};
   const KnownHolders known = known_holders(listed({"b"}), true, unreadable);
   CHECK(holder_of(known, "b") == "train");
@@ -81,7 +81,7 @@ TEST_CASE("known holders: without a checkpoint List is complete, and nothing els
   CHECK_FALSE(known_holders(nullptr, true, missing).holdings);
 }
 
-TEST_CASE("known holders: an answer to which the checkpoint adds nothing is handed on as it is") {
+TEST_CASE("known holders: a response to which the checkpoint adds nothing is passed on unchanged") {
   const auto list = listed({"a"});
   CHECK(known_holders(list, true, with_pods(reading({"a"}), {"u"})).holdings == list);
 }

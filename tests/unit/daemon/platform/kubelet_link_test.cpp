@@ -44,18 +44,18 @@ TEST_CASE("the first Register after a kill waits until the kubelet has forgotten
   CHECK(first <= Clock::now() + KubeletLink::kForgetting);
 }
 
-TEST_CASE("the first Register waits for nothing after a clean stop") {
+TEST_CASE("the first Register after a clean stop does not wait") {
   CHECK(KubeletRoot().not_before(kRegister) == Clock::time_point{});
 }
 
-TEST_CASE("the first Register after a kill waits for nothing with a kubelet of 1.37") {
+TEST_CASE("the first Register after a kill does not wait with a kubelet of 1.37") {
   KubeletRoot root;
   root.kill_a_daemon_in("plugins");
   root.files.file("pods-api/pods-api.sock");
   CHECK(root.not_before(kRegister) == Clock::time_point{});
 }
 
-TEST_CASE("a killed daemon's socket in plugins_registry delays nothing") {
+TEST_CASE("a killed daemon's socket in plugins_registry causes no delay") {
   KubeletRoot root;
   root.kill_a_daemon_in("registry");
   CHECK(root.not_before(kPluginsRegistry) == Clock::time_point{});

@@ -35,7 +35,7 @@ TEST_CASE("without an event there is no other scan, and none begins while one ru
   CHECK(rested().due() == kNever);
 }
 
-TEST_CASE("a hint is followed at once, by five scans in a row") {
+TEST_CASE("requests are followed at once, by five scans in a row") {
   ScanSchedule schedule;
   auto now = kStart;
   for (int i = 0; i < 5; ++i) {
@@ -73,7 +73,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a storm of events is followed by five scans and one more a second") {
+TEST_CASE("a storm of events leads to five scans and one more a second") {
   ScanSchedule schedule;
   int scans = 0;
   for (auto now = kStart; now < kStart + 1s; now += 1ms) {
@@ -86,8 +86,7 @@ TEST_CASE("a storm of events is followed by five scans and one more a second") {
   CHECK(scans == 5);
 }
 
-TEST_CASE(
-    "hints that the budget does not allow wait for 100 quiet milliseconds, but for one second at the most") {
+TEST_CASE("requests beyond the budget wait for 100 quiet milliseconds, but for one second at most") {
   auto schedule = spent();
   const auto first = kStart + 20ms;
   schedule.request_scan(first);
@@ -138,7 +137,7 @@ TEST_CASE("an event during a scan requests another one, however the scan ends") 
   CHECK(schedule.due() == kNever);
 }
 
-TEST_CASE("an event during a scan that the budget does not allow waits from the scan's end") {
+TEST_CASE("an event during a scan that is beyond the budget waits from the scan's end") {
   auto schedule = spent();
   schedule.begin(kStart + 10ms);
   schedule.request_scan(kStart + 15ms);
@@ -182,7 +181,7 @@ TEST_CASE(
   CHECK(schedule.due() == kStart + 100ms);
 }
 
-TEST_CASE("a scan that fails is tried again after 1 s, 2 s and so on, at most 60 s") {
+TEST_CASE("a failing scan is retried after 1 s, 2 s and so on, at most 60 s") {
   ScanSchedule schedule;
   auto now = kStart;
   for (const auto pause : {1s, 2s, 4s, 8s, 16s, 32s, 60s, 60s}) {
@@ -201,7 +200,7 @@ TEST_CASE("a scan that fails is tried again after 1 s, 2 s and so on, at most 60
   CHECK(schedule.due() == now + 1s);
 }
 
-TEST_CASE("a scan that takes too long is a stall until one ends, well or not") {
+TEST_CASE("a scan that takes too long is a stall until one ends, successfully or not") {
   auto schedule = rested();
   CHECK_FALSE(schedule.stalled());
   schedule.begin(kStart + 1s);

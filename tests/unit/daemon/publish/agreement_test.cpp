@@ -46,7 +46,7 @@ TEST_CASE("counts are compared with the Healthy ids, including replicas") {
   CHECK(found.healthy == 3);
 }
 
-TEST_CASE("a disagreement is a sentence with both sides") {
+TEST_CASE("a disagreement is a sentence with both counts") {
   CHECK(compare(list({"a", "b"}), {"b"}).text() == "of 2 Healthy devices it does not count 1 (a)");
   CHECK(compare(list({"a"}), {"a", "x"}).text() == "it counts 1 (x) that it was not sent as Healthy");
   CHECK(compare(list({"a", "b", "c", "d"}), {"x"}).text() ==
@@ -55,7 +55,7 @@ TEST_CASE("a disagreement is a sentence with both sides") {
   CHECK(compare(list({"a", "b", "c"}), {}).text() == "of 3 Healthy devices it does not count 3 (a, b, c)");
 }
 
-TEST_CASE("a disagreement that lasts 5 s makes for a new registration, once") {
+TEST_CASE("a disagreement that lasts 5 s leads to one new registration") {
   Agreement agreement;
   CHECK_FALSE(take_wrong(agreement, kStart));
   CHECK_FALSE(take_wrong(agreement, kStart + 4999ms));
@@ -142,7 +142,7 @@ TEST_CASE("a disagreement long after another one leads to a registration as soon
   CHECK(take_wrong(agreement, now + 15s));
 }
 
-TEST_CASE("a share that is taken was not sent as Healthy") {
+TEST_CASE("a held share was not sent as Healthy") {
   Inventory sent({{.id = "a", .replicas = 2, .reasons = {Reason::holder("held", {1})}}});
   CHECK(compare(sent, {"a::0"}).none());
   CHECK(compare(sent, {"a::0", "a::1"}).extra == std::vector<std::string>{"a::1"});

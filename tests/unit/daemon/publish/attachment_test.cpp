@@ -41,7 +41,7 @@ TEST_CASE("attachment: a stream that opens before the answer attaches, whatever 
   }
 }
 
-TEST_CASE("attachment: a kubelet that is known already changes nothing") {
+TEST_CASE("attachment: a known kubelet changes nothing") {
   Rig rig = Rig::attached();
   rig.kubelet(1);
   rig.pass(1h);
@@ -122,7 +122,7 @@ TEST_CASE("attachment: another process that dials makes no difference") {
   CHECK(rig.wait() == kStreamWatchdog);
 }
 
-TEST_CASE("attachment: each name that a kubelet may have seen is used once") {
+TEST_CASE("attachment: each socket name that a kubelet may have seen is used once") {
   for (const Result result : {Result::kNobodyListens, Result::kWentAway, Result::kRefused, Result::kSilent}) {
     Rig rig = Rig::asking();
     const std::uint32_t first = rig.incarnation;
@@ -217,7 +217,7 @@ TEST_CASE("attachment: a stream that ends is followed by a registration 100 ms l
   CHECK(rig.asked.size() == 2);
 }
 
-TEST_CASE("attachment: streams that end within a second are answered with back-off, until one lasts 10 s") {
+TEST_CASE("attachment: streams that end within a second lead to back-off, until one lasts 10 s") {
   Rig rig = Rig::attached();
   for (const auto wait : {100ms, 200ms, 400ms}) {
     rig.pass(999ms);
@@ -246,7 +246,7 @@ TEST_CASE("attachment: streams that end within a second are answered with back-o
   CHECK(rig.wait() == next);
 }
 
-TEST_CASE("attachment: a stream that came and went before the answer is a failure, and not waited for") {
+TEST_CASE("attachment: a stream that opened and ended before the answer is a failure") {
   Rig rig = Rig::asking();
   rig.open();
   rig.close();
@@ -351,7 +351,7 @@ TEST_CASE("attachment: a kubelet that accepted, and whose socket changes, has ha
   }
 }
 
-TEST_CASE("attachment: of kubelets that cannot be seen from here, no two are taken for one") {
+TEST_CASE("attachment: two kubelets with unknown processes are never taken for one") {
   Rig rig;
   rig.kubelet_process = 0;
   rig.kubelet(1);
@@ -458,7 +458,7 @@ TEST_CASE("attachment: a kubelet that ends with its stream is waited for, and it
   CHECK(rig.asked.size() == 2);
 }
 
-TEST_CASE("attachment: what was to be tried later is dropped with the kubelet, or tried at the next one") {
+TEST_CASE("attachment: a pending retry is dropped with the kubelet, or done at the next one") {
   Rig rig = Rig::asking();
   rig.answer(Result::kRefused);
   SUBCASE("none") {
@@ -484,7 +484,7 @@ TEST_CASE("attachment: a timer that fires early does nothing") {
   CHECK(rig.asked.size() == 1);
 }
 
-TEST_CASE("attachment: a timer that fires late leaves 100 ms to what happened meanwhile, once") {
+TEST_CASE("attachment: a timer that fires late waits 100 ms for events that happened meanwhile, once") {
   Rig rig = Rig::expecting();
   rig.kubelet(2);
   rig.kubelet_process = kKubelet + 1;
@@ -569,7 +569,7 @@ TEST_CASE("attachment: a stream of another process makes no difference") {
   }
 }
 
-TEST_CASE("attachment: where the kubelet cannot be seen, every stream that cannot be seen counts") {
+TEST_CASE("attachment: if the kubelet's process is unknown, every stream of an unknown process counts") {
   Rig rig;
   rig.kubelet_process = 0;
   rig.kubelet(1);
@@ -600,7 +600,8 @@ TEST_CASE("attachment: streams of a socket name's former owner do not count for 
   CHECK(rig.ended == 1);
 }
 
-TEST_CASE("attachment: how long it took is counted from when there was a kubelet and no stream") {
+TEST_CASE(
+    "attachment: the recovery time is counted from the time at which there was a kubelet and no stream") {
   Rig rig = Rig::asking();
   rig.pass(30ms);
   rig.answer(Result::kAccepted);

@@ -31,7 +31,7 @@ struct DirectoryRig {
 
 }  // namespace
 
-TEST_CASE("a specification is there whole, and others can read it, whatever the umask is") {
+TEST_CASE("a specification is written completely, and readable for others under any umask") {
   const DirectoryRig rig;
   CdiDirectory cdi(rig.host, "/run/cdi", "plughost");
   const mode_t before = ::umask(0077);
@@ -66,7 +66,7 @@ TEST_CASE("a removed file is written again at the next scan") {
   CHECK(std::filesystem::exists(rig.tree.at(kCameraFile)));
 }
 
-TEST_CASE("a resource without a specification has no file, and loses one that it had") {
+TEST_CASE("a resource without a specification has no file, and loses a former one") {
   DirectoryRig rig;
   CHECK(rig.cdi.specify(snapshot_of(std::make_shared<const AllocationSpec>(), "/dev/video0")).empty());
   CHECK_FALSE(std::filesystem::exists(rig.tree.at("run/cdi")));
@@ -95,7 +95,7 @@ TEST_CASE("specifications of removed resources are deleted, and foreign files ar
                                       "plughost.0123456789abcdef-example.com_camera.json"});
 }
 
-TEST_CASE("late names have files of their own, and each kind is left alone by the other's tidying") {
+TEST_CASE("late names have their own files, and cleaning up leaves the other kind alone") {
   DirectoryRig rig;
   CdiDirectory other(rig.host, "/run/cdi", "plughost.0123456789abcdef");
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
@@ -132,7 +132,7 @@ TEST_CASE("a specification that cannot be written is no half file, and the reaso
     CHECK(entry.path().filename() == "plughost-example.com_camera.json");
 }
 
-TEST_CASE("each kubelet's plughost has files of its own, and the usual one's have the plain name") {
+TEST_CASE("each kubelet's plughost has its own files, and the default one's have the plain name") {
   CHECK(KubeletConfig{}.files_owner() == "plughost");
   const std::string other =
       KubeletConfig{.directory = "/var/snap/microk8s/common/var/lib/kubelet/device-plugins"}.files_owner();
@@ -152,7 +152,7 @@ TEST_CASE("each kubelet's plughost has files of its own, and the usual one's hav
   CHECK(std::filesystem::exists(rig.tree.at(kCameraFile)));
 }
 
-TEST_CASE("a link where the unfinished file goes is not followed") {
+TEST_CASE("a link in the place of the unfinished file is not followed") {
   DirectoryRig rig;
   rig.tree.file("precious", "words");
   rig.tree.link("run/cdi/.plughost-plughost-example.com_camera.json.tmp", rig.tree.at("precious"));

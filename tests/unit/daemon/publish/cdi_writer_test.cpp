@@ -95,8 +95,7 @@ TEST_CASE(
   CHECK(contains(rig.content(), "/dev/video3"));
 }
 
-TEST_CASE(
-    "CDI: what is to be kept is seen to after what was written before, and before what is written later") {
+TEST_CASE("CDI: cleaning up runs after earlier writes, and before later ones") {
   WriterRig rig;
   rig.tree.file("run/cdi/plughost-example.com_old.json");
   rig.write("/dev/video0");

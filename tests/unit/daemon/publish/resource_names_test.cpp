@@ -16,7 +16,7 @@ TEST_CASE("a name belongs to the entry that claims it first, however often it is
   CHECK(names.take_waiting().empty());
 }
 
-TEST_CASE("when a name is released, those that were refused it may claim it") {
+TEST_CASE("a released name can be claimed by the entries that were refused it") {
   ResourceNames names;
   names.claim("x.com/a", "first");
   names.claim("x.com/a", "second");
@@ -39,7 +39,7 @@ TEST_CASE("an owner that gives a name up is not notified of it, and blocks no ot
   names.release("x.com/never-claimed", "first");
 }
 
-TEST_CASE("an entry that ends releases all of its names, and hopes for none") {
+TEST_CASE("an entry that ends releases all of its names, and waits for none") {
   ResourceNames names;
   names.claim("x.com/a", "first");
   names.claim("x.com/b", "first");

@@ -125,7 +125,7 @@ TEST_CASE("publisher: a list is sent at once, and every observer is notified") {
   CHECK(rig.entry.drops.empty());
 }
 
-TEST_CASE("publisher: a resource that is named after its devices goes with the last of them") {
+TEST_CASE("publisher: a resource that is named after its devices is removed with the last one") {
   PublisherRig rig("x.com/{type}");
   rig.publish(kA, {}, {{.id = "one"}});
   rig.publish(kB, {}, {{.id = "two"}});
@@ -176,7 +176,7 @@ TEST_CASE("publisher: definitions of CDI names are written before the names are 
   CHECK(rig.entry.published == 1);
 }
 
-TEST_CASE("publisher: an entry that has no claim to a resource leaves its CDI specification as it is") {
+TEST_CASE("publisher: an entry without a claim to a resource leaves its CDI specification alone") {
   PublisherRig rig("x.com/a", CdiNames::kCri);
   rig.owner.taken = {kA};
   rig.dir.file("cdi/plughost-x.com_a.json", "the other entry's");
@@ -189,7 +189,9 @@ TEST_CASE("publisher: an entry that has no claim to a resource leaves its CDI sp
   CHECK(file_text(rig.specification(), 100) != "the other entry's");
 }
 
-TEST_CASE("publisher: lists that come meanwhile go out in their order, and the last one stands") {
+TEST_CASE(
+    "publisher: lists that arrive while a specification is written are sent in order, and the last one "
+    "stays") {
   PublisherRig rig("x.com/a", CdiNames::kCri);
   rig.publish(kA, {}, {{.id = "one"}});
   rig.publish(kA, {{.id = "one"}}, {{.id = "one"}, {.id = "two"}});
@@ -201,7 +203,8 @@ TEST_CASE("publisher: lists that come meanwhile go out in their order, and the l
 }
 
 TEST_CASE(
-    "publisher: what cannot be specified is listed, refused with the reason, and tried again after 5 s") {
+    "publisher: if the specification cannot be written the list is sent, requests are refused with the "
+    "reason, and the write is retried after 5 s") {
   PublisherRig rig("x.com/a", CdiNames::kCri);
   rig.dir.file("cdi");  // prevents the creation of a directory
   rig.publish(kA, {}, {{.id = "one"}});
@@ -229,7 +232,9 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("publisher: `near` and the given cards take effect with the next response, and send no list") {
+TEST_CASE(
+    "publisher: a change of `near` or of the given cards applies from the next response, and no list is "
+    "sent") {
   PublisherRig rig;
   rig.publish(kA, {}, {{.id = "one"}});
   const auto told = rig.owner.told;
@@ -240,7 +245,7 @@ TEST_CASE("publisher: `near` and the given cards take effect with the next respo
   CHECK(rig.snapshot(kA)->joined == cards);
   CHECK(rig.snapshot(kA)->near.healthy == Texts{"pci0000:00/a"});
   CHECK(rig.owner.told == told);
-  // And with later lists.
+  // They still apply with later lists.
   rig.publish(kA, {{.id = "one"}}, {{.id = "two"}});
   CHECK(rig.snapshot(kA)->joined == cards);
 }

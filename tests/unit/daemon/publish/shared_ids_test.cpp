@@ -17,7 +17,7 @@ ListedIds list(const std::string& resource, std::vector<Device> devices) {
 
 }  // namespace
 
-TEST_CASE("lists that share no id share none") {
+TEST_CASE("lists without a common id share none") {
   CHECK(shared_ids({}).count == 0);
   const std::vector<ListedIds> one = {list("a", {{.id = "x"}, {.id = "y"}})};
   CHECK(shared_ids(one).count == 0);

@@ -152,7 +152,7 @@ TEST_CASE("unknown labels change nothing, and are reported as an error once") {
 }
 
 TEST_CASE(
-    "without a file the labels are those of our Node, which are followed, and a trouble is an error once") {
+    "without a file the labels are those of the Node, which is watched, and an error is reported once") {
   ConditionsRig rig;
   test::FakeCluster cluster;
   cluster.label("rack", "a1");
@@ -216,7 +216,7 @@ TEST_CASE("no error is reported while the first response is awaited") {
 }
 
 // Opening a pipe waits for a writer.
-TEST_CASE("a file system that hangs leaves all as it is, and is an error") {
+TEST_CASE("a file system that hangs leaves everything unchanged, and is an error") {
   ConditionsRig rig(50ms);
   rig.tree.directory("/etc");
   REQUIRE(::mkfifo(rig.tree.at("/etc/labels").c_str(), 0600) == 0);

@@ -104,7 +104,7 @@ struct ControllerRig {
   unsigned changes = 0;
 };
 
-TEST_CASE("a reload opens what moves, applies, moves, answers, and ends what was moved, in that order") {
+TEST_CASE("a reload opens new servers, applies, moves, answers, and ends the former servers, in that order") {
   ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   const ReloadAnswer answer = rig.reload();
@@ -215,7 +215,7 @@ TEST_CASE("a trial whose rollback fails can be confirmed, and stays") {
   CHECK(Told::names(rig.running->config()) == "x.com/b");
 }
 
-TEST_CASE("a trial in a trial goes back to what was in force before the first") {
+TEST_CASE("a trial within a trial rolls back to the configuration from before the first") {
   ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.reload(1min);

@@ -22,7 +22,7 @@ struct WatchRig {
   int told = 0;
   ConfigWatch watch{loop, directories, host, [this] { ++told; }};
 
-  // Follows the sources and waits for the report of that.
+  // Starts to watch the sources, and waits until the watch reports that it is active.
   void follow(const std::vector<WatchedDirectory>& sources) {
     watch.follow(sources);
     REQUIRE(comes_to(told + 1));

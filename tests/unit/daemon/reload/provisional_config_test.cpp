@@ -32,7 +32,7 @@ const std::string kWhy = "the kubelet has lost x.com/a";
 
 }  // namespace
 
-TEST_CASE("a trial is over when its time is, and not a moment earlier") {
+TEST_CASE("a trial ends at its time, and not earlier") {
   ProvisionalConfig of_minutes = trial(5min);
   CHECK(of_minutes.due() == kStart + 5min);
   CHECK(of_minutes.duration() == 5min);
@@ -42,7 +42,7 @@ TEST_CASE("a trial is over when its time is, and not a moment earlier") {
   CHECK(of_minutes.check(kBoth, kStart + 5min) == "not confirmed within 300 s");
 }
 
-TEST_CASE("a resource that the kubelet had and has not for 5 s ends the trial") {
+TEST_CASE("a resource that the kubelet has lost for 5 s ends the trial") {
   ProvisionalConfig of_hours = trial(1h);
   CHECK(of_hours.check(kBoth, kStart) == "");
   CHECK(of_hours.check(kLostA, kStart + 10s) == "");
@@ -53,7 +53,7 @@ TEST_CASE("a resource that the kubelet had and has not for 5 s ends the trial") 
   CHECK(of_hours.check(kLostA, kStart + 15s) == kWhy);
 }
 
-TEST_CASE("the only resource's loss is one, too") {
+TEST_CASE("the loss of the only resource is a loss") {
   ProvisionalConfig of_hours = trial(1h);
   CHECK(of_hours.check(attached({}), kStart) == "");
   CHECK(of_hours.check(attached({}), kStart + 5s) == kWhy);
@@ -78,7 +78,7 @@ TEST_CASE("of several missing resources the first one's time counts") {
   CHECK(of_hours.check(attached({}), kStart + 5s) == "the kubelet has lost x.com/b");
 }
 
-TEST_CASE("an entry that is not in force any more loses nothing") {
+TEST_CASE("an entry that is no longer in force loses nothing") {
   ProvisionalConfig of_hours = trial(1h);
   Attachments without = kLostA;
   without.entries = {kB};

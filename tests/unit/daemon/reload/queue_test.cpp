@@ -19,7 +19,7 @@ TEST_CASE("no reload begins without a request") {
   CHECK(queue.idle());
 }
 
-TEST_CASE("while one waits or is under way the queue is not idle") {
+TEST_CASE("while a reload waits or runs the queue is not idle") {
   ReloadQueue queue;
   queue.add_if_changed();
   CHECK_FALSE(queue.idle());
@@ -29,7 +29,7 @@ TEST_CASE("while one waits or is under way the queue is not idle") {
   CHECK(queue.idle());
 }
 
-TEST_CASE("one reload is under way at a time") {
+TEST_CASE("one reload runs at a time") {
   ReloadQueue queue;
   queue.add(kPlain, kNobody);
   CHECK(queue.begin());

@@ -63,11 +63,11 @@ TEST_CASE("an unchanged entry is left alone, wherever it is in the file") {
   CHECK(plan(resources(kEntryA + kEntryB), resources(kEntryB + kEntryA)) == "kept b a");
 }
 
-TEST_CASE("entries come and go by their names") {
+TEST_CASE("entries are added and removed by name") {
   CHECK(plan(resources(kEntryA), resources(kEntryB)) == "retired a; begun b");
 }
 
-TEST_CASE("other devices and terms leave the streams as they are") {
+TEST_CASE("changed devices and terms leave the streams open") {
   CHECK(plan(resources(kEntryA + kEntryB),
              resources("- {name: x.com/a, count: 2, env: {A: b}}\n" + kEntryB)) == "kept b; updated a");
 }
@@ -92,7 +92,7 @@ TEST_CASE("a change of kubelet restarts all entries, and removed ones are retire
         "retired a; ended b; kubelet; cdi; begun b c");
 }
 
-TEST_CASE("entries of one name are one, and one that comes, goes or changes leaves the stream as it is") {
+TEST_CASE("entries of one name are one, and adding, removing or changing one leaves the stream open") {
   const std::string a2 = "- {name: x.com/a, directory: {path: /dev/a}}\n";
   const std::string a3 = "- {name: x.com/a, directory: {path: /dev/b}}\n";
   CHECK(plan(resources(kEntryA + a2), resources(kEntryB + kEntryA + a2)) == "kept a; begun b");
@@ -118,7 +118,7 @@ TEST_CASE("comments, layout, quotes and the order of keys and entries change not
              "- env: {B: \"2\", A: '1'}  # the same\n  count: 1\n  name: x.example/a\n") == "2 kept");
 }
 
-TEST_CASE("a changed value, kind or number touches its entry only") {
+TEST_CASE("a changed value, kind or number affects only its entry") {
   const std::string b = "- {name: x.example/b, count: 2}\n";
   const std::string a = "resources:\n- {name: x.example/a, count: 1, env: {A: 1, B: 2}}\n";
   CHECK(told(kBefore, "resources:\n- {name: x.example/a, count: 1, env: {A: 1, B: 3}}\n" + b) ==

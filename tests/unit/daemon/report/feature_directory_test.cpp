@@ -52,7 +52,7 @@ struct stat status_of(const std::filesystem::path& file) {
 
 }  // namespace
 
-TEST_CASE("a feature file is there whole for an hour, and others can read it, whatever the umask is") {
+TEST_CASE("a feature file is complete, valid for an hour, and readable for others under any umask") {
   const DirectoryRig rig;
   const mode_t before = ::umask(0077);
   CHECK(rig.directory.make({.labels = {{kGpu, {{"model", "T4"}}}}, .left = {}}, kNow).empty());
@@ -98,14 +98,14 @@ TEST_CASE("files of removed entries are deleted, and foreign files, or those not
   CHECK(rig.files() == left);
 }
 
-TEST_CASE("where nothing is wanted no directory is made, nor missed") {
+TEST_CASE("without labels no directory is made, nor reported as missing") {
   const DirectoryRig rig;
   CHECK(rig.directory.make({}, kNow).empty());
   CHECK(rig.directory.make({.labels = {{kGpu, {}}}, .left = {kNic}}, kNow).empty());
   CHECK_FALSE(std::filesystem::exists(rig.tree.at("nfd")));
 }
 
-TEST_CASE("a link where a feature file is to be is replaced, and not followed") {
+TEST_CASE("a link in the place of a feature file is replaced, and not followed") {
   const DirectoryRig rig;
   rig.tree.file("secret", "mine");
   rig.tree.directory("nfd/features.d");

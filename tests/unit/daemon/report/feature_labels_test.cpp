@@ -62,7 +62,7 @@ TEST_CASE("labels: a left-out label is reported once, until it changes") {
   CHECK(rig.warnings() == 3);
 }
 
-TEST_CASE("labels: a list that is not known yet neither writes a file nor takes one away") {
+TEST_CASE("labels: an unknown list neither writes a file nor removes one") {
   LabelsRig rig;
   rig.labels.follow({rig.subject({"T4"})});
   REQUIRE(rig.there("first"));
@@ -77,7 +77,7 @@ TEST_CASE("labels: a list that is not known yet neither writes a file nor takes 
   CHECK(rig.gone("first"));
 }
 
-TEST_CASE("labels: nothing is left where they were, and going back is no trouble") {
+TEST_CASE("labels: nothing is left in a former directory, and returning to it works") {
   LabelsRig rig;
   rig.labels.follow({rig.subject({"T4"})});
   REQUIRE(rig.there("first"));
@@ -102,7 +102,7 @@ TEST_CASE("labels: files in a former directory are deleted although no entry has
   CHECK(run_until(rig.loop, [&] { return !std::filesystem::exists(rig.tree.at("second/plughost-old-0")); }));
 }
 
-TEST_CASE("labels: what a former process has left goes although no entry has labels") {
+TEST_CASE("labels: a former process's files are removed although no entry has labels") {
   LabelsRig rig;
   rig.tree.file("first/plughost-old-0", "x=y\n");
   rig.labels.follow({});

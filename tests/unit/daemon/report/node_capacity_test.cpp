@@ -39,7 +39,7 @@ struct CapacityRig : test::ApiNode {
   }
 };
 
-TEST_CASE("the node shows an entry's cards once they are known, and keeps what is not ours") {
+TEST_CASE("the node shows an entry's cards once they are known, and keeps foreign resources") {
   CapacityRig rig;
   rig.follow(0, false);
   CHECK(rig.settle());
@@ -54,7 +54,7 @@ TEST_CASE("the node shows an entry's cards once they are known, and keeps what i
   CHECK(rig.told("node counts written") == 1);
 }
 
-TEST_CASE("a card that turns sick is counted no more, and what already is right is not written") {
+TEST_CASE("a card that becomes sick is not counted, and a correct count is not written") {
   CapacityRig rig;
   rig.objects.show(kCapacity, "2");
   rig.objects.show(kCores, "200");
@@ -115,7 +115,7 @@ TEST_CASE("a refusal is reported once, retried, and delays nothing beyond the li
   CHECK(rig.told("node counts written") == 1);
 }
 
-TEST_CASE("counts that changed while the API server was away are right as soon as it is back") {
+TEST_CASE("counts that changed while the API server was away are correct as soon as it is back") {
   CapacityRig rig;
   NodeCapacity patient(rig.loop, rig.log, rig.server, rig.watch, Backoff(1h, 1h));
   const auto follow = [&](std::size_t cards) {
@@ -139,7 +139,7 @@ TEST_CASE("counts that changed while the API server was away are right as soon a
   CHECK(rig.shows("0", "0"));
 }
 
-TEST_CASE("without an API server nothing is waited for") {
+TEST_CASE("without an API server there is no delay") {
   CapacityRig rig;
   rig.server.use(std::nullopt);
   rig.follow(2);

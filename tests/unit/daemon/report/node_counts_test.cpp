@@ -25,7 +25,7 @@ TEST_CASE("only counts that the Node lacks are written, at once") {
   CHECK(counts.next({{kCards, "2"}, {kCores, "200"}}).resources.empty());
 }
 
-TEST_CASE("before the cards of an entry are known its counts stay as they are") {
+TEST_CASE("before an entry's cards are known its counts stay unchanged") {
   NodeCounts counts;
   counts.want({}, {kCards});
   CHECK_FALSE(counts.empty());
@@ -36,7 +36,7 @@ TEST_CASE("before the cards of an entry are known its counts stay as they are") 
   CHECK(counts.next({{kCards, "0"}}).resources == NodeResources{{kCards, 2}});
 }
 
-TEST_CASE("an entry that goes before its cards are known leaves 0 where a former process has counted") {
+TEST_CASE("an entry that is removed before its cards are known leaves 0 if a former process has counted") {
   NodeCounts counts;
   counts.want({{kCores, 100}}, {kCards});
   counts.want({{kCores, 100}}, {});
@@ -70,7 +70,7 @@ TEST_CASE("another program's value is overwritten at most once a second") {
   CHECK(counts.next({{kCards, "9"}}).at == kStart + 1s);
 }
 
-TEST_CASE("a patch that fails is tried again after 1 s, 2 s ... 60 s") {
+TEST_CASE("a failing patch is retried after 1 s, 2 s ... 60 s") {
   NodeCounts counts = counting({{kCards, 2}});
   for (const auto pause : {1s, 2s, 4s, 8s, 16s, 32s, 60s, 60s}) {
     counts.failed({.code = 503}, kStart);
@@ -106,7 +106,7 @@ TEST_CASE("a request without a response is due once the server responds, and a r
   CHECK(counts.next({}).at == kStart + 1s);
 }
 
-TEST_CASE("an entry that goes leaves 0, and is forgotten when the node shows it") {
+TEST_CASE("a removed entry leaves 0, and is forgotten when the node shows it") {
   NodeCounts counts = counting({{kCards, 2}, {kCores, 200}});
   counts.want({{kCards, 2}}, {});
   const Capacity shown{{kCards, "2"}, {kCores, "200"}};
@@ -117,7 +117,7 @@ TEST_CASE("an entry that goes leaves 0, and is forgotten when the node shows it"
   CHECK_FALSE(counts.empty());
 }
 
-TEST_CASE("an entry that comes back before its 0 is written counts on") {
+TEST_CASE("an entry that returns before its 0 is written continues to count") {
   NodeCounts counts = counting({{kCards, 2}});
   counts.want({}, {});
   counts.want({{kCards, 3}}, {});

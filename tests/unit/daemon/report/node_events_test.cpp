@@ -159,7 +159,7 @@ TEST_CASE("an API server that is away is retried, and Events meanwhile are merge
   CHECK(rig.log.warnings().count() == 1);
 }
 
-TEST_CASE("an Event that is refused for good holds up no other") {
+TEST_CASE("an Event that is refused for good delays no other") {
   EventsRig rig;
   rig.objects.refuse("POST /api/v1/namespaces/default", 403);
   rig.lists(kSick);
@@ -169,7 +169,7 @@ TEST_CASE("an Event that is refused for good holds up no other") {
   CHECK(rig.objects.asked("POST /api/v1/namespaces/default") == 1);
 }
 
-TEST_CASE("an Event that was written although its answer was lost is not written again") {
+TEST_CASE("an Event whose response was lost is not written again") {
   EventsRig rig;
   rig.answer.holdings = nullptr;
   rig.objects.refuse("POST", 409);
@@ -180,7 +180,7 @@ TEST_CASE("an Event that was written although its answer was lost is not written
   CHECK(rig.log.warnings().count() == 0);
 }
 
-TEST_CASE("a pod that is gone has no Event") {
+TEST_CASE("a pod that has ended has no Event") {
   EventsRig rig;
   rig.answer.holdings =
       std::make_shared<const Holdings>(Holdings{{"x.com/gpu", {{"a", {"ml", "gone", "main"}}}}});
@@ -192,7 +192,7 @@ TEST_CASE("a pod that is gone has no Event") {
 }
 
 TEST_CASE(
-    "at the end what can be written is, and an API server that is away is waited for no longer than the "
+    "at the end pending Events are written, and a missing API server is waited for no longer than the "
     "limit") {
   EventsRig rig;
   bool done = false;

@@ -60,7 +60,7 @@ TEST_CASE("an API server that a reload removes is used until the node shows 0") 
   CHECK(test::run_until(rig.process.loop, [&] { return !rig.has_client(); }));
 }
 
-TEST_CASE("an API server that is removed and restored within its farewell stays") {
+TEST_CASE("an API server that is removed and restored in time stays") {
   ReporterRig rig;
   rig.use(true);
   REQUIRE(rig.has_written(1));

@@ -60,7 +60,7 @@ TEST_CASE("an entry with an unknown condition is a problem, and one that does no
   CHECK(problems(status) == Texts{"cannot determine whether it is for this node: x.com/b"});
 }
 
-TEST_CASE("a required entry needs one Healthy device in any of its resources, and comes first") {
+TEST_CASE("a required entry needs one Healthy device in any of its resources, and is reported first") {
   const Texts missing{"required, and no device is Healthy: x.com/a"};
   CHECK(problems(node({}, {kRequired})) == missing);
   CHECK(problems(node({made_resource("x.com/a", "x.com/a", {})}, {kRequired})) == missing);
@@ -114,7 +114,7 @@ TEST_CASE("the check reports a problem, and the number of others, on a line of 8
   CHECK(readiness_of(status_with({"l\xc3\xbc\n"})).line == "l???");
 }
 
-TEST_CASE("the page's monitor runs the check, and cuts nothing of its line") {
+TEST_CASE("the documented monitor runs the check, and does not cut its line") {
   const std::string page = file_text(test::in_source("/docs/node-condition.md")).value_or("");
   const std::string begin = "```json\n";
   const std::size_t from = page.find(begin);

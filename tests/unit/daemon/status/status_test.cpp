@@ -41,14 +41,14 @@ TEST_CASE("a time is text, and none is null") {
   CHECK(time_json(std::nullopt).is_null());
 }
 
-TEST_CASE("every stage has a name of its own") {
+TEST_CASE("every stage has its own name") {
   CHECK(std::string(name_of(Stage::kWaiting)) == "waiting");
   CHECK(std::string(name_of(Stage::kRegistering)) == "registering");
   CHECK(std::string(name_of(Stage::kAttached)) == "attached");
   CHECK(std::string(name_of(Stage::kBackingOff)) == "backing off");
 }
 
-TEST_CASE("each share of a device counts, and those that are held") {
+TEST_CASE("each share of a device counts, and so do held ones") {
   const Holdings held = holdings();
   const ResourceStatus::Counts counts = resource().counts(&held);
   CHECK(counts.healthy == 1);

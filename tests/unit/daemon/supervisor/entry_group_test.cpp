@@ -50,7 +50,7 @@ struct TwoParts : Running {
   }
 };
 
-TEST_CASE("entry group: entries of one name are one list, and each device goes by its own entry's terms") {
+TEST_CASE("entry group: entries of one name are one list, and each device has its own entry's terms") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
@@ -69,8 +69,7 @@ TEST_CASE("entry group: a single entry's devices have no terms of their own") {
   CHECK_FALSE(parts.device(kA, "one")->terms);
 }
 
-TEST_CASE(
-    "entry group: the list begins with all of them, or the kubelet would take those of running pods away") {
+TEST_CASE("entry group: the first list has the devices of all entries, or running pods would lose theirs") {
   TwoParts parts;
   parts.other->hang(true);
   parts.start_both();
@@ -82,8 +81,7 @@ TEST_CASE(
   CHECK(parts.comes_to_list("one two"));
 }
 
-TEST_CASE(
-    "entry group: one that cannot be scanned keeps no other from being listed, and has its devices later") {
+TEST_CASE("entry group: an entry that cannot be scanned does not delay the others, and is listed later") {
   TwoParts parts;
   parts.other->fail("no driver");
   parts.start_both();
@@ -101,7 +99,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("entry group: while the scan of one hangs its devices are refused, and the others' are given") {
+TEST_CASE("entry group: while an entry's scan hangs its devices are refused, and the others' are given") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
@@ -120,7 +118,7 @@ TEST_CASE("entry group: while the scan of one hangs its devices are refused, and
   CHECK(test::run_until(parts.process.loop, [&] { return parts.stall_of("two").empty(); }));
 }
 
-TEST_CASE("entry group: the source of one is at rest while its own devices are drained") {
+TEST_CASE("entry group: an entry's source is at rest while its own devices are drained") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
@@ -130,7 +128,7 @@ TEST_CASE("entry group: the source of one is at rest while its own devices are d
   CHECK(parts.other->at_rest() == true);
 }
 
-TEST_CASE("entry group: one that hangs from the beginning is not waited for longer than a scan may take") {
+TEST_CASE("entry group: an entry that hangs from the start is waited for no longer than a scan may take") {
   TwoParts parts;
   parts.other->hang(true);
   parts.start_both();
@@ -142,7 +140,7 @@ TEST_CASE("entry group: one that hangs from the beginning is not waited for long
   CHECK(parts.comes_to_list("one two"));
 }
 
-TEST_CASE("entry group: what both have found is the first one's, also when the other has scanned last") {
+TEST_CASE("entry group: a device of both entries is the first one's, also if the other scanned last") {
   TwoParts parts;
   const auto card = [](const char* id) {
     Device device{.id = id};
@@ -158,7 +156,7 @@ TEST_CASE("entry group: what both have found is the first one's, also when the o
   CHECK(parts.comes_to_list("one! same two"));
 }
 
-TEST_CASE("entry group: one that comes is listed with its first scan, and one that goes is listed as gone") {
+TEST_CASE("entry group: a new entry is listed with its first scan, and a removed one as gone") {
   for (const bool before : {false, true}) {
     TwoParts parts;
     parts.start({parts.first});
@@ -175,7 +173,7 @@ TEST_CASE("entry group: one that comes is listed with its first scan, and one th
   }
 }
 
-TEST_CASE("entry group: one that goes is listed as gone although the other's scan hangs") {
+TEST_CASE("entry group: a removed entry is listed as gone although the other's scan hangs") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
@@ -265,7 +263,7 @@ TEST_CASE("entry group: an entry with a delayed start is waited for only until i
   CHECK(parts.comes_to_list("one three two!"));
 }
 
-TEST_CASE("entry group: one that is named by CDI has its specification, whatever the others are") {
+TEST_CASE("entry group: an entry with CDI has its specification, whatever the others are") {
   TwoParts parts;
   AllocationSpec spec = *parts.second.spec;
   spec.cdi = CdiNames::kCri;
@@ -279,7 +277,7 @@ TEST_CASE("entry group: one that is named by CDI has its specification, whatever
   CHECK_FALSE(std::filesystem::is_empty(parts.kubelet.at("cdi")));
 }
 
-TEST_CASE("entry group: labels and counts of all are of the whole") {
+TEST_CASE("entry group: labels and counts include all entries") {
   TwoParts parts;
   parts.first.labels.push_back({.key = "x.com/one"});
   parts.second.labels.push_back({.key = "x.com/two"});

@@ -12,8 +12,7 @@ using test::Running;
 
 Device of_type(const char* id, const char* type) { return {.id = id, .attributes = {{"type", type}}}; }
 
-TEST_CASE(
-    "controller: a resource that is new is listed by the scan that has found it, however long that takes") {
+TEST_CASE("controller: a new resource is listed by the scan that found it, however long that takes") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one")}});
   running.start();
@@ -32,7 +31,7 @@ TEST_CASE(
   CHECK(running.machine->scans() == before + 1);
 }
 
-TEST_CASE("controller: a scan that fails leaves the list, is counted, and is tried again") {
+TEST_CASE("controller: a failing scan leaves the list, is counted, and retried") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one")}});
   running.start();
@@ -79,7 +78,7 @@ TEST_CASE("controller: while a scan hangs the list stays, and requests are refus
   }
 }
 
-TEST_CASE("controller: its source is at rest while all of its devices are drained, and not a moment longer") {
+TEST_CASE("controller: a source is at rest exactly while all of its devices are drained") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one"), of_type("b", "two")}});
   running.start();
@@ -117,7 +116,7 @@ TEST_CASE("controller: its source is at rest while all of its devices are draine
   }
 }
 
-TEST_CASE("controller: a device that has gone is listed as that, and forgotten after its time") {
+TEST_CASE("controller: a device that is gone is listed as gone, and forgotten after its time") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one"), of_type("b", "one")}});
   running.start();

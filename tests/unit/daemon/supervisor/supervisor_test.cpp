@@ -106,8 +106,7 @@ TEST_CASE("supervisor: a status that needs the holders waits for them") {
   CHECK(running.told->holdings);
 }
 
-TEST_CASE(
-    "supervisor: a resource that two entries make is the first one's, and the other's when that has gone") {
+TEST_CASE("supervisor: a resource of two entries belongs to the first, and after its removal to the other") {
   RunningNode running;
   const auto other = std::make_shared<test::Machine>();
   const auto type = [](const char* id) {
@@ -199,7 +198,7 @@ TEST_CASE("supervisor: after a stop there are no resources, and the end is repor
   CHECK(running.supervisor.summary().resources == 0);
 }
 
-TEST_CASE("supervisor: specifications that move are in the former directory until they are in the new one") {
+TEST_CASE("supervisor: specifications that move stay in the former directory until they are in the new one") {
   RunningNode running;
   running.machine->show({.devices = {{.id = "a"}}});
   running.supervisor.apply(running.with_specification("first"));

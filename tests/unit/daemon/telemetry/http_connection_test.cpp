@@ -46,7 +46,7 @@ struct ConnectionRig {
   std::size_t taken = 0;
 };
 
-TEST_CASE("a client that takes its answer slowly gets all of it, however long that is") {
+TEST_CASE("a client that reads slowly gets the whole response, however long it is") {
   ConnectionRig rig;
   for (int i = 0; i < 1000 && rig.taken < rig.body.size(); ++i) {
     test::pass(rig.loop, HttpConnection::kWriteDeadline - 1s);
@@ -56,7 +56,7 @@ TEST_CASE("a client that takes its answer slowly gets all of it, however long th
   CHECK(rig.taken > rig.body.size());  // and the head
 }
 
-TEST_CASE("a client that takes nothing for 10 s is left") {
+TEST_CASE("a client that reads nothing for 10 s is dropped") {
   ConnectionRig rig;
   rig.take(256u << 10);
   test::pass(rig.loop, HttpConnection::kWriteDeadline - 1s);

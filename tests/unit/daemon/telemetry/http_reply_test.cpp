@@ -28,7 +28,7 @@ TEST_CASE("on a network address only reads are accepted") {
   for (const char* method : {"GET", "HEAD"}) CHECK(code_of(parsed_request(method), kLoopback) == 0);
 }
 
-TEST_CASE("the control socket takes orders, whatever its client calls this machine") {
+TEST_CASE("the control socket accepts orders, whatever Host the client sends") {
   for (const char* method : {"GET", "HEAD", "POST"})
     CHECK(code_of(parsed_request(method, "whatever.example"), kControl) == 0);
   for (const char* method : {"PUT", "DELETE", "post", ""})
@@ -92,6 +92,6 @@ TEST_CASE("the node is ready when every resource is attached and every entry sca
   CHECK(ready(status).body.text == "not attached: example.com/a\n");
 }
 
-TEST_CASE("an event is its name and its data on a line each, and an empty line") {
+TEST_CASE("a server-sent event has its name and its data on a line each, and an empty line") {
   CHECK(event_text("alive", "1") == "event: alive\ndata: 1\n\n");
 }

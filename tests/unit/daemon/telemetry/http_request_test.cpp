@@ -45,7 +45,7 @@ TEST_CASE("a query is not part of the path, and the host may be missing") {
   CHECK(request_of("PURGE / HTTP/1.1\r\n\r\n").method == "PURGE");
 }
 
-TEST_CASE("a request is not whole before the empty line has come") {
+TEST_CASE("a request is incomplete before the empty line") {
   const std::string whole = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
   for (std::size_t size = 0; size < whole.size(); ++size)
     CHECK_FALSE(read_request(std::string_view(whole).substr(0, size)).has_value());
@@ -59,7 +59,7 @@ TEST_CASE("bytes after the request are ignored") {
   CHECK(request_of("POST /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello, you").body == "hello");
 }
 
-TEST_CASE("a request is not whole before its body is") {
+TEST_CASE("a request is incomplete before its body is") {
   for (const std::string& whole :
        {std::string("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"),
         std::string(
@@ -78,14 +78,14 @@ TEST_CASE("a query's number is read, or the default if it has none") {
     CHECK(number_in_query(query, "limit", 7) == 7);
 }
 
-TEST_CASE("a head has 8 KiB at most, whole or not") {
+TEST_CASE("a head has 8 KiB at most, complete or not") {
   CHECK(request_of(head_of_size(8192)).path == "/");
   CHECK(fault_of(head_of_size(8193)) == HttpFault::kHeadTooLong);
   CHECK_FALSE(read_request(std::string(8191, 'x')).has_value());
   CHECK(fault_of(std::string(8192, 'x')) == HttpFault::kHeadTooLong);
 }
 
-TEST_CASE("a body has 64 KiB at most, however it comes") {
+TEST_CASE("a body has 64 KiB at most, with or without a length") {
   const std::string most(65536, 'x');
   CHECK(request_of("POST / HTTP/1.1\r\nContent-Length: 65536\r\n\r\n" + most).body == most);
   CHECK(fault_of("POST / HTTP/1.1\r\nContent-Length: 65537\r\n\r\n") == HttpFault::kBodyTooLong);
@@ -103,7 +103,9 @@ TEST_CASE("invalid HTTP is a bad request") {
   }
 }
 
-TEST_CASE("two hosts are bad: one could be checked and the other one meant") {
+TEST_CASE(
+    "a request with two Host headers is invalid, because one could be checked while the client means the "
+    "other") {
   CHECK(fault_of("GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n") == HttpFault::kBad);
   CHECK(fault_of("GET / HTTP/1.1\r\nHost: localhost\r\nhost: localhost\r\n\r\n") == HttpFault::kBad);
 }

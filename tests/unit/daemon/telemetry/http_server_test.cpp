@@ -72,7 +72,7 @@ TEST_CASE("a connection without a request within 5 s is dropped, however busily 
   CHECK(idle.ended());
 }
 
-TEST_CASE("a head or a body that is too long is refused, and the refusal arrives") {
+TEST_CASE("a too long head or body is refused, and the refusal arrives") {
   const Serving serving;
   Client head(serving.port);
   head.send("GET / HTTP/1.1\r\nX: " + std::string(20'000, 'x'));
@@ -114,7 +114,7 @@ TEST_CASE("a busy loop is alive, and requests need not wait for it") {
   CHECK(body_of(asked(serving.port, "/healthz")) == "alive\n");
 }
 
-TEST_CASE("a loop that stays silent is not alive, until it answers") {
+TEST_CASE("a silent loop is not alive until it responds") {
   Serving serving;
   {
     const BusyLoop busy(serving.daemon.loop);
@@ -179,7 +179,7 @@ TEST_CASE("watching pages are not closed for newer connections, but the oldest w
   CHECK(page->read_until("something happens"));
 }
 
-TEST_CASE("a text that the client takes slowly arrives whole") {
+TEST_CASE("a text that the client reads slowly arrives whole") {
   Serving serving("127.0.0.1:0", big_status());
   Client client(serving.port, Client::Room::kLittle);
   client.send("GET /status.json HTTP/1.1\r\n\r\n");
@@ -214,7 +214,7 @@ TEST_CASE("a page that reads slowly receives later what it could not receive at 
   CHECK(page.read_until("something happens meanwhile", 10s));
 }
 
-TEST_CASE("sixteen may follow, and one that goes leaves its place at once") {
+TEST_CASE("sixteen clients may follow, and one that ends makes room at once") {
   Serving serving;
   std::vector<std::unique_ptr<Client>> pages;
   for (unsigned i = 0; i < HttpServer::kMostStreams; ++i) {
@@ -232,7 +232,7 @@ TEST_CASE("sixteen may follow, and one that goes leaves its place at once") {
   CHECK(room);
 }
 
-TEST_CASE("a port that is taken is refused with the reason") {
+TEST_CASE("a port in use is refused with the reason") {
   const Serving serving;
   CHECK_THROWS_WITH_AS(
       HttpServer::on_address("127.0.0.1:" + std::to_string(serving.port)),

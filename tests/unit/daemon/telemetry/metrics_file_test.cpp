@@ -79,7 +79,7 @@ TEST_CASE("metrics are written at once, and again two seconds after a change, ho
   CHECK(rig.questions.size() == 2);
 }
 
-TEST_CASE("each change is in the file of metrics two seconds later, the second as the first") {
+TEST_CASE("each change is in the metrics file two seconds later") {
   FileRig rig;
   REQUIRE(rig.asked(1));
   rig.answer("1");
@@ -95,7 +95,7 @@ TEST_CASE("each change is in the file of metrics two seconds later, the second a
   }
 }
 
-TEST_CASE("others can read the file of metrics, and find nothing beside it") {
+TEST_CASE("the metrics file is readable for others, and nothing is left beside it") {
   FileRig rig;
   REQUIRE(rig.asked(1));
   const mode_t before = ::umask(0077);
@@ -109,7 +109,7 @@ TEST_CASE("others can read the file of metrics, and find nothing beside it") {
   CHECK(rig.content().find("process_") == std::string::npos);
 }
 
-TEST_CASE("a file of metrics that moves is gone where it was") {
+TEST_CASE("a metrics file that moves is removed from its former place") {
   FileRig rig;
   REQUIRE(rig.asked(1));
   rig.answer("1");
@@ -129,7 +129,7 @@ TEST_CASE("a file of metrics that moves is gone where it was") {
   CHECK(rig.gone("first"));
 }
 
-TEST_CASE("an answer that comes when the file is to be gone brings it back no more") {
+TEST_CASE("a late response does not restore a removed file") {
   FileRig rig;
   REQUIRE(rig.asked(1));
   rig.answer("1");

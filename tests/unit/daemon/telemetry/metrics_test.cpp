@@ -74,7 +74,7 @@ TEST_CASE("devices have series if configured, and if their holders are known") {
   CHECK(metrics_text(status()).find("plughost_device_info") != std::string::npos);
 }
 
-TEST_CASE("the textfile has all metrics but those that node_exporter has of itself") {
+TEST_CASE("the textfile has all metrics except those that node_exporter has itself") {
   const std::string all = metrics_text(status());
   const std::string file = textfile_text(status());
   CHECK(all.starts_with(file));

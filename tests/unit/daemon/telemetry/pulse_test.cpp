@@ -24,7 +24,7 @@ TEST_CASE("the loop is queried once, however many callers wait") {
   CHECK(pulse.ask(kNow + 2h));
 }
 
-TEST_CASE("a loop that is late is alive, and one that has been silent for 5 s is not") {
+TEST_CASE("a late loop is alive, and one that has been silent for 5 s is not") {
   Pulse pulse;
   pulse.ask(kNow);
   CHECK(pulse.alive(kNow + 50ms));
@@ -33,7 +33,7 @@ TEST_CASE("a loop that is late is alive, and one that has been silent for 5 s is
   CHECK_FALSE(pulse.alive(kNow + 1h));
 }
 
-TEST_CASE("its silence counts from the first question that it owes an answer, not from the last") {
+TEST_CASE("a loop's silence counts from the first unanswered query, not from the last") {
   Pulse pulse;
   pulse.ask(kNow);
   pulse.ask(kNow + 4s);

@@ -136,7 +136,7 @@ TEST_CASE("a new address and a new socket are open before the former ones end") 
   running.end_former();
 }
 
-TEST_CASE("a port that is taken: nothing has moved, and the place in the configuration is named") {
+TEST_CASE("a port in use: nothing moves, and the place in the configuration is named") {
   Running running;
   const Running other;
   const unsigned first = running.port();
@@ -149,7 +149,7 @@ TEST_CASE("a port that is taken: nothing has moved, and the place in the configu
   CHECK_FALSE(std::filesystem::exists(running.dir.path() / "second.sock"));
 }
 
-TEST_CASE("a path that is taken: nothing has moved, and the place in the configuration is named") {
+TEST_CASE("a path in use: nothing moves, and the place in the configuration is named") {
   Running running;
   running.dir.file("precious");
   const unsigned first = running.port();
@@ -162,7 +162,7 @@ TEST_CASE("a path that is taken: nothing has moved, and the place in the configu
   CHECK(std::filesystem::is_regular_file(running.dir.path() / "precious"));
 }
 
-TEST_CASE("the same port on other addresses is a move like any other, there and back") {
+TEST_CASE("the same port on another address is a move like any other") {
   Running running;
   const std::string port = std::to_string(running.port());
   for (const char* host : {"0.0.0.0:", "[::]:", "127.0.0.1:"}) {
@@ -181,7 +181,7 @@ TEST_CASE("the same port on other addresses is a move like any other, there and 
   }
 }
 
-TEST_CASE("without an address the page goes, and with one it comes") {
+TEST_CASE("the page is removed with its address, and added with it") {
   Running running;
   const unsigned first = running.port();
   CHECK(running.move(running.config("first.sock", "")).empty());
@@ -200,7 +200,8 @@ TEST_CASE("without an address the page goes, and with one it comes") {
   CHECK(code_of(asked(running.port(), "/healthz")) == 200);
 }
 
-TEST_CASE("a server that could not be opened fails no reload that keeps its address, and is retried by it") {
+TEST_CASE(
+    "if a server could not be opened, a reload with the same address succeeds, and tries to open it again") {
   AskedDaemon daemon;
   const TempDir dir;
   dir.file("precious");
@@ -215,7 +216,7 @@ TEST_CASE("a server that could not be opened fails no reload that keeps its addr
   daemon.requests.close();
 }
 
-TEST_CASE("an unanswered request does not keep a server that has moved") {
+TEST_CASE("an unanswered request does not keep the former server alive after a move") {
   Running running;
   running.daemon.silent = true;
   std::string why;
@@ -235,7 +236,7 @@ TEST_CASE("an unanswered request does not keep a server that has moved") {
   CHECK(why.find("plughost is stopping, or listens elsewhere now") != std::string::npos);
 }
 
-TEST_CASE("followers stay with the server, and the loop does not wait for its end") {
+TEST_CASE("followers stay with the former server until it ends, and the loop does not wait for that") {
   Running running;
   running.daemon.log.info("something happens");
   for (const auto& [from, to] :
@@ -278,7 +279,7 @@ TEST_CASE("a control server ends although requests arrive all the time and are n
   }
 }
 
-TEST_CASE("orders arrive by POST as the client sends them") {
+TEST_CASE("the server accepts orders by POST in the form that plughost's client sends") {
   Controlled controlled;
   const ReloadOrder reload{.level = LogLevel::kDebug, .confirm = 90s};
   CHECK(controlled.client.carry_out(reload)["errors"].array().empty());
@@ -311,7 +312,7 @@ TEST_CASE("a refused order and an invalid one differ from one that was carried o
   CHECK(Json::parse(body_of(refused))["errors"].array().front().text() == "config.yaml:1:1: no");
 }
 
-TEST_CASE("the socket shows the page, the probes and the events as an address does") {
+TEST_CASE("the socket serves the page, the probes and the events as an address does") {
   Controlled controlled;
   for (const char* path : {"/", "/healthz", "/readyz", "/metrics", "/status.json", "/events.json"}) {
     CAPTURE(path);
@@ -319,7 +320,7 @@ TEST_CASE("the socket shows the page, the probes and the events as an address do
   }
 }
 
-TEST_CASE("events: the newest so many, once or with those to come") {
+TEST_CASE("events: the last N, once or followed by new ones") {
   Controlled controlled;
   for (const char* words : {"one", "two", "three"}) controlled.daemon.log.info(words);
   const auto told = [&](unsigned limit) {
@@ -342,7 +343,7 @@ TEST_CASE("events: the newest so many, once or with those to come") {
   CHECK(followed == "two three four ");
 }
 
-TEST_CASE("a status that comes in many pieces is followed whole") {
+TEST_CASE("a follower receives the whole status even if it is sent in many pieces") {
   Controlled controlled([](AskedDaemon& daemon) { daemon.status.version = std::string(3'000'000, 'x'); });
   std::size_t size = 0;
   controlled.client.watch_status([&](const Json& status) {

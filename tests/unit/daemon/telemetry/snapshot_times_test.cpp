@@ -61,7 +61,7 @@ TEST_CASE("a change is published before the later query of holders") {
   CHECK(times.due() == kBegin + 1s + 200ms);
 }
 
-TEST_CASE("when the last one has gone, nothing more is made") {
+TEST_CASE("without watchers no more snapshots are made") {
   SnapshotTimes times;
   times.joined(kBegin);
   CHECK_FALSE(times.begin(kBegin, !kIsWatched));

@@ -39,14 +39,14 @@ std::string error_of(const HostRoot& host, Device device, const AllocationSpec& 
 
 }  // namespace
 
-TEST_CASE("a device node that is there, also behind a link, can be given") {
+TEST_CASE("a device node that exists, also behind a link, can be given") {
   const test::TempDir tree;
   tree.link("dev/modem", "/dev/null");
   CHECK(error_with(HostRoot(), "/dev/null").empty());
   CHECK(error_with(HostRoot(tree.path()), "/dev/modem").empty());
 }
 
-TEST_CASE("a device node that is gone, or is none any more, is named") {
+TEST_CASE("a missing device node, or one that is none any more, is named") {
   const test::TempDir tree;
   tree.file("dev/plain");
   const HostRoot host(tree.path());
@@ -146,7 +146,7 @@ TEST_CASE("a device is Unhealthy if its Allocate would be refused, with the same
   CHECK(error_of(host, dot, spec).find("its {name} is \".\"") != std::string::npos);
 }
 
-TEST_CASE("a device that is Unhealthy keeps its reason, and one that a container gets nothing of is well") {
+TEST_CASE("an Unhealthy device keeps its reason, and one without nodes is Healthy") {
   const test::TempDir tree;
   const HostRoot host(tree.path());
   Device sick = device_with({"/dev/gone"});
@@ -204,7 +204,7 @@ TEST_CASE("however many nodes are missing, a check requests at most 1,000 watche
 // Returns a node of this machine that not all programs share.
 std::string terminals() { return std::filesystem::canonical("/dev/ptmx"); }
 
-TEST_CASE("the hardware of a node is its place in the tree of devices, and one that all may open has none") {
+TEST_CASE("a node's hardware is its place in the device tree, and a node that all may open has none") {
   const test::MadeSysfs sysfs;
   const HostRoot host = sysfs.host();
   sysfs.tree().link("/dev/modem", "ttyUSB0");
@@ -222,7 +222,7 @@ TEST_CASE("the hardware of a node is its place in the tree of devices, and one t
   CHECK(unit_of(host, "/dev/any") == std::nullopt);
 }
 
-TEST_CASE("a device's hardware is that of its own nodes and of the recipe's, but for what several have") {
+TEST_CASE("a device's hardware is that of its own nodes and its entry's, without shared ones") {
   const test::TempDir tree;
   for (const char* name : {"a", "b", "c", "shared", "common"})
     tree.link(std::string("dev/") + name, terminals());
@@ -266,7 +266,7 @@ TEST_CASE("devices that are given by CDI have the targets of their links, and ot
         std::vector<CdiNode>{{"/dev/serial/by-id/modem", "/dev/ttyUSB0"}, {"/srv/modem", "/dev/ttyUSB1"}});
 }
 
-TEST_CASE("with `access: group` the nodes of CDI are known with their groups, behind links, too") {
+TEST_CASE("with `access: group` CDI nodes have their groups, behind links, too") {
   const test::TempDir tree;
   tree.file("dev/ttyUSB0");
   tree.link("dev/modem", "ttyUSB0");

@@ -17,12 +17,12 @@ namespace {
 using Paths = std::vector<std::string>;
 using Watch = std::vector<WatchedDirectory>;
 
-TEST_CASE("paths of the machine lie under the prefix") {
+TEST_CASE("paths are below the prefix") {
   CHECK(HostRoot("/made").at("/dev/null") == "/made/dev/null");
   CHECK(HostRoot().at("/dev/null") == "/dev/null");
 }
 
-TEST_CASE("a pattern matches names in order, dots and odd bytes included") {
+TEST_CASE("a pattern matches names in order, including dots and odd bytes") {
   const test::TempDir tree;
   for (const char* name : {"ttyUSB1", "ttyUSB0", ".ttyUSB", "tty\nUSB\xFF", "sda"})
     tree.file(std::string("dev/") + name);
@@ -68,7 +68,7 @@ TEST_CASE("a thousand directories are watched, and a remark names the rest") {
         Paths{"/d/*/x leads through more than 1000 directories; changes in the others are seen late"});
 }
 
-TEST_CASE("many names in one directory are one directory to watch") {
+TEST_CASE("many names in one directory are one watched directory") {
   const test::TempDir tree;
   for (std::size_t n = 0; n <= HostRoot::kMostWatched; ++n)
     tree.link("links/" + std::to_string(n), "../targets/" + std::to_string(n));
@@ -104,14 +104,14 @@ TEST_CASE("a walk through circular links ends") {
   CHECK(match.remarks.size() == 2);
 }
 
-TEST_CASE("a directory that does not exist yet is watched") {
+TEST_CASE("a missing directory is watched") {
   const test::TempDir tree;
   const HostRoot::Match match = HostRoot(tree.path()).glob("/dev/serial/by-id/*");
   CHECK(match.paths.empty());
   CHECK(match.watch == Watch{{"/dev/serial/by-id", "*"}});
 }
 
-TEST_CASE("a path without a wildcard is that path, watched by its name") {
+TEST_CASE("a path without a wildcard matches only itself, and is watched by its name") {
   const test::TempDir tree;
   tree.file("dev/kvm");
   tree.file("dev/by\\x20label");
@@ -124,7 +124,7 @@ TEST_CASE("a path without a wildcard is that path, watched by its name") {
   CHECK(host.glob("/dev").watch == Watch{{"/", "dev"}});
 }
 
-TEST_CASE("a directory above that cannot be listed does not matter for literal components") {
+TEST_CASE("an unreadable parent directory does not matter for literal components") {
   const test::TempDir tree;
   tree.file("closed/open/x");
   std::filesystem::permissions(tree.at("closed"), std::filesystem::perms::owner_exec);
@@ -132,7 +132,7 @@ TEST_CASE("a directory above that cannot be listed does not matter for literal c
   std::filesystem::permissions(tree.at("closed"), std::filesystem::perms::owner_all);
 }
 
-TEST_CASE("where a link leads is watched") {
+TEST_CASE("the target of a link is watched") {
   const test::TempDir tree;
   tree.file("dev/ttyUSB0");
   tree.link("dev/modem", "ttyUSB0");
@@ -145,7 +145,7 @@ TEST_CASE("where a link leads is watched") {
         Watch{{"/dev", "modem"}, {"/dev", "ttyUSB0"}, {"/dev/serial/by-id", "usb-A"}});
 }
 
-TEST_CASE("a dangling link is no match, but where it leads is watched") {
+TEST_CASE("a dangling link is no match, but its target is watched") {
   const test::TempDir tree;
   tree.link("dev/disk/by-id/x", "../../s*a");
   const HostRoot host(tree.path());
@@ -156,7 +156,7 @@ TEST_CASE("a dangling link is no match, but where it leads is watched") {
   }
 }
 
-TEST_CASE("links in a circle end") {
+TEST_CASE("resolving a circular link ends") {
   const test::TempDir tree;
   tree.link("dev/a", "b");
   tree.link("dev/b", "a");
@@ -206,7 +206,7 @@ TEST_CASE("a pattern finds the same on a recorded machine as on the machine itse
   CHECK(recorded.glob("/sys/bus/*/devices/*/vendor").paths.size() == 2);
 }
 
-TEST_CASE("a recorded machine answers as the machine itself does") {
+TEST_CASE("a recorded machine gives the same answers as the machine") {
   const MadeTree tree;
   const HostRoot real(tree.made.path());
   const HostRoot recorded = test::recorded(tree.made);
@@ -256,7 +256,7 @@ TEST_CASE("each type of file is reported") {
   CHECK_FALSE(is_device_node(FileType::kRegular));
 }
 
-TEST_CASE("a recorded device node has a type and a number, and a file without content none") {
+TEST_CASE("a recorded device node has a type and a number, and a file without content has none") {
   const auto machine = std::make_shared<RecordedMachine>();
   machine->tree.add("/dev/nvidia0", {.type = FileType::kCharacter, .text = "195:0", .entries = {}});
   machine->tree.add("/etc/closed", {.type = FileType::kRegular, .text = std::nullopt, .entries = {}});

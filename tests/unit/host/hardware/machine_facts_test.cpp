@@ -35,7 +35,7 @@ TEST_CASE("a kernel without a file for its architecture reports it by uname") {
   CHECK_FALSE(machine_facts(HostRoot(tree.path())).arch.empty());
 }
 
-TEST_CASE("architectures have Kubernetes' words, too") {
+TEST_CASE("architectures have Kubernetes' names, too") {
   CHECK(kubernetes_arch("x86_64") == "amd64");
   CHECK(kubernetes_arch("aarch64") == "arm64");
   CHECK(kubernetes_arch("riscv64") == "riscv64");

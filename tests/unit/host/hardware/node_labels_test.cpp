@@ -9,7 +9,7 @@ namespace {
 
 using Labels = std::map<std::string, std::string>;
 
-TEST_CASE("labels are read as the downward API writes them, and as people do") {
+TEST_CASE("labels are read in the form of the downward API, and as people write them") {
   const NodeLabels found = node_labels_of(
       "# of this node\n\nexample.com/rack=\"a 1\"\r\n zone = north\ntier=\nmode=\"a=\\\"b\\\"\"");
   CHECK(found.error.empty());
@@ -18,7 +18,7 @@ TEST_CASE("labels are read as the downward API writes them, and as people do") {
         Labels{{"example.com/rack", "a 1"}, {"zone", "north"}, {"tier", ""}, {"mode", "a=\"b\""}});
 }
 
-TEST_CASE("labels are read from a node as the API server has it, from its metadata, and from a map") {
+TEST_CASE("labels are read from a Node object, its metadata, or a map") {
   const Labels rack{{"rack", "a1"}};
   const NodeLabels node = node_labels_of(
       R"({"kind": "Node", "metadata": {"name": "n1", "labels": {"rack": "a1"}}, "status": {"n": 1}})");
@@ -50,12 +50,12 @@ TEST_CASE("a file of labels that is cut off is an error, and not used") {
         "this JSON is nested more than 64 deep");
 }
 
-TEST_CASE("no labels are labels") {
+TEST_CASE("an empty file has no labels") {
   CHECK(node_labels_of("").error.empty());
   CHECK(node_labels_of("{}").error.empty());
 }
 
-TEST_CASE("a file that cannot be read is named") {
+TEST_CASE("an unreadable file is named") {
   const test::TempDir dir;
   const HostRoot host(dir.path());
   CHECK(read_node_labels(host, "/none").error == "/none: it cannot be read");

@@ -36,7 +36,7 @@ NvmlFailure failure(const NvmlResult<T>& result) {
   return std::get<NvmlFailure>(result);
 }
 
-TEST_CASE("a library that is not there, or does not begin, is a sentence") {
+TEST_CASE("a missing or failing library is reported as a sentence") {
   const auto missing = std::get<Nvml::Unusable>(Nvml::open("libnvidia-none.so.1"));
   CHECK(missing.why.starts_with("libnvidia-none.so.1"));
   CHECK_FALSE(missing.refuses);
@@ -67,7 +67,7 @@ TEST_CASE("NVML reports a card's facts, and is released when it is closed") {
   CHECK_FALSE(fake.in_use());
 }
 
-TEST_CASE("a lost card is a value, and the others answer as before") {
+TEST_CASE("a lost card is a value, and the others respond as before") {
   const FakeNvml fake(kTwoCards);
   const auto nvml = opened();
   const NvmlDevice card = value(nvml->device(0));
@@ -100,7 +100,7 @@ TEST_CASE("links and levels give the distance of two cards") {
   CHECK(nvml->link_peers(card) == std::vector<std::string>(2, "0000:02:00.0"));
 }
 
-TEST_CASE("events come once, for the cards and the types that are followed") {
+TEST_CASE("events are reported once, for the watched cards and types") {
   const FakeNvml fake("card GPU-a events=0x8\ncard GPU-b\n");
   const auto nvml = opened();
   const NvmlDevice card = value(nvml->device(0));
@@ -116,7 +116,7 @@ TEST_CASE("events come once, for the cards and the types that are followed") {
   CHECK(failure(nvml->next_event(0ms)).timed_out());
 }
 
-TEST_CASE("a library from before the calls had versions does what it can") {
+TEST_CASE("a library from before the calls had versions is used as far as possible") {
   const FakeNvml fake(kTwoCards);
   const auto nvml = opened(test::kFakeNvmlOld);
   CHECK(value(nvml->count()) == 2);
@@ -151,13 +151,13 @@ TEST_CASE("a fabric that is not ready has NVML's words, by either version of the
   CHECK(error("fabric=200") == "");
 }
 
-TEST_CASE("a library that has no call for fabrics reports no trouble with them") {
+TEST_CASE("a library without the call for fabrics reports no error of them") {
   const FakeNvml fake("card GPU-a fabric=2\n");
   const auto nvml = opened(test::kFakeNvmlOld);
   CHECK(nvml->fabric_error(value(nvml->device(0))).empty());
 }
 
-TEST_CASE("a call that hangs ends when the driver lets it") {
+TEST_CASE("a call that hangs ends when the driver responds") {
   const FakeNvml fake(kTwoCards);
   const auto nvml = opened();
   fake.show(kTwoCards + "hang nvmlDeviceGetCount_v2\n");

@@ -65,7 +65,7 @@ TEST_CASE("a missing file gives the kernel's error") {
   CHECK(tree.find("/a/").file->type == FileType::kDirectory);
 }
 
-TEST_CASE("slashes, dots and two dots are read as the kernel reads them") {
+TEST_CASE("slashes, dots and two dots are resolved as the kernel does") {
   RecordedTree tree;
   add_file(tree, "/a/b/file", "1");
   CHECK(text_at(tree, "//a/./b//file") == "1");
@@ -75,7 +75,7 @@ TEST_CASE("slashes, dots and two dots are read as the kernel reads them") {
   CHECK(place_of(tree, "/a/..") == "/");
 }
 
-TEST_CASE("links are followed from where they stand, and two dots behind one from where it leads") {
+TEST_CASE("links are resolved from their own place, and two dots behind one from its target") {
   RecordedTree tree;
   add_file(tree, "/devices/pci/dev/vendor", "8086");
   add_link(tree, "/class/net/eth0", "../../devices/pci/dev");
@@ -87,7 +87,7 @@ TEST_CASE("links are followed from where they stand, and two dots behind one fro
   CHECK(place_of(tree, "/class/net/eth0/..") == "/devices/pci");
 }
 
-TEST_CASE("the last link of a path is found itself where it is to be kept") {
+TEST_CASE("the last link of a path can be kept") {
   RecordedTree tree;
   add_file(tree, "/target", "1");
   add_link(tree, "/link", "target");

@@ -42,7 +42,7 @@ Texts paths_of(const std::vector<SysDevice>& devices) {
 
 }  // namespace
 
-TEST_CASE("a device is found through its class or bus, by name") {
+TEST_CASE("a device is found by name in its class or bus") {
   const Made sysfs;
   const HostRoot host = sysfs.host();
   CHECK(paths_of(devices_of(host, "tty")) == Texts{kTty});
@@ -94,7 +94,7 @@ TEST_CASE("udev's database adds properties, links and tags") {
   CHECK(devices_of(host, "net").at(0).property("ID_NET_NAME") == "lan");
 }
 
-TEST_CASE("udev has finished with a device that has a node, or is an interface, when its database has it") {
+TEST_CASE("udev has processed a device with a node, or an interface, when its database has it") {
   const Made sysfs;
   sysfs.device("/sys/devices/virtual/net/eth0", "net", {}, {{"IFINDEX", "7"}});
   const HostRoot host = sysfs.host();
@@ -111,7 +111,7 @@ TEST_CASE("udev has finished with a device that has a node, or is an interface, 
   CHECK(device_at(host, kTty).finishes_at() == WatchedDirectory{.path = "/run/udev/data", .name = "c188:0"});
 }
 
-TEST_CASE("the device behind a node is found by the node's number, whatever it is called") {
+TEST_CASE("the device behind a node is found by the node's number, whatever its name") {
   const Made sysfs;
   sysfs.device("/sys/devices/virtual/mem/null", "mem", {}, {{"MAJOR", "1"}, {"MINOR", "3"}});
   sysfs.tree().link("/dev/serial/by-id/a", "../../nothing");
@@ -124,7 +124,7 @@ TEST_CASE("the device behind a node is found by the node's number, whatever it i
     CHECK_FALSE(SysDevice::behind(host, path));
 }
 
-TEST_CASE("the way up: parents, and the NUMA node that one of them has") {
+TEST_CASE("the parents of a device, and the NUMA node of one of them, are found") {
   const Made sysfs;
   const HostRoot host = sysfs.host();
   const SysDevice tty = device_at(host, kTty);
@@ -138,7 +138,7 @@ TEST_CASE("the way up: parents, and the NUMA node that one of them has") {
   CHECK_FALSE(tty.numa_node());
 }
 
-TEST_CASE("the way down ends at the next device of the same kind") {
+TEST_CASE("the search downwards ends at the next device of the same kind") {
   const Made sysfs;
   const HostRoot host = sysfs.host();
   CHECK(paths_of(device_at(host, kDongle).below("tty")) == Texts{kTty});

@@ -23,7 +23,7 @@ std::string error(const test::MadeSysfs& machine, const char* group = "15") {
 
 }  // namespace
 
-TEST_CASE("a group is viable if its functions have no driver, one of VFIO, pci-stub, or are bridges") {
+TEST_CASE("a VFIO group is viable if each function has no driver, one of VFIO's, pci-stub, or is a bridge") {
   const test::MadeSysfs machine;
   CHECK(error(machine).empty());
   add(machine, "0000:01:00.0", "0x030000", "vfio-pci");

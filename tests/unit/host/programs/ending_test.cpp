@@ -58,7 +58,7 @@ TEST_CASE("a program that printed too much was killed for that, however it ended
   CHECK(why_failed({.words = Program::Errors::kWithOutput}, ending).empty());
 }
 
-TEST_CASE("last words are the last line, if there is one") {
+TEST_CASE("the last words are the last non-empty line") {
   CHECK(last_words("").empty());
   CHECK(last_words("\n \n").empty());
   CHECK(last_words("one\ntwo\n\n") == ": two");

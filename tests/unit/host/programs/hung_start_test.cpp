@@ -88,7 +88,7 @@ TEST_CASE("an abandoned start that hangs is killed later, and its thread is free
   CHECK(file.gone == 0);
 }
 
-TEST_CASE("a program runs once its file system answers") {
+TEST_CASE("a program runs once its file system responds") {
   Hung file;
   std::optional<Ending> ended;
   const Subprocess process(file.queue, Program{.command = {file.leased.path()}, .timeout = 1min},

@@ -4,7 +4,7 @@
 
 using namespace plughost;
 
-TEST_CASE("the first and the last line with something on it are found") {
+TEST_CASE("the first and the last non-empty line are found") {
   CHECK(first_line("\n  too hot \r\nsecond\n") == "too hot");
   CHECK(last_line("first\n  too hot \r\n\n  \n") == "too hot");
   CHECK(last_line("only") == "only");

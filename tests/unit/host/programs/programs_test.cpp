@@ -53,7 +53,7 @@ struct Many {
 
 }  // namespace
 
-TEST_CASE("however many programs wait, so many run at once") {
+TEST_CASE("however many programs wait, a limited number runs at once") {
   const test::TempDir dir;
   const std::string at = dir.path().string();
   Many many;
@@ -71,14 +71,14 @@ TEST_CASE("however many programs wait, so many run at once") {
   CHECK(most <= Turns::kAtOnce);
 }
 
-TEST_CASE("a check is not kept waiting by programs that hang and have all places") {
+TEST_CASE("a check does not wait for programs that hang in all places") {
   Many many;
   many.run(Purpose::kPreStart, "exec sleep 1000", 100);
   many.run(Purpose::kHealth, "exit 0", 8);
   CHECK(test::run_until(many.loop, [&] { return many.ended == 8; }));
 }
 
-TEST_CASE("the loop goes on while thousands of programs are started and end") {
+TEST_CASE("the loop continues while thousands of programs start and end") {
   Many many;
   many.run(Purpose::kPreStart, "exit 0", 1500);
   auto last = Clock::now();
@@ -125,8 +125,7 @@ TEST_CASE("programs that run when the process ends are killed and reaped") {
   CHECK(::kill(pid, 0) != 0);
 }
 
-TEST_CASE(
-    "at the process's end a program may clear up, and one that does not end is killed after its grace") {
+TEST_CASE("at the process's end a program may clean up, and is killed after its grace period") {
   const test::TempDir dir;
   const std::string at = dir.path().string();
   pid_t stubborn = 0;

@@ -20,7 +20,7 @@ Program shell_program(const std::string& script) {
 
 }  // namespace
 
-TEST_CASE("a run returns what the program wrote, one stream apart from the other") {
+TEST_CASE("a run returns both streams of the program separately") {
   Program program = shell_program("read line; echo \"got $line\"; echo trouble >&2; exit 3");
   program.input = "this\n";
   const Ending ending = run_program(program);
@@ -38,7 +38,7 @@ TEST_CASE("a run that takes too long is killed, and its output so far is kept") 
   CHECK(ending.errors == "waiting\n");
 }
 
-TEST_CASE("more output than is allowed ends the program, and its children with it") {
+TEST_CASE("too much output ends the program with its children") {
   Program program = shell_program("yes & yes");
   program.most_output = 100'000;
   program.excess = Program::Excess::kFatal;
@@ -48,7 +48,7 @@ TEST_CASE("more output than is allowed ends the program, and its children with i
   CHECK(ending.output.size() == 100'000);
 }
 
-TEST_CASE("a program that has ended with too much output is past killing") {
+TEST_CASE("a program that has ended with too much output is not killed") {
   Program program = shell_program("printf 0123456789");  // mostly read after its end
   program.most_output = 5;
   program.excess = Program::Excess::kFatal;
@@ -65,7 +65,7 @@ TEST_CASE("the end of a flood of errors is kept") {
   CHECK(ending.errors.ends_with("the end\n"));
 }
 
-TEST_CASE("a program that is being written to cannot be started now, and that is no fault of its own") {
+TEST_CASE("a program that is being written cannot be started now, which is not its fault") {
   const test::TempDir dir;
   std::filesystem::copy_file("/bin/true", dir.at("program"));
   const UniqueFd written{::open(dir.at("program").c_str(), O_WRONLY | O_CLOEXEC)};

@@ -63,7 +63,7 @@ std::set<pid_t> children() {
 
 }  // namespace
 
-TEST_CASE("a program's exit status and all of its output arrive") {
+TEST_CASE("a program's exit status and all of its output are reported") {
   Run run(shell("echo one; echo two >&2; exit 3"));
   CHECK_FALSE(run.result);
   REQUIRE(run.ended());
@@ -73,7 +73,7 @@ TEST_CASE("a program's exit status and all of its output arrive") {
   CHECK_FALSE(run.gone);
 }
 
-TEST_CASE("arguments arrive as they are") {
+TEST_CASE("arguments are passed unchanged") {
   Run run({"/bin/sh", "-c", "printf '%s|' \"$@\"", "sh", "a b", "", "$HOME;"});
   REQUIRE(run.ended());
   CHECK(run.result->output == "a b||$HOME;|");
@@ -150,7 +150,7 @@ TEST_CASE("after its time-out a program may clean up, and its caller has the res
   CHECK(EventLoop::Clock::now() - answered < Programs::kGrace);
 }
 
-TEST_CASE("a program that does not end by itself after its time-out is killed when its grace is over") {
+TEST_CASE("a program that does not end after its time-out is killed after its grace period") {
   Run run(shell("trap '' TERM; (while :; do sleep 0.05; done) & echo $!; while :; do sleep 0.05; done"),
           200ms);
   REQUIRE(run.ended());
@@ -172,7 +172,7 @@ TEST_CASE("a child that a shell leaves in its group may clean up, too") {
   CHECK(std::filesystem::exists(dir.at("cleared")));
 }
 
-TEST_CASE("a program that leaves children behind has ended when it ends, and so have they") {
+TEST_CASE("a program that leaves children has ended when it ends, and so have they") {
   Run run(shell("sleep 1000 & echo $!"));
   REQUIRE(run.ended());
   CHECK(run.result->how == How::kExited);
@@ -180,14 +180,14 @@ TEST_CASE("a program that leaves children behind has ended when it ends, and so 
   CHECK(test::run_until(run.loop, [&] { return test::is_gone(child); }));
 }
 
-TEST_CASE("a long output is cut, and does not hold the program up") {
+TEST_CASE("a long output is cut, and does not block the program") {
   Run run(shell("head -c 1000000 /dev/zero; exit 7"));
   REQUIRE(run.ended());
   CHECK(run.result->output.size() == Program::kMostOutput);
   CHECK(run.result->number == 7);
 }
 
-TEST_CASE("a program that closes its output goes on") {
+TEST_CASE("a program that closes its output continues") {
   Run run(shell("exec >&- 2>&-; read line; exit 5"));
   REQUIRE(run.ended());
   CHECK(run.result->number == 5);
@@ -209,7 +209,7 @@ TEST_CASE("a program inherits neither descriptors nor blocked or ignored signals
   CHECK(run.result->number == SIGPIPE);
 }
 
-TEST_CASE("a program has none of our environment") {
+TEST_CASE("a program does not inherit the environment") {
   ::setenv("PLUGHOST_TEST", "1", 1);
   Run run({"/usr/bin/env"});
   REQUIRE(run.ended());
@@ -218,7 +218,7 @@ TEST_CASE("a program has none of our environment") {
         "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nLANG=C.UTF-8\n");
 }
 
-TEST_CASE("destroyed means killed and reaped, and nothing is called") {
+TEST_CASE("destruction kills and reaps the program, and calls nothing") {
   const test::TempDir dir;
   Run run(shell("echo $$ > " + dir.at("pid").string() + "; exec sleep 1000"));
   pid_t child = 0;
@@ -242,7 +242,7 @@ TEST_CASE("a destroyed Subprocess lets the program clean up, and reports nothing
   CHECK_FALSE(run.result);
 }
 
-TEST_CASE("destroyed before its turn means that it never runs") {
+TEST_CASE("destruction before its turn means that it never runs") {
   const test::TempDir dir;
   Run run(shell("touch " + dir.at("begun").string()));
   CHECK_FALSE(run.process->begun());
@@ -253,7 +253,7 @@ TEST_CASE("destroyed before its turn means that it never runs") {
   CHECK_FALSE(std::filesystem::exists(dir.at("begun")));
 }
 
-TEST_CASE("destroyed while it is being started means that it is killed") {
+TEST_CASE("destruction during the start kills it") {
   const std::set<pid_t> before = children();  // from earlier cases
   {
     Run run(shell("exec sleep 1000"));
@@ -268,7 +268,7 @@ TEST_CASE("destroyed while it is being started means that it is killed") {
   CHECK(std::ranges::includes(before, children()));
 }
 
-TEST_CASE("a line comes after the errors that the program has written before it") {
+TEST_CASE("a line is reported after the errors that the program wrote before it") {
   const test::TempDir dir;
   std::string line;
   std::string errors;
@@ -294,7 +294,7 @@ TEST_CASE("a line comes after the errors that the program has written before it"
   CHECK(errors == "why\n");
 }
 
-TEST_CASE("done may destroy it") {
+TEST_CASE("the callback may destroy the Subprocess") {
   Run run(shell("exit 0"));
   bool destroyed = false;
   run.process.emplace(run.queue, Program{.command = shell("exit 0")}, [&](const Ending&) {
@@ -304,7 +304,7 @@ TEST_CASE("done may destroy it") {
   CHECK(test::run_until(run.loop, [&] { return destroyed; }));
 }
 
-TEST_CASE("a program's lines are handed over one by one, and what comes after the last one is kept") {
+TEST_CASE("lines are reported one by one, and the rest after the last one is kept") {
   std::vector<std::string> lines;
   Run run(Program{.command = shell("printf 'one\\n\\nth'; sleep 0.05; printf 'ree\\nhalf'"),
                   .on_line = [&](std::string_view line) { lines.emplace_back(line); }});
@@ -314,7 +314,7 @@ TEST_CASE("a program's lines are handed over one by one, and what comes after th
   CHECK_FALSE(run.result->excess);
 }
 
-TEST_CASE("a line that is longer than what is kept is one too many, and no sum of lines is") {
+TEST_CASE("a too long line is an error, and a long sum of lines is not") {
   std::size_t lines = 0;
   Run run(Program{.command = shell("yes 0123456 | head -n 20000; head -c 200 /dev/zero | tr '\\0' a; "
                                    "exec sleep 1000"),
@@ -339,7 +339,7 @@ TEST_CASE("a program that writes too much may clean up, and its end is reported 
   CHECK(std::filesystem::exists(dir.at("cleared")));
 }
 
-TEST_CASE("a program that is given more time is killed when that is over") {
+TEST_CASE("a program with an extended deadline is killed at that") {
   std::optional<Subprocess>* process = nullptr;
   const auto begun = EventLoop::Clock::now();
   Run run(Program{.command = shell("echo; exec sleep 1000"), .timeout = 1h, .on_line = [&](std::string_view) {
@@ -359,7 +359,7 @@ TEST_CASE("a program reads all of its input, and then the end") {
   CHECK(run.result->output == "200000\n");
 }
 
-TEST_CASE("a program may have as many descriptors as select takes, whatever we may have") {
+TEST_CASE("a program may have as many descriptors as select() allows, whatever plughost has") {
   rlimit former{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &former) == 0);
   rlimit raised = former;
@@ -372,7 +372,7 @@ TEST_CASE("a program may have as many descriptors as select takes, whatever we m
   CHECK(run.result->output == "1024\n" + hard + "\n");
 }
 
-TEST_CASE("where children are reaped by themselves a program has an end, too") {
+TEST_CASE("if children are reaped automatically a program has an end, too") {
   const auto former = ::signal(SIGCHLD, SIG_IGN);
   Run run(shell("exit 0"));
   REQUIRE(run.ended());
@@ -380,7 +380,7 @@ TEST_CASE("where children are reaped by themselves a program has an end, too") {
   CHECK(run.result->how == How::kUntold);
 }
 
-TEST_CASE("a time-out from now on counts the time that a program waits for its turn") {
+TEST_CASE("a time-out from now on includes the time in which a program waits for its turn") {
   Run run(shell("exit 0"));
   ProgramQueue line(run.programs, Purpose::kList, 1);
   const Subprocess first(line, Program{.command = shell("exec sleep 1000")}, [](const Ending&) {});

@@ -40,7 +40,7 @@ TEST_CASE("a queue's limit holds, and a place goes to the longest waiting progra
   CHECK(programs.go() == std::vector{late[0]});
 }
 
-TEST_CASE("all lines together have one limit") {
+TEST_CASE("all queues together have one limit") {
   Waiting programs;
   const auto one = programs.turns.open(Purpose::kPreStart, Turns::kNoLimit);
   const auto other = programs.turns.open(Purpose::kPreStart, Turns::kNoLimit);

@@ -31,7 +31,7 @@ void socket(const MadeNode& node, const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a running Kubernetes outranks an enabled one, that an installed one, and that leftovers") {
+TEST_CASE("the ranking of distributions is: running, then enabled, then installed, then leftovers") {
   const MadeNode node;
   CHECK(names(node).empty());
   node.tree.directory("var/lib/k0s");
@@ -51,7 +51,7 @@ TEST_CASE("a running Kubernetes outranks an enabled one, that an installed one, 
   CHECK(signs_of_kubernetes(node.host)[0].units == Units{"k3s-agent.service"});
 }
 
-TEST_CASE("equally strong signs are all reported, and a masked unit is none") {
+TEST_CASE("equally strong signs are all reported, and a masked unit is not a sign") {
   const MadeNode node;
   install(node, "k3s.service");
   install(node, "k0sworker.service");
@@ -64,7 +64,7 @@ TEST_CASE("equally strong signs are all reported, and a masked unit is none") {
   CHECK(names(node) == std::vector<std::string>{"k0s", "k3s"});
 }
 
-TEST_CASE("kubelet.service belongs to kubeadm, OpenShift or another one, by what only these have") {
+TEST_CASE("kubelet.service is attributed to kubeadm or OpenShift by files that only that distribution has") {
   const MadeNode node;
   install(node, "kubelet.service");
   CHECK(names(node) == std::vector<std::string>{"kubelet"});
@@ -79,7 +79,7 @@ TEST_CASE("kubelet.service belongs to kubeadm, OpenShift or another one, by what
   CHECK(names(node) == std::vector<std::string>{"openshift"});
 }
 
-TEST_CASE("a kubelet is known in any unit, or in none, but not in a pod") {
+TEST_CASE("a kubelet process is recognised inside any unit or outside all units, but not inside a pod") {
   const MadeNode node;
   node.process(812, "/opt/kubelet", "agent.service");
   CHECK(names(node) == std::vector<std::string>{"kubelet"});
@@ -92,7 +92,7 @@ TEST_CASE("a kubelet is known in any unit, or in none, but not in a pod") {
   CHECK(names(node).empty());
 }
 
-TEST_CASE("a kubelet that was moved into the runtime's control group is its Kubernetes', all the same") {
+TEST_CASE("a kubelet in the runtime's control group is still attributed to its own distribution") {
   const MadeNode node;
   for (const std::string unit : {"containerd.service", "crio.service", "docker.service"}) {
     node.process(812, "/var/lib/k0s/bin/kubelet --root-dir=/data", unit);
@@ -110,7 +110,7 @@ TEST_CASE("a kubelet that was moved into the runtime's control group is its Kube
   CHECK(kubernetes_of(node.host).root == "/var/lib/k0s/kubelet");
 }
 
-TEST_CASE("the distribution that is named on the command line wins, with its strongest sign") {
+TEST_CASE("the distribution that is named on the command line is used, and its strongest sign reported") {
   const MadeNode node;
   install(node, "k0sworker.service");
   node.process(6, "/usr/local/bin/k3s", "k3s.service");
@@ -121,7 +121,7 @@ TEST_CASE("the distribution that is named on the command line wins, with its str
   CHECK_FALSE(distribution_of("k4s"));
 }
 
-TEST_CASE("without any sign, or with two, the usual unit and directories are assumed") {
+TEST_CASE("without any sign, or with two, the default unit and directories are assumed") {
   const MadeNode node;
   const auto is_usual = [&] {
     const Kubernetes found = kubernetes_of(node.host);
@@ -162,7 +162,7 @@ TEST_CASE(
   CHECK(root() == "/unit");
 }
 
-TEST_CASE("k0s' kubelet has its root directory below k0s' data, which its unit may have elsewhere") {
+TEST_CASE("k0s' kubelet has its root directory below k0s' data directory, which the unit may set") {
   const MadeNode node;
   install(node, "k0sworker.service");
   CHECK(kubernetes_of(node.host).root == "/var/lib/k0s/kubelet");
@@ -179,7 +179,9 @@ TEST_CASE("k0s' kubelet has its root directory below k0s' data, which its unit m
   CHECK(kubernetes_of(node.host).root == "/var/lib/kubelet");
 }
 
-TEST_CASE("MicroK8s' variables stand for its directories, and what its link leads to is in the usual place") {
+TEST_CASE(
+    "MicroK8s' variables are replaced by its directories, and its linked kubelet directory is the default "
+    "one") {
   const MadeNode node;
   install(node, "snap.microk8s.daemon-kubelite.service");
   node.tree.file("var/snap/microk8s/current/args/kubelet", "--v=2\n--root-dir=${SNAP_COMMON}/elsewhere\n");
@@ -191,7 +193,7 @@ TEST_CASE("MicroK8s' variables stand for its directories, and what its link lead
         "/var/lib/kubelet is a link to /var/snap/microk8s/common/elsewhere");
 }
 
-TEST_CASE("plugins register where the kubelet's socket is, and in the usual place if there is none") {
+TEST_CASE("plugins register in the directory of the kubelet's socket, or in the default one without it") {
   const MadeNode node;
   install(node, "k0sworker.service");
   const auto directory = [&] { return kubernetes_of(node.host).directory.string(); };
@@ -205,8 +207,7 @@ TEST_CASE("plugins register where the kubelet's socket is, and in the usual plac
   CHECK(directory() == "/var/lib/kubelet/device-plugins");
 }
 
-TEST_CASE(
-    "an option is found in a command line, in YAML, in a shell's variable and in a unit, but in no comment") {
+TEST_CASE("an option is found in a command line, YAML, a shell variable and a unit, but not in a comment") {
   CHECK(option_in("--root-dir=/a", "root-dir") == "/a");
   CHECK(option_in("kubelet --v=2 --root-dir /a --x", "root-dir") == "/a");
   CHECK(option_in("-root-dir=/a", "root-dir") == "/a");

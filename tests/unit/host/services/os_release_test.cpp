@@ -5,7 +5,7 @@
 using namespace plughost;
 using namespace plughost::test;
 
-TEST_CASE("os-release is read with and without quotes, and the one of /etc wins") {
+TEST_CASE("os-release is read with and without quotes, and /etc/os-release wins") {
   const MadeNode node;
   CHECK(os_release(node.host).id.empty());
   node.tree.file("usr/lib/os-release", "ID=flatcar\n");
@@ -17,7 +17,7 @@ TEST_CASE("os-release is read with and without quotes, and the one of /etc wins"
   CHECK(os_release(node.host).name == "Talos (v1.8.0)");
 }
 
-TEST_CASE("OpenShift's CoreOS is known by its name or by its version, and no other RHEL is taken for it") {
+TEST_CASE("OpenShift's CoreOS is recognised by its name or version, and no other RHEL is") {
   const MadeNode node;
   const auto is_openshift = [&](const std::string& text) {
     node.tree.file("etc/os-release", text);

@@ -5,7 +5,7 @@
 using namespace plughost;
 using namespace plughost::test;
 
-TEST_CASE("a process is seen with its arguments, its options and its unit") {
+TEST_CASE("a process is reported with its arguments, its options and its unit") {
   const MadeNode node;
   node.process(5, "/usr/bin/kubelet --root-dir=/a --v 2 --root-dir /b", "kubelet.service");
   node.tree.file("proc/6/cmdline");
@@ -24,7 +24,7 @@ TEST_CASE("a process is seen with its arguments, its options and its unit") {
   CHECK(processes(node.host).size() == 2);
 }
 
-TEST_CASE("a process that has given itself a title is known by its first word") {
+TEST_CASE("a process with a title of its own is recognised by its first word") {
   const MadeNode node;
   node.tree.file("proc/5/cmdline", std::string("/usr/local/bin/k3s server") + std::string(40, '\0'));
   CHECK(process_of(node.host, 5)->name() == "k3s");

@@ -12,7 +12,7 @@ constexpr const char* kConfig = "etc/containerd/config.toml";
 
 }  // namespace
 
-TEST_CASE("containerd's settings are found in each version's place, imports included") {
+TEST_CASE("containerd's settings are found at each version's place, including imports") {
   MadeNode node;
   CHECK_FALSE(runtime_settings(node.host));
   node.tree.file(kConfig, "version = 2\n");
@@ -31,7 +31,7 @@ TEST_CASE("containerd's settings are found in each version's place, imports incl
   CHECK(runtime_settings(node.host)->cdi == Cdi::kOff);
 }
 
-TEST_CASE("whether a pod's user owns its nodes is in the same table, of either runtime") {
+TEST_CASE("the setting that gives a pod's user its nodes is in the same table, in either runtime") {
   MadeNode node;
   node.tree.file(kConfig, "version = 3\n");
   CHECK_FALSE(runtime_settings(node.host)->nodes_are_the_users);
@@ -48,7 +48,7 @@ TEST_CASE("whether a pod's user owns its nodes is in the same table, of either r
   CHECK(runtime_settings(node.host)->nodes_are_the_users);
 }
 
-TEST_CASE("the file of the containerd that runs counts") {
+TEST_CASE("the configuration of the running containerd is used") {
   MadeNode node;
   node.tree.file(kConfig, "version = 3\n");
   node.tree.file("var/lib/rancher/k3s/agent/etc/containerd/config.toml", "version = 2\n");
@@ -57,7 +57,7 @@ TEST_CASE("the file of the containerd that runs counts") {
   CHECK(runtime_settings(node.host)->cdi == Cdi::kOffByDefault);
 }
 
-TEST_CASE("CRI-O's drop-ins win over its main file") {
+TEST_CASE("CRI-O's drop-ins override its main file") {
   MadeNode node;
   node.tree.file("etc/crio/crio.conf", "[crio.runtime]\ncdi_spec_dirs = [\"/a\"]\n");
   node.tree.file("etc/crio/crio.conf.d/10.conf", "[crio.runtime]\ncdi_spec_dirs = [\"/b\"]\n");
@@ -67,7 +67,7 @@ TEST_CASE("CRI-O's drop-ins win over its main file") {
   CHECK(settings->spec_dirs == std::vector<std::string>{"/b"});
 }
 
-TEST_CASE("the containerd that a Kubernetes brings along has its configuration elsewhere, running or not") {
+TEST_CASE("a Kubernetes' own containerd has its configuration elsewhere, running or not") {
   MadeNode node;
   const std::string own = "/var/lib/rancher/k3s/agent/etc/containerd/config.toml";
   CHECK_FALSE(runtime_settings(node.host, own));

@@ -17,7 +17,7 @@ UnitSettings settings_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("settings add up, and an empty assignment forgets those before it") {
+TEST_CASE("settings add up, and an empty assignment clears the earlier ones") {
   const UnitSettings settings = settings_of(
       "[Unit]\nBefore=a.service b.service\nBefore=c.service\nAfter=x\nAfter=\nAfter = y\n# "
       "Before=d\n;Before=e\n");
@@ -27,7 +27,7 @@ TEST_CASE("settings add up, and an empty assignment forgets those before it") {
   CHECK(settings.words("Wants").empty());
 }
 
-TEST_CASE("a line that ends in a backslash goes on, and quotes around a word are not the word's") {
+TEST_CASE("a line that ends in a backslash continues, and quotes around a word are removed") {
   const UnitSettings settings =
       settings_of("ExecStart=/usr/local/bin/k3s \\\n    server\nReadWritePaths=\"-/a\" -/b\nX=\\");
   CHECK(settings.values("ExecStart") == Values{"/usr/local/bin/k3s      server"});
@@ -35,7 +35,7 @@ TEST_CASE("a line that ends in a backslash goes on, and quotes around a word are
 }
 
 TEST_CASE(
-    "the first directory that has the unit counts, and the drop-ins of all, and some files can be left out") {
+    "the unit of the first directory is used with the drop-ins of all, and some files can be left out") {
   const MadeNode node;
   CHECK_FALSE(unit_file(node.host, "x.service"));
   node.tree.file("usr/lib/systemd/system/x.service", "[Unit]\nBefore=a\n");

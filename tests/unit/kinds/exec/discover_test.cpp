@@ -54,7 +54,7 @@ std::vector<std::string> problems(Members members) {
 
 }  // namespace
 
-TEST_CASE("exec: the devices are those that the program prints, and its errors are apart") {
+TEST_CASE("exec: the devices are those in the program's output, and its errors are separate") {
   const Listed disks(R"(echo looking >&2; echo '{"devices": [{"id": "sdb"}, {"id": "sda"}]}')");
   CHECK(ids_of(disks.scan()) == std::vector<std::string>{"sdb", "sda"});
 }
@@ -94,7 +94,7 @@ TEST_CASE("exec: a failure is reported with the last line of standard error") {
                     "the program cannot be started: No such file or directory");
 }
 
-TEST_CASE("exec: children that a program leaves behind are killed and wait for nothing") {
+TEST_CASE("exec: children that a program leaves behind are killed, and not waited for") {
   const Listed disks(R"(sleep 1000 & echo $! > $1/pid; echo '{"devices": []}')");
   CHECK(disks.scan().devices.empty());
   std::string pid;
@@ -109,7 +109,7 @@ TEST_CASE("exec: children that a program leaves behind are killed and wait for n
   }));
 }
 
-TEST_CASE("exec: a program runs before each scan, and keeps nothing but the scan waiting") {
+TEST_CASE("exec: a program runs before each scan, and delays nothing but the scan") {
   Listed disks(R"(echo >> $1/runs; echo '{"devices": [{"id": "sda"}]}')");
   const auto watch = disks.watch();
   CHECK(disks.scan().undecided);
@@ -125,7 +125,7 @@ TEST_CASE("exec: a program runs before each scan, and keeps nothing but the scan
   CHECK(disks.hints == 0);
 }
 
-TEST_CASE("exec: what a program prints after a failure is the list again") {
+TEST_CASE("exec: the output after a failure is the list again") {
   Listed disks(R"([ -e $1/well ] || exit 3; echo '{"devices": [{"id": "sda"}]}')");
   const auto watch = disks.watch();
   const auto run = [&] {

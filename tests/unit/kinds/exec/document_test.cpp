@@ -57,7 +57,7 @@ TEST_CASE("every member of a document's device is read") {
                .attributes = {{.name = "serial", .value = "S1"}}});
 }
 
-TEST_CASE("no devices are a list, too") { CHECK(read_exec_document(R"({"devices": []})").empty()); }
+TEST_CASE("an empty list of devices is valid") { CHECK(read_exec_document(R"({"devices": []})").empty()); }
 
 TEST_CASE("a device that is not healthy has a reason, even if the program prints none") {
   const auto devices = read_exec_document(R"({"devices": [{"id": "a", "healthy": false, "reason": " \n"},
@@ -66,7 +66,7 @@ TEST_CASE("a device that is not healthy has a reason, even if the program prints
   CHECK(devices[1].healthy());
 }
 
-TEST_CASE("-1 is no NUMA node: the kubelet would take it for one that never fits") {
+TEST_CASE("NUMA node -1 is left out, because the kubelet would take it for a node that never fits") {
   CHECK(read_exec_document(R"({"devices": [{"id": "a", "numa": -1}]})")[0].numa_nodes.empty());
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("every member of an allocation's response is read unchanged") {
   CHECK(read_allocation_document("{}") == Allocation{});
 }
 
-TEST_CASE("an answer to an allocation that cannot be right is refused where it is wrong") {
+TEST_CASE("an invalid response to an allocation is refused with the place") {
   const auto error = [](const std::string& text) -> std::string {
     try {
       read_allocation_document(text);

@@ -114,21 +114,21 @@ const Allocation kDirectories{
 
 }  // namespace
 
-TEST_CASE("the page's program in the shell lists devices") { check_list("sh"); }
-TEST_CASE("the page's program in Python lists devices") { check_list("python"); }
-TEST_CASE("the page's program in C++ lists devices") { check_list("cpp"); }
+TEST_CASE("the page's shell program lists devices") { check_list("sh"); }
+TEST_CASE("the page's Python program lists devices") { check_list("python"); }
+TEST_CASE("the page's C++ program lists devices") { check_list("cpp"); }
 
 TEST_CASE("the page's shell program stays, and prints changes") { check_watch("sh"); }
 TEST_CASE("the page's Python program stays, and prints changes") { check_watch("python"); }
 TEST_CASE("the page's C++ program stays, and prints changes") { check_watch("cpp"); }
 
-TEST_CASE("the page's program in the shell gives each container a token of its own") {
+TEST_CASE("the page's shell program gives each container its own token") {
   const std::string token = answer("sh").env.at("SUPERDISK_TOKEN");
   CHECK(token.size() == 32);
   CHECK(answer("sh").env.at("SUPERDISK_TOKEN") != token);
 }
-TEST_CASE("the page's program in Python answers for a container") { CHECK(answer("python") == kDirectories); }
-TEST_CASE("the page's program in C++ answers for a container") { CHECK(answer("cpp") == kDirectories); }
+TEST_CASE("the page's Python program responds for a container") { CHECK(answer("python") == kDirectories); }
+TEST_CASE("the page's C++ program responds for a container") { CHECK(answer("cpp") == kDirectories); }
 
 TEST_CASE("the page's program ends the pods that hold a sick device, and no other") {
   const TempDir dir;

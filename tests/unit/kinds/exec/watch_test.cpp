@@ -93,7 +93,7 @@ TEST_CASE("exec: each line of a staying program is the list, and requests a scan
   CHECK(disks.scan().remarks.empty());
 }
 
-TEST_CASE("exec: when a program that was to stay ends, its devices are Unhealthy and it is started again") {
+TEST_CASE("exec: when a staying program ends, its devices are Unhealthy and it is started again") {
   Watched disks("echo >> $1/starts; " + kOne +
                 "[ $(wc -l < $1/starts) = 1 ] || exec sleep 1000; echo the bus is gone >&2; exit 3");
   CHECK(disks.error() == "the program exited with 3: the bus is gone");
@@ -120,7 +120,7 @@ TEST_CASE("exec: a program that is silent for too long is killed") {
   CHECK(run_until(disks.loop, [&] { return !runs(pid); }));
 }
 
-TEST_CASE("exec: an empty line is a sign of life, and no list") {
+TEST_CASE("exec: an empty line is a sign of life, and not a list") {
   Watched disks(
       kOne + "for i in 1 2 3 4 5 6 7 8 9 10; do echo; sleep 0.1; done; touch $1/end; exec sleep 1000",
       {{"timeout", text("800ms")}});
@@ -151,7 +151,7 @@ TEST_CASE("exec: a line that is invalid leaves the former list until the next li
   CHECK(ids_of(disks.scan()) == std::vector<std::string>{"b"});
 }
 
-TEST_CASE("exec: what ends after a line that cannot be used makes the former devices Unhealthy") {
+TEST_CASE("exec: a program that ends after an invalid line makes the former devices Unhealthy") {
   Watched disks(kOne + kWait + "echo garbage; exit 2");
   disks.begin();
   CHECK(ids_of(disks.next()) == std::vector<std::string>{"a"});
@@ -160,7 +160,7 @@ TEST_CASE("exec: what ends after a line that cannot be used makes the former dev
   CHECK(disks.scan().devices.at(0).error == "the program exited with 2");
 }
 
-TEST_CASE("exec: a program that floods keeps neither the loop nor the newest line from us") {
+TEST_CASE("exec: a program that floods its output blocks neither the loop nor its newest line") {
   Watched disks(R"(yes '{"devices": [{"id": "old"}]}' | head -n 300000; )"
                 R"(echo '{"devices": [{"id": "new"}]}'; exec sleep 1000)");
   disks.begin();
@@ -191,7 +191,7 @@ TEST_CASE("exec: a program that ends at once is not started again at once") {
   CHECK_THROWS_WITH(disks.scan(), "the program exited with 1");
 }
 
-TEST_CASE("exec: what a program that stayed has started goes with it, and it goes with its watch") {
+TEST_CASE("exec: a staying program's children end with it, and it ends with its watch") {
   Watched disks("sleep 1000 & echo $! > $1/child; echo $$ > $1/pid; " + kOne + kWait + "exit 1");
   disks.begin();
   disks.next();
@@ -208,14 +208,14 @@ TEST_CASE("exec: what a program that stayed has started goes with it, and it goe
   }
 }
 
-TEST_CASE("exec: without a daemon a program that stays runs until its first line") {
+TEST_CASE("exec: without a daemon a staying program runs until its first line") {
   const Watched disks("echo $$ > $1/pid; " + kOne + "exec sleep 1000");
   CHECK(ids_of(disks.scan()) == std::vector<std::string>{"a"});
   CHECK_FALSE(runs(disks.content("pid")));
   CHECK_THROWS_WITH(Watched("echo no bus >&2; exit 4").scan(), "the program exited with 4: no bus");
 }
 
-TEST_CASE("exec: a program is run again and again, or it stays") {
+TEST_CASE("exec: an entry has either a repeated or a staying program") {
   const Node program = text("/bin/list");
   CHECK(
       problems_of({{"watch", program}, {"discover", program}}) ==

@@ -59,7 +59,7 @@ TEST_CASE("a library is found in the distributions' directories only") {
         machine.tree().at(kRoot + "/usr/lib64/libnvidia-ml.so.1"));
 }
 
-TEST_CASE("a node that a driver's root has not is the machine's") {
+TEST_CASE("a node that is missing below a driver's root is the machine's") {
   const MadeSysfs machine;
   machine.tree().file(kRoot + "/dev/nvidia0");
   CHECK(node_below(machine.host(), kRoot, "/dev/nvidia0") == kRoot + "/dev/nvidia0");
@@ -67,7 +67,7 @@ TEST_CASE("a node that a driver's root has not is the machine's") {
   CHECK(node_below(machine.host(), "", "/dev/nvidia0") == "/dev/nvidia0");
 }
 
-TEST_CASE("the machine's root is no root of its own") {
+TEST_CASE("the machine's root is not a driver root of its own") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({{"vendor", text("nvidia")}, {"driverRoot", text("/")}});
   CHECK(ids_of(rig.scan()).size() == 2);

@@ -28,7 +28,7 @@ TEST_CASE("cards have their path in the tree of PCI bridges") {
   CHECK(scan.devices[2].hardware->units == Texts{"nvidia/GPU-b"});
 }
 
-TEST_CASE("with a unit of memory each card counts its own size") {
+TEST_CASE("with a unit of memory each card has as many units as its size") {
   const FakeNvml fake(kTwoCards + "card GPU-c memory=100\n");
   const GpuRig rig({{"unit", map({{"memory", text("1GiB")}})}});
   const Scan scan = rig.scan();
@@ -46,7 +46,7 @@ TEST_CASE("units of cores are 100 on each card") {
   CHECK(rig.scan().devices.at(0).replicas == 10);
 }
 
-TEST_CASE("units that do not fit into a message are refused with one that would") {
+TEST_CASE("too small units are refused with the smallest ones that fit") {
   std::string cards;
   for (int i = 0; i < 16; ++i)
     cards += "card GPU-00000000-0000-0000-0000-0000000000" + std::to_string(10 + i) + " memory=81559\n";

@@ -56,7 +56,7 @@ class ToolRig {
   std::string place_;
 };
 
-TEST_CASE("the tool's specification is what a scan wants in CDI's directory") {
+TEST_CASE("nvidia-ctk's specification is written to CDI's directory by a scan") {
   const FakeNvml fake(kTwoCards);
   const ToolRig made;
   made.prints(specification_of({"GPU-a", "GPU-b", "all"}));
@@ -69,7 +69,7 @@ TEST_CASE("the tool's specification is what a scan wants in CDI's directory") {
                              "--device-name-strategy=uuid"});
 }
 
-TEST_CASE("it runs again when the cards or their parts change, and not otherwise") {
+TEST_CASE("nvidia-ctk runs again when the cards or their parts change, and not otherwise") {
   const FakeNvml fake(kTwoCards);
   const ToolRig made({{"deviceListStrategy", text("cdi-annotations")}, {"mig", text("mixed")}});
   made.prints(specification_of({"GPU-a", "GPU-b", "MIG-x"}));
@@ -205,7 +205,7 @@ TEST_CASE("an invalid output of the tool makes the cards Unhealthy, with a sente
   CHECK(error("kill -9 $$").find("ended by signal 9") != std::string::npos);
 }
 
-TEST_CASE("a failure is tried again after a while, and what it made sick is well then") {
+TEST_CASE("a failure of nvidia-ctk is retried, and its cards are Healthy afterwards") {
   const FakeNvml fake(kTwoCards);
   ToolRig made;
   made.tool("cat \"${0%/usr/*}/answer\"");
@@ -218,7 +218,7 @@ TEST_CASE("a failure is tried again after a while, and what it made sick is well
   CHECK(made.runs().size() == 2);
 }
 
-TEST_CASE("a card that the tool's specification does not name is Unhealthy, and no other") {
+TEST_CASE("only a card that the specification does not name is Unhealthy") {
   const FakeNvml fake(kTwoCards);
   ToolRig made;
   made.prints(specification_of({"GPU-a"}));
@@ -237,7 +237,9 @@ std::string with_library(const std::string& specification, const std::string& li
          library + R"("}]}})";
 }
 
-TEST_CASE("the former file keeps the other cards Healthy if the tool fails for a lost card at a restart") {
+TEST_CASE(
+    "the former specification keeps the other cards Healthy if nvidia-ctk fails for a lost card at a "
+    "restart") {
   const FakeNvml fake("card GPU-a lost=1\ncard GPU-b minor=1\n");
   const std::string former = with_library(specification_of({"GPU-a", "GPU-b"}), "/lib/libcuda.so.570");
   for (const char* directory : {"/var/run/cdi", "/etc/cdi"}) {
@@ -259,7 +261,7 @@ TEST_CASE("the former file keeps the other cards Healthy if the tool fails for a
   }
 }
 
-TEST_CASE("a tool that fails later makes no card Unhealthy that it has named before") {
+TEST_CASE("a later failure of nvidia-ctk makes no named card Unhealthy") {
   const FakeNvml fake(kTwoCards);
   ToolRig made;
   made.prints(specification_of({"GPU-a", "GPU-b"}));
@@ -315,7 +317,7 @@ struct WatchedTool {
   }
 };
 
-TEST_CASE("a scan does not wait for the tool: it is undecided until the tool has described the cards") {
+TEST_CASE("a scan does not wait for nvidia-ctk, and is undecided until the cards are described") {
   const FakeNvml fake(kTwoCards);
   WatchedTool watched;
   watched.made.tool("until test -e \"${0%/usr/*}/go\"; do :; done; cat \"${0%/usr/*}/answer\"");
@@ -347,7 +349,7 @@ TEST_CASE("an output for other cards than the present ones is not used, and the 
   CHECK(watched.made.runs().size() == 2);
 }
 
-TEST_CASE("while a tool that failed is tried again its cards are listed, with what is wrong") {
+TEST_CASE("while a failed nvidia-ctk is retried its cards are listed, with the error") {
   const FakeNvml fake(kTwoCards);
   WatchedTool watched;
   watched.made.tool("cat \"${0%/usr/*}/answer\"");
@@ -363,7 +365,7 @@ TEST_CASE("while a tool that failed is tried again its cards are listed, with wh
   CHECK(watched.made.rig.error("GPU-a").empty());
 }
 
-TEST_CASE("a tool that hangs ends with the entry") {
+TEST_CASE("an nvidia-ctk that hangs ends with the entry") {
   const FakeNvml fake(kTwoCards);
   WatchedTool watched;
   watched.made.tool("echo $$ >\"${0%/usr/*}/pid\"; exec sleep 1000");

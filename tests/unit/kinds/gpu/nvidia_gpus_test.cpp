@@ -36,7 +36,7 @@ TEST_CASE("NVIDIA's cards are found by NVML, each with what a template can name"
   CHECK(scan.remarks.empty());
 }
 
-TEST_CASE("a driver that is loaded later is taken, and one that is unloaded is let go") {
+TEST_CASE("a driver that is loaded later is used, and one that is unloaded is released") {
   const FakeNvml fake("fail nvmlInit_v2 9\n");
   const GpuRig rig({});
   CHECK(rig.scan().devices.empty());
@@ -90,7 +90,7 @@ TEST_CASE("at rest NVML is closed, and its last cards are Unhealthy until it rep
   CHECK(fake.in_use());
 }
 
-TEST_CASE("a scan that is under way when the rest begins is not waited for, and closes NVML at its end") {
+TEST_CASE("a scan in progress when the rest begins is not waited for, and closes NVML at its end") {
   const FakeNvml fake(kTwoCards + "hang nvmlDeviceGetUUID\n");
   const GpuRig rig({});
   auto look = std::async(std::launch::async, [&] { return rig.scan().devices.size(); });
@@ -144,7 +144,7 @@ TEST_CASE("`mig: mixed` lists the parts of divided cards, and the other cards") 
   CHECK(std::get<Allocation>(answer).env.at("NVIDIA_VISIBLE_DEVICES") == "MIG-x");
 }
 
-TEST_CASE("a change of the parts while running is seen with the next scan") {
+TEST_CASE("a change of the parts at run time is found by the next scan") {
   const FakeNvml fake("card GPU-a mig=0\n");
   const GpuRig rig({{"mig", text("mixed")}});
   CHECK(ids_of(rig.scan()) == Texts{"GPU-a"});
@@ -171,7 +171,7 @@ Choice without(const std::string& uuid) {
   return {.except = {{.attributes = {{"uuid", {uuid}}}, .where = "except[0]"}}};
 }
 
-TEST_CASE("`mig: single` accepts cards and parts of other sorts that the entry leaves out") {
+TEST_CASE("`mig: single` accepts other cards and parts that the entry leaves out") {
   const FakeNvml fake("card GPU-a mig=1\nmig 0 MIG-x name=A_MIG_1g.5gb\nmig 0 MIG-y name=A_MIG_2g.10gb\n");
   const GpuRig rig({{"mig", text("single")}});
   CHECK(ids_of(rig.scan(without("MIG-y"))) == Texts{"MIG-x"});

@@ -96,7 +96,7 @@ void check(const Row& row, const Allocation& got) {
         (row.specs ? Texts{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia1", "/dev/nvidia3"} : Texts{}));
 }
 
-TEST_CASE("every combination of strategies answers as NVIDIA's plugin does") {
+TEST_CASE("every combination of strategies gives the response of NVIDIA's plugin") {
   for (const Row& row : all_rows()) {
     std::string name;
     for (const std::string& strategy : row.strategies) name += strategy + ' ';
@@ -112,7 +112,7 @@ TEST_CASE("every combination of strategies answers as NVIDIA's plugin does") {
   }
 }
 
-TEST_CASE("without a strategy the cards' UUIDs are in the variable") {
+TEST_CASE("without a strategy the variable has the cards' UUIDs") {
   CHECK(answer_of({}, {kA}).env == Env{{"NVIDIA_VISIBLE_DEVICES", kA}});
   CHECK(answer_of({{"deviceListStrategy", text("volume-mounts")}}, {kA}).env ==
         Env{{"NVIDIA_VISIBLE_DEVICES", kVolumes}});
@@ -125,7 +125,7 @@ TEST_CASE("the key of an annotation depends on the devices only") {
   CHECK(key({kA}) != key({kB}));
 }
 
-TEST_CASE("gds, mofed and gdrcopy are variables of their own, once for all cards") {
+TEST_CASE("gds, mofed and gdrcopy are separate variables, once for all cards") {
   const Allocation got =
       answer_of({{"gds", text("true")}, {"mofed", text("true")}, {"gdrcopy", text("true")}}, {kA, kB});
   CHECK(got.env == Env{{"NVIDIA_VISIBLE_DEVICES", kA + "," + kB},
@@ -134,7 +134,7 @@ TEST_CASE("gds, mofed and gdrcopy are variables of their own, once for all cards
                        {"NVIDIA_GDRCOPY", "enabled"}});
 }
 
-TEST_CASE("MPS gives its pipes and its memory, and waits for its daemon") {
+TEST_CASE("MPS adds its pipes and its memory, and waits for its daemon") {
   const FakeNvml fake(kCards);
   const GpuRig rig({{"mps", text("true")}});
   const std::string control = "/run/nvidia/mps/nvidia.com/gpu/pipe/control";
@@ -151,7 +151,7 @@ TEST_CASE("MPS gives its pipes and its memory, and waits for its daemon") {
   CHECK(got.mounts == mounts);
 }
 
-TEST_CASE("IMEX channels come by every strategy") {
+TEST_CASE("IMEX channels are passed by every strategy") {
   const Allocation got = answer_of({{"imexChannels", words({"0", "7"})},
                                     {"deviceListStrategy", words({"envvar", "cdi-cri"})},
                                     {"passDeviceSpecs", text("true")}},
@@ -175,7 +175,7 @@ TEST_CASE("variables that the entry sets override the kind's") {
         Env{{"NVIDIA_VISIBLE_DEVICES", "all"}, {"NVIDIA_GDS", "enabled"}});
 }
 
-TEST_CASE("a container may be kept from having several shares") {
+TEST_CASE("a container may be refused several shares") {
   const FakeNvml fake(kCards);
   const GpuRig rig({});
   AllocationSpec spec;

@@ -11,7 +11,7 @@ using namespace test;
 using namespace std::chrono_literals;
 using Texts = std::vector<std::string>;
 
-TEST_CASE("without NVML the cards are those that the driver shows in /proc") {
+TEST_CASE("without NVML the cards are those of the driver in /proc") {
   const GpuRig rig({{"passDeviceSpecs", text("true")}}, "libnvidia-none.so.1");
   const std::string uuid = "GPU-12345678-1234-1234-1234-1234567890ab";
   rig.machine.tree().file("/proc/driver/nvidia/gpus/0000:3b:00.0/information",
@@ -51,7 +51,7 @@ TEST_CASE("cards are Unhealthy with the library's reason while it refuses") {
   CHECK(rig.error(kUuid).empty());
 }
 
-TEST_CASE("a library that refuses is tried again after 5 s while no card is known, without a remark") {
+TEST_CASE("a refusing library is retried after 5 s while no card is known, without a remark") {
   const FakeNvml fake("fail nvmlInit_v2 9\n");
   const GpuRig rig({});
   const Scan scan = rig.scan();
@@ -62,7 +62,7 @@ TEST_CASE("a library that refuses is tried again after 5 s while no card is know
   CHECK(rig.scan().devices.size() == 2);
 }
 
-TEST_CASE("a library that cannot be loaded refuses, too: it is there") {
+TEST_CASE("a library that cannot be loaded counts as a refusing one") {
   const TempDir files;
   files.file("libnvidia-ml.so.1", "half of it");
   const GpuRig rig({}, files.at("libnvidia-ml.so.1"));

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using Texts = std::vector<std::string>;
 using Keys = GpuRig::Keys;
 
-TEST_CASE("how near cards are comes from the switches and links between them") {
+TEST_CASE("the distance of cards comes from the switches and links between them") {
   const std::string cards =
       "card GPU-a pci=0000:01:00.0\ncard GPU-b pci=0000:02:00.0\ncard GPU-c pci=0000:03:00.0 mig=1\n"
       "mig 2 MIG-x name=A_MIG_1g.5gb\n";
@@ -49,7 +49,7 @@ TEST_CASE("an error of the card makes it sick, and time without errors makes it 
   CHECK(rig.error("GPU-a").empty());
 }
 
-TEST_CASE("after an error that only a reset ends, time does not make a card well") {
+TEST_CASE("after an error that only a reset clears, time does not make a card healthy") {
   const std::string lasts = "XID 95: an uncontained memory error: until the GPU has been reset";
   const FakeNvml fake(kTwoCards);
   GpuRig rig({});
@@ -113,7 +113,7 @@ TEST_CASE("errors from which a card recovers by itself are known") {
   CHECK(xid_words(9'999) == "XID 9999");
 }
 
-TEST_CASE("a memory error that NVML counts itself lasts as its XID does") {
+TEST_CASE("a memory error that NVML counts lasts as long as its XID") {
   const FakeNvml fake(kTwoCards);
   GpuRig rig({});
   rig.scan();
@@ -150,7 +150,7 @@ TEST_CASE("errors that programs cause are not the card's, unless configured") {
   ::unsetenv("DP_ENABLE_HEALTHCHECKS");
 }
 
-TEST_CASE("an error of a part is that part's, and one of the card is all parts'") {
+TEST_CASE("an error of a part affects that part, and an error of the card all parts") {
   const FakeNvml fake(kDividedCards);
   const GpuRig rig({{"mig", text("mixed")}});
   rig.scan();
@@ -165,7 +165,7 @@ TEST_CASE("an error of a part is that part's, and one of the card is all parts'"
   CHECK(rig.error("MIG-y").starts_with("XID 48"));
 }
 
-TEST_CASE("an error of a GPU instance is that of each of its compute instances, and of no other's") {
+TEST_CASE("an error of a GPU instance affects its compute instances, and no others") {
   const std::string cards =
       "card GPU-a minor=3 mig=1\n"
       "mig 0 MIG-x gi=7 ci=0 memory=4864 name=NVIDIA_A100_MIG_1c.2g.10gb\n"
@@ -180,7 +180,7 @@ TEST_CASE("an error of a GPU instance is that of each of its compute instances, 
   CHECK(rig.error("MIG-z").empty());
 }
 
-TEST_CASE("errors are followed again after the driver was unloaded and loaded") {
+TEST_CASE("errors are watched again after the driver was unloaded and loaded") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({});
   rig.scan();
@@ -193,7 +193,7 @@ TEST_CASE("errors are followed again after the driver was unloaded and loaded") 
   CHECK(rig.error("GPU-b").empty());
 }
 
-TEST_CASE("a lost card costs that card, and it comes back when it answers again") {
+TEST_CASE("a lost card affects no other card, and returns when it responds again") {
   const FakeNvml fake(kTwoCards);
   GpuRig rig({});
   rig.scan();
@@ -209,7 +209,7 @@ TEST_CASE("a lost card costs that card, and it comes back when it answers again"
   CHECK(rig.error("GPU-a").empty());
 }
 
-TEST_CASE("a card that is lost when plughost starts is left out with a remark") {
+TEST_CASE("a card that is lost at the start is left out with a remark") {
   const FakeNvml fake("card GPU-a lost=1\ncard GPU-b minor=1\n");
   const GpuRig rig({});
   const Scan scan = rig.scan();
@@ -219,7 +219,7 @@ TEST_CASE("a card that is lost when plughost starts is left out with a remark") 
   CHECK(scan.remarks[0].find("GPU 0 is left out") == 0);
 }
 
-TEST_CASE("a card that left the bus does not make the one that moved up sick") {
+TEST_CASE("a card that left the bus does not make the one with its former index sick") {
   const FakeNvml fake("card GPU-a\ncard GPU-b\ncard GPU-c\n");
   const GpuRig rig({});
   rig.scan();

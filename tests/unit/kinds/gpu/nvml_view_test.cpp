@@ -52,7 +52,7 @@ TEST_CASE("the library of this machine is not loaded for a recorded one") {
   CHECK_FALSE(fake.in_use());
 }
 
-TEST_CASE("where NVML could not be used its trouble is that of the machine that was recorded") {
+TEST_CASE("a recorded failure of NVML is that of the recorded machine") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({});
   add_pci(rig.machine, "0000:3b:00.0", "10de", "030200", "nouveau");
@@ -65,7 +65,7 @@ TEST_CASE("where NVML could not be used its trouble is that of the machine that 
   CHECK_FALSE(fake.in_use());
 }
 
-TEST_CASE("where NVML refused, the cards of the machine that was recorded are Unhealthy") {
+TEST_CASE("if NVML refused, the cards of the recorded machine are Unhealthy") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({});
   rig.machine.tree().file("/proc/driver/nvidia/gpus/0000:3b:00.0/information",
@@ -91,7 +91,7 @@ TEST_CASE("a library that cannot be loaded, or does not list its cards, is the v
   CHECK_FALSE(fake.in_use());
 }
 
-TEST_CASE("nvidia-ctk is not run by a scan that runs no programs") {
+TEST_CASE("nvidia-ctk is not run by a scan without programs") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({{"deviceListStrategy", text("cdi-cri")}, {"nvidiaCtk", text("/bin/false")}});
   NvmlView view;

@@ -34,7 +34,7 @@ TEST_CASE("a card of AMD whose memory fails needs a reset, and is healthy after 
   CHECK(rig.error("0000:03:00.0").empty());
 }
 
-TEST_CASE("a card of Intel that its driver could not start is Unhealthy") {
+TEST_CASE("a card of Intel whose driver failed to start it is Unhealthy") {
   const GpuRig rig({{"vendor", text("intel")}}, "");
   add_pci(rig.machine, "0000:07:00.0", "8086", "038000", "xe");
   add_drm(rig.machine, "0000:07:00.0", "card1", "renderD129");
@@ -43,7 +43,7 @@ TEST_CASE("a card of Intel that its driver could not start is Unhealthy") {
   CHECK(rig.error("0000:07:00.0").find("survivability mode") != std::string::npos);
 }
 
-TEST_CASE("cards of AMD have the node that all share, and their own") {
+TEST_CASE("cards of AMD have the common node, and their own") {
   const GpuRig rig({{"vendor", text("amd")}}, "");
   add_pci(rig.machine, "0000:03:00.0", "1002", "030000", "amdgpu");
   add_drm(rig.machine, "0000:03:00.0", "card0", "renderD128");
@@ -73,7 +73,7 @@ TEST_CASE("cards of Intel are separated by their driver, and virtual functions a
   CHECK(nodes_of(scan.devices[1]) == Texts{"/dev/dri/card1", "/dev/dri/renderD129"});
 }
 
-TEST_CASE("an NPU of Intel's is no GPU, with and without its driver") {
+TEST_CASE("Intel's NPU is not listed as a GPU, with or without its driver") {
   const GpuRig rig({{"vendor", text("intel")}}, "");
   add_pci(rig.machine, "0000:00:0b.0", "8086", "120000", "intel_vpu");
   add_pci(rig.machine, "0000:00:0c.0", "8086", "120000", "");

@@ -10,7 +10,7 @@ namespace {
 using namespace test;
 using Keys = GpuRig::Keys;
 
-TEST_CASE("mistakes in `gpu` are found when it is read") {
+TEST_CASE("errors of `gpu` are found when it is read") {
   const auto problem = [](Keys keys) {
     const GpuRig rig(std::move(keys), "");
     return rig.problems.size() == 1 ? rig.problems[0] : std::to_string(rig.problems.size()) + " problems";

@@ -53,7 +53,7 @@ TEST_CASE("each match of a path is a device with its node") {
   CHECK(std::ranges::count(scan.watch, WatchedDirectory{"/dev", "ttyUSB*"}) == 1);
 }
 
-TEST_CASE("the n-th matches of a group's paths make one device") {
+TEST_CASE("the n-th matches of a group's paths are one device") {
   const TempDir tree;
   make_nodes(tree, {"dev/a0", "dev/a1", "dev/b0", "dev/b1", "dev/b2"});
   const Scan scan = scan_of(tree, {group({path("/dev/a?"), path("/dev/b?", {{"permissions", text("r")}})})});
@@ -74,7 +74,7 @@ TEST_CASE("a limit repeats the matches of a path when other paths have more") {
         5);
 }
 
-TEST_CASE("an optional path is absent where it has no match, and a required one is waited for") {
+TEST_CASE("an optional path may be missing, and a required one is waited for") {
   const TempDir tree;
   make_nodes(tree, {"dev/a0", "dev/a1", "dev/b0"});
   const Scan scan = scan_of(tree, {group({path("/dev/b?", {{"optional", text("true")}}), path("/dev/a?")})});
@@ -92,7 +92,7 @@ TEST_CASE("a group's count is the number of containers that may share a device")
   CHECK(scan.devices[0].replicas == 10);
 }
 
-TEST_CASE("a mount path places a match in the container") {
+TEST_CASE("a mount path sets a match's path in the container") {
   const TempDir tree;
   make_nodes(tree, {"dev/snd/timer{1}"});
   const auto placed = [&](const char* mount_path) {
@@ -109,7 +109,7 @@ TEST_CASE("a mount path places a match in the container") {
         "/dev/snd/timer{{1}}");
 }
 
-TEST_CASE("a mount gives files and directories") {
+TEST_CASE("a mount adds files and directories") {
   const TempDir tree;
   tree.file("etc/a.conf");
   tree.directory("etc/b.conf");
@@ -123,7 +123,7 @@ TEST_CASE("a mount gives files and directories") {
   CHECK(scan.devices[1].healthy());
 }
 
-TEST_CASE("a pattern passes over what is not a device node, and a path that is none is Unhealthy") {
+TEST_CASE("a pattern skips files that are not device nodes, and a path to one is Unhealthy") {
   const TempDir tree;
   make_nodes(tree, {"dev/snd/timer"});
   tree.directory("dev/snd/by-path");
@@ -136,7 +136,7 @@ TEST_CASE("a pattern passes over what is not a device node, and a path that is n
   CHECK(scan.devices[1].error.find("is a regular file") != std::string::npos);
 }
 
-TEST_CASE("a directory such as /dev/snd brings the nodes in it") {
+TEST_CASE("a directory such as /dev/snd adds its nodes") {
   const TempDir tree;
   tree.directory("dev/snd/by-path");
   make_nodes(tree, {"dev/snd/link"});
@@ -151,7 +151,7 @@ TEST_CASE("a directory such as /dev/snd brings the nodes in it") {
   CHECK(std::ranges::count(scan.watch, WatchedDirectory{"/dev/snd", "*"}) == 1);
 }
 
-TEST_CASE("a plain name has '_' for what others would not take in a name") {
+TEST_CASE("characters that names cannot have become '_'") {
   const TempDir tree;
   make_nodes(tree, {"dev/apex_0.1", "dev/v4l/by-path/pci-0000:00:14.0", "dev/A-z_9"});
   const auto plain_name = [&](const char* of) {
@@ -162,7 +162,7 @@ TEST_CASE("a plain name has '_' for what others would not take in a name") {
   CHECK(plain_name("/dev/A-z_9") == "A-z_9");
 }
 
-TEST_CASE("a directory brings the nodes below it, too, as container runtimes expand one") {
+TEST_CASE("a directory also adds the nodes below it, as container runtimes do") {
   const TempDir tree;
   for (const char* directory : {"dev/bus/usb/001", "dev/bus/usb/002", "dev/bus/usb/pts", "dev/bus/usb/.udev"})
     tree.directory(directory);
@@ -187,7 +187,7 @@ TEST_CASE("a directory brings the nodes below it, too, as container runtimes exp
   CHECK(std::ranges::count(scan.watch, WatchedDirectory{"/dev/bus/usb/003", "*"}) == 0);
 }
 
-TEST_CASE("a directory of more nodes than an answer can have is Unhealthy") {
+TEST_CASE("a directory with more nodes than a response can have is Unhealthy") {
   const TempDir tree;
   tree.directory("dev/many");
   const auto make = [&](int i) {
@@ -203,7 +203,7 @@ TEST_CASE("a directory of more nodes than an answer can have is Unhealthy") {
         "/dev/many has more than 1000 device nodes; name those that are meant, as in /dev/many/*");
 }
 
-TEST_CASE("links by id have the link's own name, in the id and in the container") {
+TEST_CASE("links by id keep the link's name, in the id and in the container") {
   const TempDir tree;
   make_nodes(tree, {"dev/ttyUSB3"});
   tree.link("dev/serial/by-id/usb-FTDI_A1", "../../ttyUSB3");
@@ -232,7 +232,7 @@ TEST_CASE("a node with a name that is not UTF-8 is Unhealthy once assembled") {
   CHECK_FALSE(device.healthy());
 }
 
-TEST_CASE("a group's mistakes are found when it is read") {
+TEST_CASE("errors of a group are found when it is read") {
   CHECK(problems_of({group({path("/dev/x")})}).empty());
   CHECK(problems_of({}).size() == 1);
   CHECK(problems_of({group({})}).size() == 1);

@@ -55,7 +55,7 @@ TEST_CASE("vendor and product are hexadecimal text, however they are written") {
   CHECK(ids_of(usb_scan(sysfs, {{"port", text("1-2")}})) == Ids{"0451:f000:A1"});
 }
 
-TEST_CASE("devices without a serial number are known by their ports, and those with one by it or by both") {
+TEST_CASE("devices without a serial number are identified by their ports, and others by either or both") {
   const MadeSysfs sysfs;
   plug_in(sysfs, "1-2", "f000", "");
   plug_in(sysfs, "1-3", "f000", "0001");
@@ -71,7 +71,7 @@ TEST_CASE("devices without a serial number are known by their ports, and those w
   CHECK(scan.devices[0].hardware->units == Ids{kRoot + "1-2"});
 }
 
-TEST_CASE("a hub is not meant by its vendor: others are plugged into it") {
+TEST_CASE("a vendor does not match a hub, because others are plugged into it") {
   const MadeSysfs sysfs;
   plug_in(sysfs, "1-2", "8142", "");
   sysfs.attribute(kRoot + "1-2", "bDeviceClass", "09");
@@ -95,7 +95,7 @@ TEST_CASE("a hub is not meant by its vendor: others are plugged into it") {
   CHECK(any_of("8143") == Ids{"usb-1-3"});
 }
 
-TEST_CASE("child nodes are given instead of the bus node, by a link that lasts where udev made one") {
+TEST_CASE("child nodes replace the bus node, by a persistent link if udev made one") {
   const MadeSysfs sysfs;
   plug_in(sysfs, "1-2", "f000", "A1");
   const Members wanted{{"vendor", text("0451")}, {"nodes", list({text("tty")})}};
@@ -123,7 +123,7 @@ TEST_CASE("child nodes are given instead of the bus node, by a link that lasts w
   CHECK(std::ranges::count(scan.subsystems, "usb") == 1);
 }
 
-TEST_CASE("a device is listed when udev has finished with it and with all of its nodes") {
+TEST_CASE("a device is listed when udev has processed it and all of its nodes") {
   const MadeSysfs sysfs;
   plug_in(sysfs, "1-2", "f000", "A1");
   add_tty(sysfs, "1-2", "ttyUSB0", "0");
@@ -139,7 +139,7 @@ TEST_CASE("a device is listed when udev has finished with it and with all of its
   CHECK(usb_scan(sysfs, wanted).devices.at(0).nodes.size() == 2);
 }
 
-TEST_CASE("a mount path places the node, and attributes name the device") {
+TEST_CASE("a mount path sets the node's path, and attributes name the device") {
   const MadeSysfs sysfs;
   plug_in(sysfs, "1-2", "f000", "A1");
   add_tty(sysfs, "1-2", "ttyUSB0", "0");
@@ -184,7 +184,7 @@ TEST_CASE("keys beside anyOf hold for every identity of a device") {
           .empty());
 }
 
-TEST_CASE("mistakes in anyOf are found when it is read") {
+TEST_CASE("errors of anyOf are found when it is read") {
   const auto problem = [](Node any_of) {
     const Ids found = read_entry("groups", usb({{"anyOf", std::move(any_of)}})).problems;
     return found.size() == 1 ? found[0] : std::to_string(found.size()) + " problems";
@@ -200,7 +200,7 @@ TEST_CASE("mistakes in anyOf are found when it is read") {
       std::string::npos);
 }
 
-TEST_CASE("several USB devices of a group go together: the first of each kind, then the second") {
+TEST_CASE("several USB devices of a group are combined: the first of each kind, then the second") {
   const MadeSysfs sysfs;
   plug_in(sysfs, "1-2", "f000", "A1");
   plug_in(sysfs, "1-3", "f001", "B1");
@@ -213,7 +213,7 @@ TEST_CASE("several USB devices of a group go together: the first of each kind, t
   CHECK(scan.devices[0].nodes.size() == 2);
 }
 
-TEST_CASE("a USB match's mistakes are found when it is read") {
+TEST_CASE("errors of a USB match are found when it is read") {
   CHECK(read_entry("groups", usb({})).problems.size() == 1);
   CHECK(read_entry("groups", usb({{"vendor", text("fritz")}})).problems.size() == 1);
   CHECK(read_entry("groups", usb({{"vendor", text("0451")}, {"nodes", text("a/b")}})).problems.size() == 1);

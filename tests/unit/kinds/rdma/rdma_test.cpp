@@ -99,7 +99,7 @@ Keys selectors(const std::string& key, const std::string& word) {
   return {{"selectors", map({{key, list({text(word)})}})}, {"portState", text("ignore")}};
 }
 
-TEST_CASE("a card is known by its address and has the nodes of all of its ports") {
+TEST_CASE("a card is identified by its address and has the nodes of all of its ports") {
   const Rig rig;
   const std::string card = rig.add_card(kFirst, "mlx5_0", 0, "15b3", "ib0");
   for (const char* mad : {"umad0", "umad1", "issm0", "issm1"}) rig.add_mad(card, mad);
@@ -126,7 +126,7 @@ TEST_CASE("a card is known by its address and has the nodes of all of its ports"
   CHECK(value(device, "numa") == "1");
 }
 
-TEST_CASE("without rdma_cm there is a remark, as long as a card of the entry has nodes") {
+TEST_CASE("a missing rdma_cm leads to a remark while a card of the entry has nodes") {
   const Rig rig;
   CHECK(rig.scan().remarks.empty());
   rig.add_card(kFirst, "mlx5_0", 0);
@@ -137,7 +137,7 @@ TEST_CASE("without rdma_cm there is a remark, as long as a card of the entry has
   CHECK(rig.scan().remarks.empty());
 }
 
-TEST_CASE("the interfaces of a card in switchdev mode are its own, each of which can be chosen") {
+TEST_CASE("the interfaces of a card in switchdev mode are its own, and can each be selected") {
   const Rig rig;
   rig.add_card(kFirst, "mlx5_0", 0, "15b3", "eno1");
   const std::string net = "/sys/devices/pci0000:00/0000:00:01.0/" + std::string(kFirst) + "/net/";
@@ -173,7 +173,7 @@ TEST_CASE("a card lists its virtual functions, or its physical one") {
   CHECK(value(rig.card(), "physfn") == "0000:99:00.0");
 }
 
-TEST_CASE("nodes go to the card that they belong to") {
+TEST_CASE("nodes are assigned to their card") {
   const Rig rig{{{"portState", text("ignore")}}};
   const std::string first = rig.add_card(kFirst, "mlx5_0", 1);
   const std::string second = rig.add_card(kSecond, "mlx5_1", 0);
@@ -185,7 +185,7 @@ TEST_CASE("nodes go to the card that they belong to") {
   CHECK(nodes_of(scan.devices[1]) == Texts{"/dev/infiniband/uverbs0", "/dev/infiniband/umad0"});
 }
 
-TEST_CASE("RoCE has no issm, and nothing but uverbs is needed") {
+TEST_CASE("RoCE has no issm, and only uverbs is required") {
   const Rig rig;
   const std::string card = rig.add_card(kFirst, "mlx5_0", 0, "15b3", "eth0");
   rig.set_port(card, 1, "4: ACTIVE", "Ethernet");
@@ -195,7 +195,7 @@ TEST_CASE("RoCE has no issm, and nothing but uverbs is needed") {
   CHECK(value(device, "linkType") == "ether");
 }
 
-TEST_CASE("a card without its verbs node is Unhealthy until the node comes") {
+TEST_CASE("a card without its verbs node is Unhealthy until the node appears") {
   const Rig rig{{{"portState", text("ignore")}}};
   const std::string card = rig.add_card(kFirst, "mlx5_0", 0);
   const std::string function = card.substr(0, card.find("/infiniband"));
@@ -217,7 +217,7 @@ TEST_CASE("a card that udev renames stays the same device") {
   CHECK(value(after, "name") == "ibp3s0");
 }
 
-TEST_CASE("a card that goes is a device no more, and what it was is forgotten") {
+TEST_CASE("a card that is removed is no longer a device, and its history is forgotten") {
   Rig rig;
   std::string card = rig.add_card(kFirst, "mlx5_0", 0);
   rig.set_port(card, 1, "4: ACTIVE");
@@ -229,7 +229,7 @@ TEST_CASE("a card that goes is a device no more, and what it was is forgotten") 
   CHECK_FALSE(rig.card().healthy());
 }
 
-TEST_CASE("a software device is known by its GUID and gets its interface from the GID table") {
+TEST_CASE("a software device is identified by its GUID and gets its interface from the GID table") {
   const Rig rig;
   const std::string card = rig.add_software_card("rxe0", "5054:00ff:fe12:3456");
   rig.add_verbs(kVirtual.substr(0, kVirtual.size() - 1), "rxe0", 3);
@@ -269,7 +269,7 @@ TEST_CASE("devices that share a PCI function have distinct ids, and the card kee
   CHECK(value(scan.devices[1], "pci") == kFirst);
 }
 
-TEST_CASE("a word of each selector has to fit, and all selectors") {
+TEST_CASE("rdma: one item of each selector has to match, and all selectors") {
   Rig rig;
   const std::string first = rig.add_card(kFirst, "mlx5_0", 0, "15b3", "ib0");
   const std::string second = rig.add_card(kSecond, "bnxt_re0", 1, "14e4", "eth0");
@@ -378,7 +378,7 @@ TEST_CASE("a pool is one device with all cards' nodes, Healthy while one card is
   CHECK(value(pool, "netdevs") == "ib0,ib1");
 }
 
-TEST_CASE("a pool is made of the cards that the entry takes") {
+TEST_CASE("a pool consists of the cards that the entry selects") {
   const Rig rig{{{"pool", text("true")}}};
   rig.set_port(rig.add_card(kFirst, "mlx5_0", 0), 1, "1: DOWN");
   rig.set_port(rig.add_card(kSecond, "mlx5_1", 1), 1, "4: ACTIVE");
@@ -409,7 +409,7 @@ TEST_CASE("a pool without a working card has a reason") {
   CHECK(rig.card().error == "none of its cards works; 0000:03:00.0: port 1 is DOWN");
 }
 
-TEST_CASE("variables as the SR-IOV plugin sets them can be written as templates") {
+TEST_CASE("the SR-IOV plugin's variables can be written as templates") {
   const Rig rig{{{"portState", text("ignore")}}};
   rig.add_mad(rig.add_card(kFirst, "mlx5_0", 0), "umad0");
   rig.add_card(kSecond, "mlx5_1", 1);
@@ -432,7 +432,7 @@ TEST_CASE("variables as the SR-IOV plugin sets them can be written as templates"
              R"("umad":"/dev/infiniband/umad0","uverbs":"/dev/infiniband/uverbs0"}}})"}});
 }
 
-TEST_CASE("mistakes in `rdma` are found when it is read") {
+TEST_CASE("errors of `rdma` are found when it is read") {
   const auto problems = [](Keys keys) { return read_entry("rdma", map(std::move(keys))).problems.size(); };
   CHECK(problems({}) == 0);
   CHECK(problems({{"vendors", list({text("15b3")})}}) == 1);

@@ -31,7 +31,7 @@ std::uint64_t counted(const ApiTally& tally, std::string_view verb, int code) {
 
 }  // namespace
 
-TEST_CASE("a request has the path, the identity and the body that it should, and its answer comes") {
+TEST_CASE("a request has its path, identity and body, and its response arrives") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(201, R"({"a":1})"); });
   ClientOfTest test;
   test.kubeconfig(server.url() + "/prefix/");
@@ -120,7 +120,7 @@ TEST_CASE("requests share one connection, which is closed when unused") {
   CHECK(server.requests().back().connection == 2);
 }
 
-TEST_CASE("409, 422 and 404 are answers, with the server's words") {
+TEST_CASE("409, 422 and 404 are responses, with the server's words") {
   std::atomic<int> code = 409;
   FakeApiServer server([&](const FakeRequest&, FakeConnection& out) {
     out.answer(code, R"({"kind":"Status","message":"so it is"})");
@@ -215,8 +215,7 @@ TEST_CASE("without credentials or without libcurl a request ends with the reason
   CHECK(says(test.get("/").error, "libdl.so.2 is not libcurl"));
 }
 
-TEST_CASE(
-    "a server that is not there, is gone in the midst or talks nonsense is trouble, and then is well again") {
+TEST_CASE("a server that is missing, vanishes or sends garbage is an error, and recovers") {
   std::atomic<int> mood = 0;
   FakeApiServer server([&](const FakeRequest&, FakeConnection& out) {
     if (mood == 0) out.cut();
@@ -247,7 +246,7 @@ TEST_CASE(
   CHECK(test.client->state().error.empty());
 }
 
-TEST_CASE("a server that does not answer is waited for until the deadline, and a dropped call not at all") {
+TEST_CASE("a server that does not respond is waited for until the deadline, and a dropped call not at all") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.wait_for_close(); });
   ClientOfTest test;
   test.kubeconfig(server.url());
@@ -267,7 +266,7 @@ TEST_CASE("a server that does not answer is waited for until the deadline, and a
   CHECK_FALSE(called);
 }
 
-TEST_CASE("one that is slow does not hold back the others") {
+TEST_CASE("a slow response does not delay others") {
   FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
     if (request.target == "/slow")
       out.wait_for_close();
@@ -306,7 +305,7 @@ TEST_CASE("a response with a too long body or head is cut off") {
   CHECK(test.get("/larger-head").code == 0);
 }
 
-TEST_CASE("a call may be dropped, and the next made, when one is done") {
+TEST_CASE("a callback may drop its call, and send the next one") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   ClientOfTest test;
   test.kubeconfig(server.url());
@@ -334,7 +333,7 @@ TEST_CASE("a resolved name keeps its name for TLS, and connects to the address")
   CHECK(server.requests()[0].headers.at("host") == "127.0.0.1:" + std::to_string(server.port()));
 }
 
-TEST_CASE("a proxy is the kubeconfig's, and never the environment's") {
+TEST_CASE("a proxy is taken from the kubeconfig, and never from the environment") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   FakeApiServer proxy([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   ::setenv("http_proxy", "http://127.0.0.1:1", 1);
@@ -385,7 +384,7 @@ TEST_CASE("a stream begins, delivers and ends, and a refusal is its end") {
   CHECK(counted(*test.tally, "watch", 403) == 1);
 }
 
-TEST_CASE("a stream comes in parts however fast its server is, and a paused one does not come") {
+TEST_CASE("a stream arrives in parts however fast its server is, and pauses on demand") {
   constexpr std::size_t kSize = std::size_t{32} << 20u;
   FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
     if (request.target == "/ping") return out.answer(200, "{}");

@@ -204,7 +204,7 @@ TEST_CASE("a cut connection continues from the last event, without a list") {
   CHECK(test.heard.error.empty());
 }
 
-TEST_CASE("a server that ends a watch in order is watched again") {
+TEST_CASE("a server that ends a watch regularly is watched again") {
   Watching test({answers(200, list("10", "")),
                  [](const FakeRequest&, FakeConnection& out) {
                    out.begin();
@@ -225,7 +225,7 @@ TEST_CASE("an error is reported when it begins and when it ends") {
   CHECK(run_until(test.test.loop, [&] { return test.heard.error.empty(); }));
 }
 
-TEST_CASE("a quiet watch after one that broke soon is well when it has lived") {
+TEST_CASE("a quiet watch after one that broke soon is healthy once it has lasted") {
   Watching test({answers(200, list("10", "")), cuts("\n"), streams("\n")});
   REQUIRE(run_until(test.test.loop, [&] { return !test.heard.error.empty(); }));
   const auto heard = [&] { return test.test.client->state().watches[0].heard; };
@@ -236,7 +236,7 @@ TEST_CASE("a quiet watch after one that broke soon is well when it has lived") {
   CHECK(run_until(test.test.loop, [&] { return test.heard.error.empty(); }));
 }
 
-TEST_CASE("a 429 is heeded, and a 403 that passes is no trouble") {
+TEST_CASE("Retry-After of a 429 is obeyed, and a 403 that passes is no error") {
   const auto begin = EventLoop::Clock::now();
   Watching test({answers(429, "", "Retry-After: 1\r\n"), answers(403, R"({"message":"not yet"})"),
                  answers(200, list("10", "")), streams("")});
@@ -246,7 +246,7 @@ TEST_CASE("a 429 is heeded, and a 403 that passes is no trouble") {
   CHECK_FALSE(says(test.heard.error, "403"));
 }
 
-TEST_CASE("a list or a stream that makes no sense is trouble, and tried again") {
+TEST_CASE("an invalid list or stream is an error, and retried") {
   const std::vector<std::pair<std::string, std::string>> lists{
       {"<html>", "this is no JSON"},
       {"[]", "it has no resourceVersion"},
@@ -284,7 +284,7 @@ TEST_CASE("a list or a stream that makes no sense is trouble, and tried again") 
   }
 }
 
-TEST_CASE("a server that goes and comes again is found again") {
+TEST_CASE("a server that goes away and returns is used again") {
   std::uint16_t port = 0;
   ClientOfTest test;
   Heard heard;
@@ -323,7 +323,7 @@ TEST_CASE("objects of a list that begins again are dropped") {
   CHECK(test.heard.lines[0] == "listed b");
 }
 
-TEST_CASE("an object that is too large is left out and named once, and all the others are there") {
+TEST_CASE("an object that is too large is left out and named once, and all others are kept") {
   Watching test({answers(200, list("10", pod("a", 3) + ',' + large_pod("c", 4, 64 * kMiB) + ',' +
                                              large_pod("b", 5, 3 * kMiB) + ',' + pod("d", 6))),
                  streams(event("MODIFIED", large_pod("c", 12, 5 * kMiB)) + event("ADDED", pod("e", 13)) +
@@ -356,7 +356,7 @@ TEST_CASE("an object with texts of megabytes is read like any other") {
   CHECK(test.test.logged("left out").empty());
 }
 
-TEST_CASE("objects that cannot be read are left out, and the others of their list are there") {
+TEST_CASE("unreadable objects are left out, and the others of their list are kept") {
   Watching test({answers(200, list("10", R"({"metadata":{"name":"deep","resourceVersion":"3"},"a":)" +
                                              std::string(100, '[') + std::string(100, ']') + "}," +
                                              "{\"metadata\":{\"name\":\"bytes\"},\"a\":\"\xff\"},"
@@ -422,7 +422,7 @@ TEST_CASE("the memory of a list is bounded, and the log names objects that do no
   CHECK(says(warnings[0], "the objects before it take 16777216 bytes"));
 }
 
-TEST_CASE("an object of which too much would be kept is left out") {
+TEST_CASE("an object that would take too much memory is left out") {
   std::string annotations = R"("x":"")";
   for (int i = 0; i < 1000; ++i) annotations += ",\"" + std::to_string(i) + "\":\"\"";
   const std::string many = R"({"metadata":{"name":"many","annotations":{)" + annotations + "}}}";
@@ -462,7 +462,7 @@ TEST_CASE("a list whose metadata comes last is valid, and one with too much meta
   CHECK(cut.heard.lines.empty());
 }
 
-TEST_CASE("while no worker reads, the server waits, and others are answered") {
+TEST_CASE("while no worker reads, the server waits, and other requests are answered") {
   ClientOfTest test;
   std::atomic<std::size_t> sent = 0;
   std::promise<void> freed;
@@ -544,7 +544,7 @@ TEST_CASE("a watch may be ended by each of its hooks") {
   }
 }
 
-TEST_CASE("a thousand pods are listed in two pages and followed, and others are answered meanwhile") {
+TEST_CASE("a thousand pods are listed in two pages and watched, and other requests are answered meanwhile") {
   constexpr unsigned kPods = 1000;
   const std::string bulk(4000, 'x');
   const auto big_pod = [&](unsigned i, unsigned version) {

@@ -28,7 +28,7 @@ TEST_CASE("an Event's message is printable, whatever a device reports") {
   CHECK(event->message == "worn\\x1B[2J\\x0Aout");
 }
 
-TEST_CASE("the first Event of a reason is written at once, and what follows is one within a minute") {
+TEST_CASE("the first Event of a reason is written at once, and repetitions once a minute") {
   EventQueue queue;
   CHECK(queue.next_due() == EventQueue::kNever);
   queue.record(kNode, kSick, "a", at(0));
@@ -124,7 +124,7 @@ TEST_CASE("an Event of a pod is in its namespace and has its uid, by which kubec
       R"({"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ml"},"involvedObject":{"apiVersion":"v1","kind":"Pod","name":"train-0","namespace":"ml","uid":"uid-1"},"reason":"DeviceUnhealthy","message":"x.com/gpu: a: hot","type":"Warning","count":3,"firstTimestamp":"2026-11-22T12:00:00.000000Z","lastTimestamp":"2026-11-22T12:00:59.000000Z","source":{"component":"plughost","host":"node-a"},"reportingComponent":"plughost","reportingInstance":"node-a"})");
 }
 
-TEST_CASE("an Event of the node is in the namespace default, and has the node's name as its uid") {
+TEST_CASE("an Event of the node is in the namespace default, with the node's name as its uid") {
   EventDraft of_node = draft();
   of_node.subject = kNode;
   of_node.reason = kWell;
@@ -140,9 +140,7 @@ TEST_CASE("an Event of the node is in the namespace default, and has the node's 
   CHECK(event_json(of_node, "", "node-a")["type"].text() == "Warning");
 }
 
-TEST_CASE(
-    "an Event's name is a valid one however long its object's is, the same when it is tried again, and no "
-    "other's") {
+TEST_CASE("an Event's name is valid however long its object's is, stable over retries, and unique") {
   const auto name_of = [](const EventDraft& draft) {
     return event_json(draft, "", "n")["metadata"]["name"].text();
   };

@@ -130,7 +130,7 @@ TEST_CASE("times are read with fractions and zones") {
   }
 }
 
-TEST_CASE("a time that no clock here reaches is its last or its first") {
+TEST_CASE("a time beyond this clock's range becomes its last or first time") {
   constexpr std::int64_t kLast = 7'258'118'400;  // 2200-01-01
   CHECK(seconds("2199-12-31T23:59:59Z") == kLast - 1);
   CHECK(seconds("2200-01-01T00:00:01Z") == kLast);
@@ -166,7 +166,7 @@ TEST_CASE("a plugin's token is used until it expires, and then the plugin runs a
   CHECK(test.calls() == 3);
 }
 
-TEST_CASE("a token that ends within ten seconds is as good as ended") {
+TEST_CASE("a token that expires within ten seconds counts as expired") {
   PluginOfTest test;
   const auto ends_in = [&](const std::string& when) {
     test.directory.file("answer", "ends=$(date -u -d '" + when + "' +%Y-%m-%dT%H:%M:%SZ)\ncat <<X\n" +
@@ -222,7 +222,7 @@ TEST_CASE("a plugin runs again when the server refuses its token") {
 }
 
 TEST_CASE(
-    "a plugin that fails, hangs or talks nonsense is the request's trouble, with its place and its words") {
+    "a plugin that fails, hangs or prints garbage is the request's error, with its place and its words") {
   PluginOfTest test;
   const auto asked = [&](const std::string& script) {
     test.directory.file("answer", script);

@@ -75,7 +75,7 @@ struct Hanging {
 
 }  // namespace
 
-TEST_CASE("a request to a host name reaches the first of its addresses that answers") {
+TEST_CASE("a request to a host name uses the first of its addresses that responds") {
   Named named;
   named.resolves_to(Addresses{"::1", "127.0.0.2", "127.0.0.1"});
   named.test.start();

@@ -51,7 +51,7 @@ const std::string kServer = "    server: https://10.0.0.1:6443\n";
 
 }  // namespace
 
-TEST_CASE("kubeadm's kubelet.conf") {
+TEST_CASE("kubeadm's kubelet.conf is read") {
   const Files files{{{"/var/lib/kubelet/pki/kubelet-client-current.pem", kPemText + kKeyText}}};
   const ApiAccess access = files.access(R"(apiVersion: v1
 clusters:
@@ -85,7 +85,7 @@ users:
   CHECK(access.warnings.empty());
 }
 
-TEST_CASE("k3s' and rke2's kubelet.kubeconfig") {
+TEST_CASE("k3s' and rke2's kubelet.kubeconfig is read") {
   for (const std::string name : {"k3s", "rke2"}) {
     const std::string agent = "/var/lib/rancher/" + name + "/agent/";
     const Files files{{{agent + "server-ca.crt", "ca " + kPemText},
@@ -118,7 +118,7 @@ users:
   }
 }
 
-TEST_CASE("k0s' kubelet.conf has all in it") {
+TEST_CASE("k0s' kubelet.conf is self-contained") {
   const ApiAccess access = Files().access(R"(apiVersion: v1
 clusters:
 - cluster:
@@ -165,7 +165,7 @@ users:
   CHECK(access.certificate.empty());
 }
 
-TEST_CASE("a managed node's kubeconfig runs a program, and files are beside it") {
+TEST_CASE("a managed node's kubeconfig runs a program, and its relative paths refer to its own directory") {
   const ApiAccess access =
       Files{{{"/var/lib/kubelet/ca.crt", kPemText}}}.access(R"(apiVersion: v1
 kind: Config
@@ -205,7 +205,7 @@ users:
   CHECK(access.exec->where == "/var/lib/kubelet/kubeconfig:16:7");
 }
 
-TEST_CASE("JSON is a kubeconfig, too, and the other keys of a cluster and a user are read") {
+TEST_CASE("a kubeconfig may be JSON, and the other keys of a cluster and a user are read") {
   const Files files{{{"/etc/kubernetes/tok", " file-token\n"}}};
   const ApiAccess access = files.access(
       R"({"current-context":"c","contexts":[{"name":"b","context":{"cluster":"x"}},{"name":"c","context":{"cluster":"k","user":"u"}}],
@@ -245,7 +245,7 @@ TEST_CASE(
     CHECK_MESSAGE(warnings(server, token).empty(), server);
 }
 
-TEST_CASE("data wins over a file, and a token or a certificate over a program") {
+TEST_CASE("data overrides a file, and a token or certificate overrides a program") {
   const std::string exec = "    exec: {apiVersion: client.authentication.k8s.io/v1, command: /x}\n";
   const ApiAccess access = Files().access(with(
       kServer + "    certificate-authority: /nowhere\n    certificate-authority-data: " + kPemData + "\n",
@@ -308,7 +308,7 @@ TEST_CASE("an invalid kubeconfig is reported with its place and reason") {
         std::string::npos);
 }
 
-TEST_CASE("a node's certificate has its name, and any other has none") {
+TEST_CASE("a node's certificate contains the node's name, and other certificates give no name") {
   // openssl req -x509 -newkey ed25519 -nodes -days 1 -subj SUBJECT -noenc
   const std::string node =
       "-----BEGIN CERTIFICATE-----\nMIIBkTCCAUOgAwIBAgIUebPx3F5K//H7C0QWRtGkUzI7QmswBQYDK2VwMD4xFTAT\n"
@@ -389,7 +389,7 @@ TEST_CASE("of several kubeconfigs the one of the running Kubernetes is used") {
   CHECK(found(HostRoot(root.path()), kAuto).token == "k3s");
 }
 
-TEST_CASE("auto takes a pod's account where there is one, and its files are read") {
+TEST_CASE("auto prefers a pod's account, and its files are read") {
   const test::TempDir root;
   root.file("/etc/kubernetes/kubelet.conf", token_config("kubelet"));
   const WhereAccess in_pod{.kubeconfig = "auto", .service_host = "10.96.0.1", .service_port = "6443"};
@@ -439,7 +439,7 @@ TEST_CASE("a program without a directory is searched in PATH") {
 }
 
 TEST_CASE(
-    "where a kubeconfig names no authority, those count that the machine trusts, wherever it keeps them") {
+    "if a kubeconfig names no authority, those that the machine trusts are used, wherever they are stored") {
   const WhereAccess where{.kubeconfig = "/k"};
   for (const std::string file :
        {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",

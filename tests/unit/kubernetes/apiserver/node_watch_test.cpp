@@ -67,7 +67,7 @@ TEST_CASE("a Node that is deleted is unknown, and one that never existed is repo
   CHECK(rig.watch.error() == "the API server has no Node of our name");
 }
 
-TEST_CASE("an API server that refuses is a trouble, which ends when it does not") {
+TEST_CASE("an API server that refuses is an error, which ends when it accepts") {
   Rig rig;
   FakeCluster cluster;
   cluster.refuse("GET /api/v1/nodes", 500);
@@ -106,7 +106,7 @@ TEST_CASE("after a change of API server the new one is watched, and the former o
   CHECK(rig.server.client() == nullptr);
 }
 
-TEST_CASE("the same API server that stands elsewhere in the file is the same") {
+TEST_CASE("the same API server at another place in the file is the same") {
   Rig rig;
   FakeCluster cluster;
   rig.server.use(rig.config(cluster));

@@ -63,7 +63,7 @@ TEST_CASE("during a list nothing else is requested") {
   told.step<Reflector::Rest>();
 }
 
-TEST_CASE("a list of several pages is known with the last one, and watched from its version") {
+TEST_CASE("a list of several pages is complete with the last one, and watched from its version") {
   Told told;
   told.step<Reflector::List>();
   told.reflector.page("10", "more", told.now);
@@ -86,7 +86,7 @@ TEST_CASE("events and bookmarks give the version of the next watch") {
   CHECK(told.watch() == "15");
 }
 
-TEST_CASE("a watch that lived and is ended by the server is followed by the next at once") {
+TEST_CASE("a watch that lasted and is ended by the server is followed by the next at once") {
   Told told;
   told.list("10");
   told.watch();
@@ -99,7 +99,7 @@ TEST_CASE("a watch that lived and is ended by the server is followed by the next
   told.step<Reflector::Watch>();
 }
 
-TEST_CASE("failures are followed by pauses from half a second to 30 s, none like the other") {
+TEST_CASE("failures are followed by random pauses from half a second to 30 s") {
   Told told;
   std::vector<std::chrono::milliseconds> pauses;
   for (int i = 0; i < 40; ++i) {
@@ -116,7 +116,7 @@ TEST_CASE("failures are followed by pauses from half a second to 30 s, none like
   CHECK(*std::min_element(pauses.begin() + 6, pauses.end()) != *std::ranges::max_element(pauses));
 }
 
-TEST_CASE("where no server is the pauses do not grow, and those after other failures are as ever") {
+TEST_CASE("without a server the pauses do not grow, and those after other failures do") {
   Told told;
   for (int i = 0; i < 40; ++i) {
     told.step<Reflector::List>();
@@ -134,7 +134,7 @@ TEST_CASE("where no server is the pauses do not grow, and those after other fail
   CHECK(told.pause() >= 1s);
 }
 
-TEST_CASE("a watch that lived makes the next pause a short one, and its end is no trouble") {
+TEST_CASE("a watch that lasted resets the pause, and its end is no error") {
   Told told;
   for (int i = 0; i < 8; ++i) {
     told.step<Reflector::List>();
@@ -151,7 +151,7 @@ TEST_CASE("a watch that lived makes the next pause a short one, and its end is n
   told.step<Reflector::Watch>();
 }
 
-TEST_CASE("a watch that breaks again and again soon after it began is trouble until something comes") {
+TEST_CASE("a watch that repeatedly breaks early is an error until something arrives") {
   Told told;
   told.list("10");
   told.watch();
@@ -165,7 +165,7 @@ TEST_CASE("a watch that breaks again and again soon after it began is trouble un
   CHECK(told.reflector.error().empty());
 }
 
-TEST_CASE("a watch that lives without an event is no trouble, though the one before it broke soon") {
+TEST_CASE("a watch that lasts without an event is no error, although the one before it broke early") {
   Told told;
   told.list("10");
   told.watch();

@@ -75,7 +75,7 @@ TEST_CASE("the kubelet's certificate is the identity, and has the node's name") 
   CHECK(tls.test.client->node() == "worker-7");
 }
 
-TEST_CASE("a certificate and its key may be one file, as the kubelet's are") {
+TEST_CASE("a certificate and its key may be in one file, as the kubelet's are") {
   Tls tls;
   tls.begin();
   tls.authority.issue("one", "/CN=one");
@@ -92,7 +92,7 @@ TEST_CASE("a certificate and its key may be one file, as the kubelet's are") {
   CHECK(tls.said("client one"));
 }
 
-TEST_CASE("a certificate that is rotated is used without a restart") {
+TEST_CASE("a rotated certificate is used without a restart") {
   Tls tls;
   tls.begin();
   tls.authority.issue("kubelet", "/CN=first");
@@ -165,7 +165,7 @@ TEST_CASE("a balancer that hangs up is retried, and an untrusted server is an er
   CHECK_FALSE(tls.test.get("/api").nobody);
 }
 
-TEST_CASE("the system's authorities count where the kubeconfig names none") {
+TEST_CASE("the system's authorities are used if the kubeconfig names none") {
   Tls tls;
   tls.begin();
   tls.test.kubeconfig(tls.url, "      token: secret\n");
@@ -184,7 +184,7 @@ TEST_CASE("the system's authorities count where the kubeconfig names none") {
   CHECK(tls.test.get("/api").ok());
 }
 
-TEST_CASE("a libcurl that takes certificates from files only is given files") {
+TEST_CASE("a libcurl that reads certificates only from files gets files") {
   Tls tls;
   tls.begin();
   tls.authority.issue("kubelet", "/CN=me");

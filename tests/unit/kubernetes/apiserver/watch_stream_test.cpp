@@ -80,12 +80,12 @@ TEST_CASE("an event with members of unexpected types is read as far as possible"
   }
 }
 
-TEST_CASE("an object comes without managedFields, in each of its places, and with all of the rest") {
+TEST_CASE("an object is kept without managedFields, in each of its places, and otherwise whole") {
   CHECK(json_of(R"({"a":{"managedFields":[{"f:b":{}},1],"c":[true,null,"x"]},"managedFields":"y","d":-3})")
             .dump() == R"({"a":{"c":[true,null,"x"]},"d":-3})");
 }
 
-TEST_CASE("a number that is not a 64-bit integer is a text") {
+TEST_CASE("a number that is not a 64-bit integer is kept as text") {
   CHECK(json_of(R"([1.50,9223372036854775807,9223372036854775808,-9223372036854775808])").dump() ==
         R"(["1.50",9223372036854775807,"9223372036854775808",-9223372036854775808])");
 }

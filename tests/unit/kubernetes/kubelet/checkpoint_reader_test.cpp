@@ -91,7 +91,7 @@ TEST_CASE("the checkpoint: a caller that asks again from its callback gets the r
   CHECK(rig.told[1].began > rig.told[0].began);
 }
 
-TEST_CASE("the checkpoint: one that is none is not known") {
+TEST_CASE("the checkpoint: an invalid file is reported as unknown, not as empty") {
   Rig rig;
   rig.files.file("checkpoint", "{");
   CheckpointReader reader = rig.reader();
@@ -101,8 +101,8 @@ TEST_CASE("the checkpoint: one that is none is not known") {
 }
 
 TEST_CASE(
-    "the checkpoint: while a reading hangs no caller waits beyond the deadline, and a late end is a "
-    "reading") {
+    "the checkpoint: while a reading hangs, no caller waits longer than the deadline, and a reading that "
+    "ends late is used") {
   Rig rig;
   REQUIRE(::mkfifo(rig.files.at("checkpoint").c_str(), 0600) == 0);
   CheckpointReader reader = rig.reader(20ms);
@@ -127,7 +127,7 @@ TEST_CASE(
   CHECK(rig.pods(rig.told.size() - 1) == 1);
 }
 
-TEST_CASE("the checkpoint: a reading names the pods that have a directory, if these can be read") {
+TEST_CASE("the checkpoint: a reading has the pods with a directory, if their directories can be read") {
   Rig rig;
   rig.files.file("checkpoint", kOnePod);
   CheckpointReader reader = rig.reader();

@@ -58,7 +58,7 @@ TEST_CASE("an invalid checkpoint is refused with a sentence") {
                          std::runtime_error);
 }
 
-TEST_CASE("a checkpoint without a byte is called empty, and what cannot be read has the kernel's reason") {
+TEST_CASE("an empty checkpoint is reported as such, and an unreadable one with the kernel's reason") {
   const test::TempDir dir;
   dir.file("empty");
   CHECK_THROWS_WITH_AS(Checkpoint::read(dir.at("empty")), "it is empty", std::runtime_error);

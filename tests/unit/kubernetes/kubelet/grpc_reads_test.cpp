@@ -24,7 +24,7 @@ std::size_t length_of_slice(MemoryRequest request) {
   return length;
 }
 
-TEST_CASE("a connection that waits holds 512 bytes for the next read, and not gRPC's 8 KiB") {
+TEST_CASE("a waiting connection holds 512 bytes for the next read, and not gRPC's 8 KiB") {
   CHECK(length_of_slice(MemoryRequest(8 << 10)) == 512);
 }
 

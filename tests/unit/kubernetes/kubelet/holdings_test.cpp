@@ -36,7 +36,7 @@ TEST_CASE("holders: ids are sorted, and of one pod's containers the last counts"
   CHECK(text_of(held.all()) == "a=q/main b=p/main ");
 }
 
-TEST_CASE("holders: an id that the kubelet has given twice has both pods, in the order of their coming") {
+TEST_CASE("holders: an id that the kubelet has given twice has both pods, in order") {
   const HoldersOfIds held{
       {"a", holder("p", "init")}, {"a", holder("q")}, {"a", holder("p")}, {"b", holder("q")}};
   CHECK(text_of(held.of("a")) == "a=p/main a=q/main ");
@@ -45,7 +45,7 @@ TEST_CASE("holders: an id that the kubelet has given twice has both pods, in the
   CHECK_FALSE(HoldersOfIds().contains(""));
 }
 
-TEST_CASE("holders: two values are equal if ids and holders are, wherever the texts lie") {
+TEST_CASE("holders: two values are equal if their ids and holders are, wherever the texts are stored") {
   const HoldersOfIds held{{"a", holder("p")}};
   CHECK(held == HoldersOfIds{{"a", holder("p")}});
   CHECK_FALSE(held == HoldersOfIds{{"a", holder("q")}});
@@ -53,7 +53,7 @@ TEST_CASE("holders: two values are equal if ids and holders are, wherever the te
   CHECK_FALSE(held == HoldersOfIds());
 }
 
-TEST_CASE("holders: the builder's texts may go when it has built") {
+TEST_CASE("holders: the builder's texts may be destroyed after building") {
   HoldingsBuilder builder;
   std::string id = "an id that is too long to be stored within a string";
   builder.add("x.com/a", id, std::make_shared<const Holder>(holder("p")));
@@ -62,7 +62,7 @@ TEST_CASE("holders: the builder's texts may go when it has built") {
   CHECK(holdings.at("x.com/a").contains("an id that is too long to be stored within a string"));
 }
 
-TEST_CASE("holders: a device's ids are those of its shares, and not those of devices named alike") {
+TEST_CASE("holders: a device's ids are those of its shares, and not those of devices with similar names") {
   const Holdings holdings{{"x.com/a",
                            {{"gpu", holder("p")},
                             {"gpu::0", holder("p")},

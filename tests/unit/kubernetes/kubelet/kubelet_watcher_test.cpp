@@ -67,7 +67,7 @@ TEST_CASE("the removal of an own socket is reported") {
   CHECK(f.changes == 0);
 }
 
-TEST_CASE("a plain file of the kubelet's name is no kubelet") {
+TEST_CASE("a regular file with the kubelet's name is not a kubelet") {
   Fixture f;
   f.dir.file("kubelet.sock");
   KubeletWatcher watcher(

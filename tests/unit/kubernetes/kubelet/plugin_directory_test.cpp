@@ -23,7 +23,7 @@ TEST_CASE("only sockets of a killed plughost are removed") {
   CHECK(fs::is_symlink(dir.path() / "plughost-link"));
 }
 
-TEST_CASE("a directory reports when dead sockets were found in it, and of others' sockets nothing") {
+TEST_CASE("a directory reports when dead sockets were found in it, and ignores others' sockets") {
   const test::TempDir dir;
   { const UniqueFd gone = listen_unix(dir.path() / "other-dead.sock"); }
   const UniqueFd listening = listen_unix(dir.path() / "plughost-alive.sock");
@@ -35,7 +35,7 @@ TEST_CASE("a directory reports when dead sockets were found in it, and of others
   CHECK(*held.dead_found() >= before);
 }
 
-TEST_CASE("a directory that is not there yet is held when it is, and swept then") {
+TEST_CASE("a missing directory is locked and cleared when it appears") {
   const test::TempDir dir;
   PluginDirectory held(dir.path() / "later");
   CHECK_THROWS_AS(held.hold(), std::system_error);

@@ -30,7 +30,7 @@ struct Client {
 
 }  // namespace
 
-TEST_CASE("the ids that pods hold arrive by resource, each once") {
+TEST_CASE("the ids that pods hold are reported by resource, each once") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.add("x.com/a", "gpu::0");
@@ -60,7 +60,7 @@ TEST_CASE("holders with more than 4 MiB of ids are read") {
   CHECK(client.answers[0].holdings->at("x.com/a").all().size() == 10'000);
 }
 
-TEST_CASE("where no kubelet answers, it is not known, with a reason") {
+TEST_CASE("without a kubelet the holders are unknown, with a reason") {
   Client client;
   std::string reason;
   SUBCASE("there is no socket") { reason = "No such file or directory"; }
@@ -79,7 +79,7 @@ TEST_CASE("where no kubelet answers, it is not known, with a reason") {
   CHECK(client.answers[0].why.find(reason) != std::string::npos);
 }
 
-TEST_CASE("a kubelet that refuses is not known to hold anything, with its own words") {
+TEST_CASE("the holders of a refusing kubelet are unknown, with its own words") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.refuse_next({grpc::StatusCode::UNIMPLEMENTED, "no pods here"});

@@ -34,7 +34,7 @@ struct Client {
   }
 };
 
-TEST_CASE("the kubelet's pods are read as the API server's are") {
+TEST_CASE("the kubelet's pods are read like the API server's") {
   Client client;
   FakePodsApi kubelet(client.dir.at("pods.sock"));
   const PodText one{.uid = "a", .name = "one", .units = {1, 2}, .init = {4}};
@@ -55,7 +55,7 @@ TEST_CASE("the kubelet's pods are read as the API server's are") {
   }
 }
 
-TEST_CASE("one pod is had by its UID, and one that is not there is none") {
+TEST_CASE("a pod is found by its UID, and a missing one is none") {
   Client client;
   FakePodsApi kubelet(client.dir.at("pods.sock"));
   kubelet.put(PodText{.uid = "a"}.json());
@@ -70,7 +70,7 @@ TEST_CASE("one pod is had by its UID, and one that is not there is none") {
   CHECK(client.answers[1].pods.empty());
 }
 
-TEST_CASE("an older kubelet serves no pods, one that has just started does not yet") {
+TEST_CASE("an older kubelet serves no pods, and one that has just started does not yet") {
   Client client;
   client.list();
   REQUIRE(client.answered(1));
@@ -132,7 +132,7 @@ TEST_CASE("pods of more than 64 MiB are not queried ten times") {
   CHECK(kubelet.calls() == 1);
 }
 
-TEST_CASE("the pods that have ended are left out of a list, and not of a question for one") {
+TEST_CASE("ended pods are left out of a list, and not of a query for one") {
   Client client;
   FakePodsApi kubelet(client.dir.at("pods.sock"));
   kubelet.put(PodText{.uid = "a", .phase = "Succeeded"}.json());
@@ -148,7 +148,7 @@ TEST_CASE("the pods that have ended are left out of a list, and not of a questio
   CHECK(client.answers[1].pods.size() == 1);
 }
 
-TEST_CASE("a pod with too many annotations is left out by name, and so is what exceeds a list's bound") {
+TEST_CASE("a pod with too many annotations is left out by name, and so are pods beyond a list's limit") {
   const auto annotations = [](int number, std::size_t size) {
     std::string text = R"("x":"")";
     for (int i = 0; i < number; ++i)
@@ -174,7 +174,7 @@ TEST_CASE("a pod with too many annotations is left out by name, and so is what e
   CHECK((pods + 1) * 60'000 > PodsApi::kMostOfList);
 }
 
-TEST_CASE("a pod of which the bytes are none is left out, and the others are there") {
+TEST_CASE("an unreadable pod is left out, and the others are kept") {
   Client client;
   FakePodsApi kubelet(client.dir.at("pods.sock"));
   kubelet.put("a", "\xff\xff nonsense");

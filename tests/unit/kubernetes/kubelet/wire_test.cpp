@@ -48,7 +48,7 @@ std::string bytes_of(const Allocation& allocation) {
 
 }  // namespace
 
-TEST_CASE("Allocate answers the first users' pods with the same bytes as their plugin did") {
+TEST_CASE("Allocate sends the first users' pods the same bytes as their plugin did") {
   for (const char* file : {"checkpoint-one-pod.json", "checkpoint-two-resources.json"}) {
     const json document = golden(file);
     for (const json& entry : document["Data"]["PodDeviceEntries"]) {
@@ -73,7 +73,7 @@ TEST_CASE("Allocate answers the first users' pods with the same bytes as their p
   }
 }
 
-TEST_CASE("an allocation survives the way to the kubelet and back") {
+TEST_CASE("an allocation is unchanged on the way to the kubelet and back") {
   Allocation allocation;
   allocation.env = {{"A", "1"}, {"B", "2"}};
   allocation.mounts = {{"/etc/licence", "/licence", true}};
@@ -83,7 +83,7 @@ TEST_CASE("an allocation survives the way to the kubelet and back") {
   CHECK(parse_allocation(bytes_of(allocation)) == allocation);
 }
 
-TEST_CASE("bytes that are no answer are not taken for one") { CHECK_FALSE(parse_allocation("\xff\xff\xff")); }
+TEST_CASE("invalid bytes are not read as a response") { CHECK_FALSE(parse_allocation("\xff\xff\xff")); }
 
 TEST_CASE("a held share is Unhealthy in the list, and the others are not") {
   const Inventory inventory({{.id = "gpu", .replicas = 3, .reasons = {Reason::holder("held", {1})}}});

@@ -42,7 +42,7 @@ Allocation addition_for(std::size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("a container's answer has the devices, and what a program adds") {
+TEST_CASE("a container's response has the devices, and the program's additions") {
   v1beta1::ContainerAllocateResponse response;
   REQUIRE(
       answer_container(snapshot(), std::vector<std::string>{"a"}, {.env = {{"K", "v"}}}, kAllThere, response)
@@ -131,7 +131,7 @@ TEST_CASE("devices that the machine no longer has are not promised, and `near` d
         std::vector<std::string>{"pci0000:00/0000:00:01.0"});
 }
 
-TEST_CASE("an answer that the kubelet could not take is refused") {
+TEST_CASE("a response that the kubelet would not accept is refused") {
   CHECK(answer(snapshot(), {"a"}, addition_for(kListLimit)).ok());
   const grpc::Status status = answer(snapshot(), {"a"}, addition_for(kListLimit + 1));
   CHECK(status.error_code() == grpc::StatusCode::FAILED_PRECONDITION);

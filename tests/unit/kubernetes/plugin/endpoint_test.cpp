@@ -241,7 +241,7 @@ class AsUser {
   AsUser& operator=(AsUser&&) = delete;
 };
 
-TEST_CASE("an endpoint of a user that is not root takes root's connections, and its own user's") {
+TEST_CASE("an endpoint of a user other than root accepts root's connections, and its own user's") {
   if (::geteuid() != 0) {
     MESSAGE("only root can show it");
     return;

@@ -66,7 +66,7 @@ TEST_CASE("a socket without a listener, or a missing one, is known at once") {
   CHECK_FALSE(asking.process.has_value());
 }
 
-TEST_CASE("a kubelet that closes the connection has gone away, and has not refused") {
+TEST_CASE("a kubelet that closes the connection counts as gone, not as refusing") {
   Asking asking;
   const Listener kubelet(
       asking.loop, asking.socket, [](UniqueFd, const ucred&) {}, [](const std::string& what) { FAIL(what); });

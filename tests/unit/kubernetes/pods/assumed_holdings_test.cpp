@@ -19,7 +19,7 @@ Holder holder(const std::string& pod) { return {.pod_namespace = "ns", .pod = po
 
 }  // namespace
 
-TEST_CASE("holders have as many ids of the card that they were given") {
+TEST_CASE("holders have as many ids of the card as they were given") {
   const HoldersOfIds held{{"a::0", holder("p")}, {"a::1", holder("p")}, {"b::0", holder("q")}};
   const HoldersOfIds known = by_card(held, kCards, [](const Holder& of) {
     return of.pod == "p" ? kCards.find("b::0") : kCards.find("a::0");
@@ -35,14 +35,14 @@ TEST_CASE("a holder with an unknown card keeps its ids, or gets others if those 
         HoldersOfIds{{"b::0", holder("p")}, {"b::1", holder("stranger")}, {"b::2", holder("stranger")}});
 }
 
-TEST_CASE("a card that has no units left for its holders keeps count by those of others") {
+TEST_CASE("a card without enough units for its holders uses those of other cards") {
   const HoldersOfIds held{{"b::0", holder("p")}, {"b::1", holder("p")}, {"b::2", holder("p")}};
   const HoldersOfIds known = by_card(held, kCards, [](const Holder&) { return kCards.find("a::0"); });
   CHECK(known == HoldersOfIds{{"a::0", holder("p")}, {"a::1", holder("p")}, {"b::0", holder("p")}});
   CHECK(by_card({}, kCards, [](const Holder&) { return nullptr; }) == HoldersOfIds());
 }
 
-TEST_CASE("48,000 units of one pod are counted by looking at each unit and asking for its card once") {
+TEST_CASE("48,000 units of one pod are counted by one pass, with one query for its card") {
   constexpr unsigned kUnits = 24'000;
   const Inventory cards({card("a", kUnits), card("b", kUnits)});
   std::vector<std::string> ids;

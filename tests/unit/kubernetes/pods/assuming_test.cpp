@@ -69,7 +69,7 @@ TEST_CASE("a late name that is being written stays, and goes when the checkpoint
   CHECK(rig.tidied() == Names{"late-new"});
 }
 
-TEST_CASE("where the checkpoint cannot be read nothing is taken away") {
+TEST_CASE("without a readable checkpoint nothing is removed") {
   AssumingRig rig;
   rig.directory.file(kCheckpointName, "{");
   rig.assuming.tidy_later();

@@ -189,7 +189,9 @@ const Ids kThird{"5", "6"};
 
 }  // namespace
 
-TEST_CASE("holders by annotation: units count on the pod's own card, under its name, by UID or by name") {
+TEST_CASE(
+    "holders by annotation: a pod's units are counted on the card in its annotation, whether it is found by "
+    "UID or by name") {
   GuessedRig rig;
   rig.pod("mine", "100", "1");
   const auto by_card = rig.process->cards->by_annotation(rig.snapshot->inventory);
@@ -244,7 +246,7 @@ TEST_CASE("a container on a card that was chosen for another pod does not start,
   CHECK(rig.marks_alone());
 }
 
-TEST_CASE("pods on one card that were taken for each other start") {
+TEST_CASE("two pods that were mistaken for each other both start if they have the same card") {
   GuessedRig rig;
   rig.pod("a", "100", "1");
   rig.pod("b", "200", "1");
@@ -254,7 +256,7 @@ TEST_CASE("pods on one card that were taken for each other start") {
   CHECK(rig.start(kSecond) == "");
 }
 
-TEST_CASE("without a readable checkpoint no container starts, and later it does") {
+TEST_CASE("without a readable checkpoint no container starts, and with one it does") {
   GuessedRig rig;
   rig.pod("a", "100", "1");
   REQUIRE(rig.admit("a", kFirst) == "1");
@@ -323,7 +325,7 @@ TEST_CASE("a pod that no scheduler has assumed does not start on another pod's c
   CHECK(rig.start(kSecond) == "");
 }
 
-TEST_CASE("the only card of a node is that of a pod without a scheduler, and a container may have none") {
+TEST_CASE("a pod without a scheduler gets the node's only card, or none") {
   AssumeTerms terms = guess();
   terms.only_card = true;
   {
@@ -353,7 +355,8 @@ TEST_CASE("of containers with the same ids none starts if one of them has anothe
   CHECK(has(rig.start(kFirst), "given card 0, but the scheduler chose card 1"));
 }
 
-TEST_CASE("a pod that claims an early time and a card that does not exist costs no other pod its card") {
+TEST_CASE(
+    "a pod whose annotations have an early time and a card that does not exist takes no other pod's card") {
   GuessedRig rig;
   rig.pod("claims", "1", "7");
   std::optional<GuessedRig::Outcome> outcome;
@@ -371,7 +374,7 @@ TEST_CASE("a pod that claims an early time and a card that does not exist costs 
         "there are 0, 1");
 }
 
-TEST_CASE("a wrong guess is refused where the answer does not name its card, as with volcano and mounts") {
+TEST_CASE("a wrong guess is refused although volcano's response does not name the card") {
   AssumeTerms terms = guess(Dialect::kVolcano);
   terms.sets_visible = false;
   GuessedRig rig(terms);
@@ -396,7 +399,9 @@ TEST_CASE("a wrong guess is refused where the answer does not name its card, as 
   CHECK(rig.start(kFirst) == "");
 }
 
-TEST_CASE("a wrong guess makes its pod a candidate again once, and not for two Allocates that overlap") {
+TEST_CASE(
+    "after a wrong guess the guessed pod is a candidate again for one Allocate, and not for two that "
+    "overlap") {
   GuessedRig rig;
   rig.pod("a", "100", "0");
   rig.pod("b", "200", "1");
@@ -406,7 +411,8 @@ TEST_CASE("a wrong guess makes its pod a candidate again once, and not for two A
   CHECK(rig.allocate_both(kSecond, kThird) == std::vector<std::string>{"0", "1"});
 }
 
-TEST_CASE("a guess whose pod the kubelet refuses after the response costs the guessed pod nothing") {
+TEST_CASE(
+    "if the kubelet refuses the requesting pod after the response, the pod that was guessed loses nothing") {
   for (const Ids& ids : {kFirst, kSecond}) {
     GuessedRig rig;
     rig.pod("a", "100", "0");
@@ -420,7 +426,7 @@ TEST_CASE("a guess whose pod the kubelet refuses after the response costs the gu
   }
 }
 
-TEST_CASE("a guess stays while the checkpoint cannot be read, and while the kubelet has not had the answer") {
+TEST_CASE("a guess stays while the checkpoint cannot be read, and before the kubelet has the response") {
   GuessedRig rig;
   rig.pod("a", "100", "0");
   rig.pod("b", "200", "1");
@@ -431,7 +437,7 @@ TEST_CASE("a guess stays while the checkpoint cannot be read, and while the kube
   CHECK(rig.allocate_both(kFirst, kSecond) == std::vector<std::string>{"0", "1"});
 }
 
-TEST_CASE("the mark of a pod that has ended, or is gone, is not retried") {
+TEST_CASE("the mark of a pod that has ended, or does not exist, is not retried") {
   GuessedRig rig;
   rig.cluster.refuse("PATCH", 403);
   for (const std::string uid : {"ended", "gone", "stays"}) {
@@ -457,7 +463,9 @@ TEST_CASE("onlyCard and answerWithoutCard give nothing to a pod whose annotation
 }
 
 // Pods are created, admitted in any order, started and ended; owners edit their cards, and plughost restarts.
-TEST_CASE("no container starts on another card than its pod's first, and no pod gets more than its mark") {
+TEST_CASE(
+    "a container starts only on the card that its pod's annotation named first, and pods are changed by "
+    "their mark alone") {
   for (const bool edits : {true, false}) {
     CAPTURE(edits);
     for (const unsigned seed : {1u, 2u, 3u}) {

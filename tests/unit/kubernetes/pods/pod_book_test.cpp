@@ -30,7 +30,7 @@ TEST_CASE("pods are found by their UIDs and by their names") {
   CHECK(pods.all().size() == 1);
 }
 
-TEST_CASE("a pod that does not ask for the resource is not kept") {
+TEST_CASE("a pod that does not request the resource is not kept") {
   PodBook pods("example.com/other", terms_of(Dialect::kGpushare));
   pods.put(waiting("a", "0"));
   CHECK(pods.all().empty());
@@ -47,7 +47,7 @@ TEST_CASE("ended pods are not kept, and free their places") {
   CHECK(pods.all().empty());
 }
 
-TEST_CASE("guess: the card of a pod is the first that was seen, whatever its owner writes later") {
+TEST_CASE("guess: the card of a pod is the first annotation, whatever is written later") {
   PodBook pods = book();
   pods.put(pod("a", R"("x":"y")"));
   CHECK_FALSE(pods.find("a")->card);
@@ -66,7 +66,7 @@ TEST_CASE("guess: the card of a pod is the first that was seen, whatever its own
   CHECK(pods.find("a")->card == "1");
 }
 
-TEST_CASE("guess: the first card stays where an owner adds the annotations of the dialect's other names") {
+TEST_CASE("guess: the first card stays if annotations of the dialect's other names are added") {
   PodBook pods(kGpuMemory, terms_of(Dialect::kDoslab));
   const std::string newer = R"("doslab.io/gpu-assume-time":"1","doslab.io/gpu-uuid":"GPU-0")";
   pods.put(pod("a", newer));
@@ -96,7 +96,7 @@ TEST_CASE("a marked pod stays marked, whatever older events have, until the mark
   CHECK(pods.find("a")->assigned == "false");
 }
 
-TEST_CASE("neither the mark nor the card of a pod that is gone is that of a later pod of its UID") {
+TEST_CASE("neither the mark nor the card of a former pod is used for a later pod with its UID") {
   PodBook pods = book();
   for (const bool listed : {true, false}) {
     pods.put(waiting("a", "0"));

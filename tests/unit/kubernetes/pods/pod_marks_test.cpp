@@ -37,7 +37,7 @@ struct MarksRig : test::PodsRig {
 
 }  // namespace
 
-TEST_CASE("a mark is written into the pod's status, and once while it is to be written") {
+TEST_CASE("a mark is written into the pod's status, once") {
   MarksRig rig;
   rig.put("a");
   rig.add("a");
@@ -46,7 +46,9 @@ TEST_CASE("a mark is written into the pod's status, and once while it is to be w
   CHECK(rig.cluster.asked() == std::vector<std::string>{kPatch + "a/status"});
 }
 
-TEST_CASE("forbidden marks wait for one probe, a different mark each time, and then all are written") {
+TEST_CASE(
+    "while writing marks is forbidden one of them, a different one each time, is tried, and once that "
+    "succeeds all are written") {
   MarksRig rig;
   constexpr int kMarks = 20;
   constexpr std::size_t kProbes = 12;
@@ -80,7 +82,7 @@ TEST_CASE("a new mark is tried at once while others wait, and its success ends t
   CHECK(rig.cluster.asked()[1] == kPatch + "new/status");
 }
 
-TEST_CASE("a mark is dropped with its pod, whether it waits or is being written") {
+TEST_CASE("a mark is dropped with its pod, waiting or being written") {
   MarksRig rig;
   for (const std::string name : {"a", "b", "c", "d"}) rig.put(name);
   rig.cluster.refuse(kPatch, 403);
@@ -122,7 +124,8 @@ TEST_CASE("the mark of a pod that the API server lacks, or has as another pod, i
   CHECK_FALSE(rig.marked("other"));
 }
 
-TEST_CASE("without an API server a mark waits for the next one, and one that is being written is repeated") {
+TEST_CASE(
+    "without an API server a mark waits until there is one again, and an interrupted write is repeated") {
   MarksRig rig;
   rig.put("a");
   rig.put("b");

@@ -54,7 +54,7 @@ TEST_CASE("without the pods API, pods come from a watch of the API server") {
   CHECK(rig.cluster.asked(kWatch) == 1);
 }
 
-TEST_CASE("a pod that has ended is not read, and one that ends is forgotten") {
+TEST_CASE("an ended pod is not read, and one that ends is forgotten") {
   SearchRig rig;
   rig.cluster.put_pod(PodText{.uid = "over", .name = "over", .phase = "Succeeded"}.json());
   rig.cluster.put_pod(PodText{.uid = "failed", .name = "failed", .phase = "Failed"}.json());
@@ -69,7 +69,7 @@ TEST_CASE("a pod that has ended is not read, and one that ends is forgotten") {
   CHECK(rig.until([&] { return !rig.find("a"); }));
 }
 
-TEST_CASE("pods with megabytes of arguments are pods like others, and so are those after them") {
+TEST_CASE("pods with megabytes of arguments are read, and so are those after them") {
   SearchRig rig;
   const auto large = [](const std::string& name) {
     Json pod = SearchRig::pod(name, "0");
@@ -158,7 +158,7 @@ TEST_CASE("with the pods API the kubelet is queried each time, and the API serve
   CHECK(rig.cluster.asked().empty());
 }
 
-TEST_CASE("a pod of the kubelet's that is too large is named once, and the others are known") {
+TEST_CASE("a too large pod of the kubelet is named once, and the others are known") {
   SearchRig rig;
   FakePodsApi kubelet(rig.socket);
   std::string annotations = gpushare_annotations("1", "0");
@@ -262,7 +262,7 @@ TEST_CASE("a caller that waits in vain gets both reasons") {
   CHECK(rig.given_up[0].find("refused by the test") != std::string::npos);
 }
 
-TEST_CASE("an older kubelet after a newer one has its pods from the API server, and the other way round") {
+TEST_CASE("an older kubelet after a newer one gets its pods from the API server, and the reverse") {
   SearchRig rig;
   {
     FakePodsApi kubelet(rig.socket);
@@ -310,7 +310,7 @@ TEST_CASE("a caller that was served, or is destroyed, is not called again") {
   CHECK(rig.given_up.empty());
 }
 
-TEST_CASE("a pod is waited for a second and a half, and the last list takes no longer than two in all") {
+TEST_CASE("a pod is waited for at most a second and a half, and with the last list two") {
   CHECK(PodSearch::kPatience + PodSource::kLastList < 2s);
   CHECK(PodSearch::kPatience >= 1s);
 }

@@ -61,7 +61,7 @@ TEST_CASE("the simulated GPUs' variables are those that their authors' kubelet s
         "nicktming.com/gpu-2,nicktming.com/gpu-3,nicktming.com/gpu-7");
 }
 
-TEST_CASE("a device's text does not lead out of the directory that the configuration names") {
+TEST_CASE("a device's text cannot lead out of the configured directory") {
   AllocationSpec spec;
   spec.mounts = {{.host_path = Template("/srv/{serial}"), .container_path = Template("/dongle")}};
   CHECK(given(spec, {device("a", {{"serial", "a1"}})}, {"a"}).mounts.at(0).host_path == "/srv/a1");
@@ -85,7 +85,7 @@ TEST_CASE("a value joins the devices' values in the requested order") {
   CHECK(allocation.env.at("X") == "2:b,a:B,A:0,1");
 }
 
-TEST_CASE("the resource's name can be a part of a variable's") {
+TEST_CASE("the resource's name can be a part of a variable's name") {
   CHECK(
       given(with_env("X_{resourceEnv}", "{id}"), {device("a"), device("b")}, {"a", "b"}, "a.b-c/D_9.e").env ==
       std::map<std::string, std::string>{{"X_A_B_C_D_9_E", "a,b"}});
@@ -105,7 +105,7 @@ TEST_CASE("replicas of one device count as that device once") {
   CHECK(allocation.env.at("X") == "2:gpu,z");
 }
 
-TEST_CASE("a device brings its nodes and mounts, placed by its position in the allocation") {
+TEST_CASE("a device adds its nodes and mounts, placed by its position in the allocation") {
   Device a = device("a");
   a.nodes = {{"/dev/ttyUSB0", "/dev/modem{n}", "rw"}, {"/dev/ctl", "/dev/ctl", "r"}};
   a.mounts = {{"/etc/a{}", "/etc/{{x}}{n}", true}};
@@ -120,7 +120,7 @@ TEST_CASE("a device brings its nodes and mounts, placed by its position in the a
         std::vector<ContainerMount>{{"/etc/a{}", "/etc/{x}0", true}, {"/etc/a{}", "/etc/{x}1", true}});
 }
 
-TEST_CASE("an entry's nodes and mounts come once, or once per device that they name") {
+TEST_CASE("an entry's nodes and mounts are added once, or once per device that they name") {
   AllocationSpec spec;
   spec.nodes = {{Template("/dev/ctl"), Template("/dev/ctl"), "rw"},
                 {Template("/dev/{id}"), Template("/dev/x{n}"), "r"}};
@@ -134,7 +134,7 @@ TEST_CASE("an entry's nodes and mounts come once, or once per device that they n
   CHECK(allocation.annotations.at("example.com/ids") == "a,b");
 }
 
-TEST_CASE("the same request has the same answer") {
+TEST_CASE("the same request has the same response") {
   AllocationSpec spec = with_env("X_{id}", "{n}");
   spec.mounts = {{Template("/{id}"), Template("/{n}"), false}};
   const std::vector<std::string> ids = {"b", "c", "a"};
@@ -142,13 +142,13 @@ TEST_CASE("the same request has the same answer") {
   CHECK(given(spec, devices, ids) == given(spec, devices, ids));
 }
 
-TEST_CASE("an unknown id is refused with the number of devices there are") {
+TEST_CASE("an unknown id is refused with the number of devices") {
   const Refusal refusal = refused({}, {device("a"), device("b"), device("c")}, {"a", "x"});
   CHECK(refusal.reason == Refusal::Reason::kUnknownDevice);
   CHECK(refusal.text == "resource example.com/gpu has no device \"x\"; it lists 3 devices now");
 }
 
-TEST_CASE("an Unhealthy device is refused with its trouble") {
+TEST_CASE("an Unhealthy device is refused with its reason") {
   Device sick = device("a");
   sick.error = "it is gone";
   const Refusal refusal = refused({}, {sick}, {"a"});
@@ -166,7 +166,7 @@ TEST_CASE("a share that is held by another id is refused, and the others are not
   CHECK_NOTHROW(given({}, {gpu}, {"a::0", "a::2"}));
 }
 
-TEST_CASE("two things in one place are refused and both are named") {
+TEST_CASE("two things at one path are refused and both are named") {
   Device a = device("a");
   a.nodes = {{"/dev/ttyUSB0", "/dev/modem", "rw"}};
   Device b = device("b");
@@ -204,7 +204,7 @@ TEST_CASE("{n} counts the nodes of one pattern if a device has several, and othe
   CHECK(paths(given({}, {modem, none, last}, {"a", "b", "c"})) == Paths{"/dev/x0", "/dev/x2"});
 }
 
-TEST_CASE("a mount and a node in one place are refused") {
+TEST_CASE("a mount and a node at one path are refused") {
   Device a = device("a");
   a.nodes = {{"/dev/x", "/x", "rw"}};
   a.mounts = {{"/dev/x", "/x", false}};
@@ -279,7 +279,7 @@ AllocationSpec of_units(SharesOf shares) {
   return spec;
 }
 
-TEST_CASE("units of several cards are refused, and the cards are named with what they would give") {
+TEST_CASE("units of several cards are refused with the free units of each") {
   const std::vector<Device> cards{card("GPU-a", 4), card("GPU-b", 8)};
   const std::vector<std::string> ids{"card of GPU-b::7", "card of GPU-a::0", "card of GPU-b::0"};
   const Refusal refusal = refused(of_units(SharesOf::kOneDevice), cards, ids);
@@ -293,7 +293,7 @@ TEST_CASE("units of several cards are refused, and the cards are named with what
   CHECK(given(of_units(SharesOf::kAny), cards, ids).env.at("V") == "GPU-b,GPU-a");
 }
 
-TEST_CASE("shares of other devices than a container's are to be of are refused, and the devices are named") {
+TEST_CASE("shares that `shares` forbids are refused with the devices") {
   const std::vector<Device> disks{shared_disk("a", 4), shared_disk("b", 4)};
   AllocationSpec spec = with_env("V", "{id}");
   CHECK(given(spec, disks, {"a::3", "b::0", "a::1"}).env.at("V") == "a,b");
@@ -355,7 +355,7 @@ TEST_CASE("with assume a template may name the container's pod, and a specificat
 }
 
 TEST_CASE(
-    "one device by whatever id is given with what a scheduler's dialect sets, which must not contradict") {
+    "a scheduler's device is given under any id with the dialect's settings, which must not contradict") {
   AllocationSpec spec = with_env("WHO", "{id}");
   Device sick = device("a");
   sick.error = "sick";
@@ -370,7 +370,7 @@ TEST_CASE(
         std::string::npos);
 }
 
-TEST_CASE("where ids are no units, attributes may have the names of what counts them") {
+TEST_CASE("if ids are not units, attributes may have the names of the counting placeholders") {
   const AllocationSpec spec = with_env("V", "{units}-{cardUnits}-{totalUnits}");
   const Device odd = device("a", {{"units", "u"}, {"cardUnits", "c"}, {"totalUnits", "t"}});
   CHECK(given(spec, {odd}, {"a"}).env.at("V") == "u-c-t");

@@ -52,7 +52,7 @@ bool is_device_name(const std::string& name) {
              name, [&](char c) { return alphanumeric(c) || c == '_' || c == '-' || c == '.' || c == ':'; });
 }
 
-TEST_CASE("ids that are CDI names already stay as they are") {
+TEST_CASE("ids that are valid CDI names stay unchanged") {
   for (const char* id : {"video0", "0000:03:00.0", "GPU-8dd9c3a1-0b0c-4e1e-8f3e-2f0b9a6b1c11", "1a86:7523:A5",
                          "usb-FTDI_FT232R", "7"}) {
     CAPTURE(id);
@@ -60,7 +60,7 @@ TEST_CASE("ids that are CDI names already stay as they are") {
   }
 }
 
-TEST_CASE("every id has a CDI name, and no two ids have the same") {
+TEST_CASE("every id has a unique CDI name") {
   const Texts ids = {
       "a/b",   "a_x2Fb", "a_x5Fx2Fb",         "/a",     "x_x00/a", "x_x00_x2Fa", "_a",   "x_x00_a", "a_",
       "a_x5F", "-",      "x_x00_x2D",         "a-",     "a.",      "a:",         ":",    "a b",     "a%20b",
@@ -104,7 +104,7 @@ TEST_CASE(
   CHECK(nodes[1]["path"] == "/dev/other");
 }
 
-TEST_CASE("the groups of a device's nodes are those of its container's processes, where the entry wants it") {
+TEST_CASE("with `access: group` the container's processes get the groups of the device's nodes") {
   Device device = camera("a", "/dev/a");
   device.nodes.push_back({.host_path = "/dev/b", .container_path = "/dev/b"});
   device.nodes.push_back({.host_path = "/dev/c", .container_path = "/dev/c"});
@@ -157,7 +157,7 @@ TEST_CASE("values that join or count devices stay in the response") {
   CHECK_FALSE(specification(spec, devices)["devices"][0]["containerEdits"].contains("env"));
 }
 
-TEST_CASE("a kind's own path with a position stays in the answer") {
+TEST_CASE("a kind's own path with a position stays in the response") {
   Device device = camera("a", "/dev/a");
   device.nodes.push_back({.host_path = "/dev/b", .container_path = "/dev/b{n}"});
   const Allocation answer = allocate(with_cdi(), {device}, {"a"});
@@ -187,7 +187,7 @@ TEST_CASE("devices without edits have no name, and alone no specification") {
   CHECK(allocate(with_cdi(), both, {"bare", "video0"}).cdi == Texts{"example.com/camera=video0"});
 }
 
-TEST_CASE("two devices in one place are refused, whatever a runtime would make of it") {
+TEST_CASE("two devices at one path are refused, whatever a runtime would do") {
   Device one = camera("one", "/dev/one");
   Device other = camera("other", "/dev/other");
   one.nodes[0].container_path = other.nodes[0].container_path = "/dev/camera";
@@ -197,7 +197,7 @@ TEST_CASE("two devices in one place are refused, whatever a runtime would make o
         std::string::npos);
 }
 
-TEST_CASE("a device that is gone is not in the specification, and one that is Unhealthy is") {
+TEST_CASE("a device that is gone is not in the specification, and an Unhealthy one is") {
   Device gone = camera("video0", "/dev/video0");
   gone.gone = true;
   gone.error = "it is gone";
@@ -214,7 +214,7 @@ TEST_CASE("replicas of a device share its name") {
   CHECK(allocate(with_cdi(), {device}, {"video0::1", "video0::3"}).cdi == Texts{"example.com/camera=video0"});
 }
 
-TEST_CASE("the version is the oldest that has what is used") {
+TEST_CASE("the version is the oldest that has the used features") {
   const std::string text =
       cdi_specification("example.com/cam.era", with_cdi(), Inventory({camera("a", "/dev/a")}));
   CHECK(JsonValue::parse(text)["cdiVersion"] == "0.6.0");
@@ -251,7 +251,7 @@ TEST_CASE("a name that CDI does not allow is reported") {
   CHECK(std::holds_alternative<Refusal>(answer));
 }
 
-TEST_CASE("each resource has a file of its own") {
+TEST_CASE("each resource has its own file") {
   CHECK(cdi_file_name("plughost", "example.com/camera") == "plughost-example.com_camera.json");
   CHECK(cdi_file_name("plughost", "a-b/c") != cdi_file_name("plughost", "a/b-c"));
 }

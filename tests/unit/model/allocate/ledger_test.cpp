@@ -57,7 +57,7 @@ struct Rig {
 
 }  // namespace
 
-TEST_CASE("ledger: what two resources list is held in the other while it is held in one") {
+TEST_CASE("ledger: a device of two resources is held in both while it is held in one") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard}), device_of("b", {kOther})});
   rig.list(kVfio, {device_of("0000:00:02.0", {kCard})});
@@ -83,7 +83,7 @@ TEST_CASE("ledger: what two resources list is held in the other while it is held
   CHECK(rig.why(kNic, "a") == "held by a container that has just got it as x.com/vfio 0000:00:02.0");
 }
 
-TEST_CASE("ledger: a place has what is below it, and not what is beside it") {
+TEST_CASE("ledger: a unit includes what is below it, and not what is beside it") {
   Rig rig;
   rig.list(kNic, {device_of("stick", {kCard + "/usb1/1-2"}),
                   device_of("tty", {kCard + "/usb1/1-2/1-2:1.0/tty/ttyS0"}),
@@ -103,8 +103,8 @@ TEST_CASE("ledger: a place has what is below it, and not what is beside it") {
 }
 
 TEST_CASE(
-    "ledger: what is listed later is blocked from its first list on, and what is not listed any more is held "
-    "on") {
+    "ledger: a device that is listed later is blocked from its first list on, and an unlisted one stays "
+    "held") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard})});
   rig.give(kNic, {"a"});
@@ -118,7 +118,7 @@ TEST_CASE(
   CHECK(rig.why(kVfio, "v").empty());
 }
 
-TEST_CASE("ledger: what left the machine holds nothing, and what comes back is at its new place alone") {
+TEST_CASE("ledger: removed hardware holds nothing, and returned hardware only at its new place") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard})});
   rig.list(kVfio, {device_of("v", {kCard}), device_of("w", {kOther})});
@@ -149,7 +149,7 @@ TEST_CASE("ledger: hardware that a container was given stays held, though its id
   CHECK(rig.why(kNic, "b").empty());
 }
 
-TEST_CASE("ledger: a link that leads elsewhere takes no hardware from the container that was given it") {
+TEST_CASE("ledger: a changed link takes no hardware from the container that was given it") {
   Rig rig;
   rig.list(kNic, {device_of("by-id", {kCard})});
   rig.list(kVfio, {device_of("v", {kCard}), device_of("w", {kOther})});
@@ -182,7 +182,7 @@ TEST_CASE("ledger: a given device stays held although an earlier query does not 
   CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
 }
 
-TEST_CASE("ledger: what was given as a share is held alone when the sharing ends, however soon that is") {
+TEST_CASE("ledger: a share is held as a sole use when the sharing ends, however soon") {
   Rig rig;
   rig.list(kNic, {device_of("a", {})});  // shared: an entry's shares have no hardware of their own
   rig.list(kVfio, {device_of("v", {kCard})});
@@ -211,7 +211,7 @@ TEST_CASE("ledger: a former sole holder keeps its device when a share is given")
   CHECK(rig.why(kVfio, "v").empty());
 }
 
-TEST_CASE("ledger: an IOMMU group is one container's at a time") {
+TEST_CASE("ledger: an IOMMU group belongs to one container at a time") {
   const std::string group = std::string(kIommuGroup) + "12";
   Rig rig;
   rig.list(kVfio, {device_of("0", {kCard + "/0", group}), device_of("1", {kCard + "/1", group}),

@@ -34,7 +34,7 @@ Texts choose(AllocationPolicy policy, std::size_t size, const Texts& near,
   return preferred(policy, inventory, all, {}, size, near);
 }
 
-TEST_CASE("a switch in common is nearer than a host bridge, and that nearer than nothing") {
+TEST_CASE("a common switch is nearer than a host bridge, and that nearer than nothing") {
   const Texts card = {kSwitchA + "0000:3e:00.0"};
   const unsigned by_switch = nearness(kSwitchA + "0000:3c:00.0", card);
   const unsigned by_bridge = nearness(kSwitchB + "0000:4c:00.0", card);
@@ -54,11 +54,11 @@ TEST_CASE("of equally near devices the one with more devices beside it comes fir
   CHECK(nearness(kSwitchA + "0000:3c:00.0", behind_others) == nearness(kSwitchA + "0000:3c:00.0", one));
 }
 
-TEST_CASE("names that merely begin alike are not one bridge") {
+TEST_CASE("names with a common beginning are not one bridge") {
   CHECK(nearness("pci0000:3a/0000:3a:00.0", Texts{"pci0000:3/0000:03:00.0"}) == 0);
 }
 
-TEST_CASE("each policy gives the near ones of those that are equal to it") {
+TEST_CASE("each policy chooses the near ones among equal devices") {
   const Texts near = {kOtherRoot + "0000:87:00.0"};
   for (const AllocationPolicy policy : {kNone, kPacked, kDistributed, kAligned}) {
     CAPTURE(static_cast<int>(policy));
@@ -68,7 +68,7 @@ TEST_CASE("each policy gives the near ones of those that are equal to it") {
   CHECK(choose(kNone, 2, {kSwitchB + "0000:4d:00.0"}) == Texts{"c", "a"});
 }
 
-TEST_CASE("the policy comes before what is near") {
+TEST_CASE("the policy precedes nearness") {
   std::vector<Device> devices(2);
   devices[0].id = "a";
   devices[1].id = "b";

@@ -1,5 +1,5 @@
-// A container's units belong to one card: the preferred units for every pattern of free ones, and which of
-// those are refused.
+// Tests that a container's units all belong to one card: which units are preferred for every pattern of free
+// units, and which requests are refused.
 
 #include <doctest/doctest.h>
 
@@ -40,7 +40,7 @@ class Cards {
       const auto rest = static_cast<unsigned>(std::popcount(free[card]));
       if (rest >= wanted) smallest = std::min(smallest.value_or(rest), rest);
     }
-    if (available.size() < wanted) return;  // the kubelet does not ask
+    if (available.size() < wanted) return;  // the kubelet asks for no preference
     for (const AllocationPolicy policy :
          {AllocationPolicy::kOneCard, AllocationPolicy::kPacked, AllocationPolicy::kDistributed,
           AllocationPolicy::kSpread, AllocationPolicy::kAligned}) {
@@ -96,7 +96,9 @@ void every_pattern(const Cards& cards, const Sizes& sizes, std::vector<unsigned>
     every_pattern(cards, sizes, free, card + 1);
 }
 
-TEST_CASE("in every pattern of free units on up to three cards, units are of one card if one has enough") {
+TEST_CASE(
+    "for every pattern of free units on up to three cards, all chosen units belong to one card if any card "
+    "has enough") {
   std::vector<Sizes> all{{2}, {4}, {4, 2}, {4, 4}, {3, 4, 2}};
 #ifndef PLUGHOST_SANITIZED  // a sanitizer would take most of a minute for these
   all.push_back({4, 4, 4});
@@ -109,7 +111,7 @@ TEST_CASE("in every pattern of free units on up to three cards, units are of one
   }
 }
 
-TEST_CASE("of eight different cards, units are of one card if one has enough") {
+TEST_CASE("with eight different cards, all chosen units belong to one card if any card has enough") {
   const Sizes sizes{16, 24, 2, 30, 8, 1, 16, 12};
   const Cards cards(sizes);
   std::mt19937 random(8);  // NOLINT(bugprone-random-generator-seed): the same patterns each time

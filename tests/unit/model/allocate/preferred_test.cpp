@@ -33,7 +33,7 @@ Ids all_but(const Inventory& inventory, const std::set<std::string>& used) {
   return ids;
 }
 
-TEST_CASE("without a policy the ids come as they were offered") {
+TEST_CASE("without a policy the ids keep their order") {
   CHECK(preferred(kNone, three_shared(), Ids{"c::1", "a::0", "b::3"}, Ids{"b::3"}, 2) == Ids{"b::3", "c::1"});
 }
 
@@ -45,12 +45,12 @@ TEST_CASE("packed fills the devices that are most in use") {
         Ids{"a::0", "a::1", "a::2", "a::3", "b::0"});
 }
 
-TEST_CASE("packed counts what must be included as in use") {
+TEST_CASE("packed counts required ids as in use") {
   const Inventory inventory = three_shared();
   CHECK(preferred(kPacked, inventory, all_but(inventory, {}), Ids{"c::2"}, 3) == Ids{"c::2", "c::0", "c::1"});
 }
 
-TEST_CASE("distributed takes the least used device each time") {
+TEST_CASE("distributed chooses the least used device each time") {
   const Inventory inventory = three_shared();
   const Ids available = all_but(inventory, {"a::0", "a::1", "b::0"});
   CHECK(preferred(kDistributed, inventory, available, {}, 5) == Ids{"c::0", "b::1", "c::1", "a::2", "b::2"});
@@ -58,7 +58,7 @@ TEST_CASE("distributed takes the least used device each time") {
         Ids{"a::3", "b::0", "c::0"});
 }
 
-TEST_CASE("spread takes shares of different devices first, and of those the least used") {
+TEST_CASE("spread chooses shares of different devices first, and of those the least used") {
   const Inventory inventory = three_shared();
   const Ids available = all_but(inventory, {"a::0", "a::1", "a::2", "b::0"});
   CHECK(preferred(kSpread, inventory, available, {}, 1) == Ids{"c::0"});
@@ -115,7 +115,7 @@ TEST_CASE("aligned chooses the NUMA node with the fewest sufficient free devices
   CHECK(preferred(kAligned, inventory, all_but(inventory, {"1a"}), {}, 2) == Ids{"2a", "2b"});
 }
 
-TEST_CASE("aligned stays on the node of what must be included") {
+TEST_CASE("aligned stays on the node of the required ids") {
   const Inventory inventory = nodes();
   const Ids all = all_but(inventory, {});
   CHECK(preferred(kAligned, inventory, all, Ids{"0c"}, 3) == Ids{"0c", "0a", "0b"});
@@ -124,14 +124,14 @@ TEST_CASE("aligned stays on the node of what must be included") {
   CHECK(preferred(kAligned, inventory, all, Ids{"1a", "1b"}, 3) == Ids{"1a", "1b", "2a"});
 }
 
-TEST_CASE("aligned takes as few nodes as it can, and devices without a node last") {
+TEST_CASE("aligned uses as few NUMA nodes as possible, and devices without a node last") {
   const Inventory inventory = nodes();
   const Ids all = all_but(inventory, {});
   CHECK(preferred(kAligned, inventory, all, {}, 6) == Ids{"0a", "0b", "0c", "0d", "1a", "1b"});
   CHECK(preferred(kAligned, inventory, all, {}, 10).back() == "-");
 }
 
-TEST_CASE("aligned packs within a node, and counts a device of several nodes on each") {
+TEST_CASE("aligned packs within a NUMA node, and counts a device of several nodes on each") {
   std::vector<Device> devices{{.id = "a", .numa_nodes = {0}, .replicas = 2},
                               {.id = "b", .numa_nodes = {0}, .replicas = 2},
                               {.id = "c", .numa_nodes = {0, 1}, .replicas = 2}};
@@ -143,7 +143,7 @@ TEST_CASE("aligned packs within a node, and counts a device of several nodes on 
         Ids{"c::1", "c::0", "a::0", "a::1"});
 }
 
-TEST_CASE("aligned goes on with the other node of what must be included, if one is not enough") {
+TEST_CASE("aligned continues with the other node of the required ids, if one is not enough") {
   const Inventory inventory({{.id = "-"},
                              {.id = "a", .numa_nodes = {0}},
                              {.id = "b", .numa_nodes = {1}},
@@ -151,13 +151,13 @@ TEST_CASE("aligned goes on with the other node of what must be included, if one 
   CHECK(preferred(kAligned, inventory, all_but(inventory, {}), Ids{"both"}, 4) == Ids{"both", "a", "b", "-"});
 }
 
-TEST_CASE("aligned without any node is packed") {
+TEST_CASE("aligned without any NUMA node is packed") {
   const Inventory inventory = three_shared();
   const Ids available = all_but(inventory, {"b::0", "b::2", "c::1"});
   CHECK(preferred(kAligned, inventory, available, {}, 4) == preferred(kPacked, inventory, available, {}, 4));
 }
 
-TEST_CASE("ids that no device has come last, and each id comes once") {
+TEST_CASE("unknown ids come last, and each id once") {
   const Ids available = {"zzz", "a::9", "b::0", "b::0", "a::0", "b::0"};
   for (const AllocationPolicy policy : {kNone, kPacked, kDistributed, kSpread, kAligned}) {
     const Ids chosen = preferred(policy, three_shared(), available, {}, 10);
@@ -215,7 +215,7 @@ unsigned two_boards(std::size_t i, std::size_t j) {
   return i / 8 == j / 8 ? 360 : 20;
 }
 
-TEST_CASE("aligned takes the cards that are nearest to each other") {
+TEST_CASE("aligned chooses the cards that are nearest to each other") {
   const Inventory inventory = bonded(16, two_boards);
   const Ids all = all_but(inventory, {});
   CHECK(preferred(kAligned, inventory, all, {}, 4) == Ids{"c00", "c02", "c04", "c06"});
@@ -280,7 +280,7 @@ TEST_CASE("with oneCard the ids that a container already has decide the card") {
         Ids{"a::0", "a::1", "a::2", "a::3"});
 }
 
-TEST_CASE("where no card has enough for oneCard, the others are used up first, and it is no error") {
+TEST_CASE("if no card has enough for oneCard, the fullest are used up first, and it is no error") {
   const Inventory inventory = three_shared();
   const Ids available = all_but(inventory, {"a::0", "b::0", "b::1"});
   CHECK(preferred(kOneCard, inventory, available, {}, 5) == preferred(kPacked, inventory, available, {}, 5));
@@ -292,7 +292,7 @@ TEST_CASE("where no card has enough for oneCard, the others are used up first, a
   CHECK(preferred(kOneCard, inventory, Ids{"x", "a::1"}, {}, 2) == Ids{"a::1", "x"});
 }
 
-TEST_CASE("where ids have to be of one card, every policy takes those of one if it can") {
+TEST_CASE("if ids have to be of one card, every policy chooses those of one if it can") {
   const Inventory inventory = three_shared();
   const Ids available = all_but(inventory, {"a::0", "b::0", "b::1"});
   const ShareTerms one{.of = SharesOf::kOneDevice, .same = {}};
@@ -303,7 +303,7 @@ TEST_CASE("where ids have to be of one card, every policy takes those of one if 
         preferred(kDistributed, inventory, available, {}, 5));
 }
 
-TEST_CASE("where ids have to be of different devices, every policy takes one of each while it can") {
+TEST_CASE("if ids have to be of different devices, every policy chooses one of each while it can") {
   const Inventory inventory = three_shared();
   const Ids available = all_but(inventory, {"b::0", "b::1", "c::0"});
   const ShareTerms different{.of = SharesOf::kDifferentDevices, .same = {}};
@@ -322,7 +322,7 @@ TEST_CASE("where ids have to be of different devices, every policy takes one of 
     CHECK(chosen(policy, 5).size() == 5);
 }
 
-TEST_CASE("a container's cards come before others, whatever they are called here") {
+TEST_CASE("a container's own cards come before others, whatever their ids are") {
   std::vector<Device> devices(3);
   for (std::size_t i = 0; i < 3; ++i) {
     devices[i].id = std::string(1, "xyz"[i]);

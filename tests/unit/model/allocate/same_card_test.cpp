@@ -35,7 +35,7 @@ TEST_CASE("cards are compared by the first of UUID, PCI address and index that b
   CHECK_FALSE(same({}, {}));
 }
 
-TEST_CASE("cards are the same if none is only on one side") {
+TEST_CASE("cards are the same if neither side has one more") {
   CHECK(same_cards(uuids({"a", "b"}), uuids({"b", "a"})));
   CHECK_FALSE(same_cards(uuids({"a", "b"}), uuids({"a"})));
   CHECK_FALSE(same_cards(uuids({"a"}), uuids({"a", "b"})));
@@ -87,7 +87,7 @@ AllocationSpec spec(const std::string& name, const std::string& near, bool same_
   return made;
 }
 
-TEST_CASE("entries are joined over others, and by `sameCard` alone") {
+TEST_CASE("entries are joined by `sameCard` only, also over others") {
   const std::vector<AllocationSpec> specs{spec("x/a", "x/b"), spec("x/b", "x/a"),   spec("x/c", "x/b"),
                                           spec("y/a", "y/b"), spec("y/b", "y/a"),   spec("x/d", "x/a", false),
                                           spec("z/a", "x/d"), spec("z/b", "z/none")};

@@ -77,7 +77,7 @@ TEST_CASE("different values of one name in several entries are refused") {
   CHECK(std::get<Refusal>(answer).text.find("CARDS would be both \"a\" and \"card b\"") != std::string::npos);
 }
 
-TEST_CASE("a device's position is that among all of the container's devices, of whichever entry") {
+TEST_CASE("a device's position is that among all of the container's devices, of any entry") {
   const auto one = terms(), other = terms();
   one->nodes = {{.host_path = Template("/dev/{name}"), .container_path = Template("/dev/port{n}")}};
   other->mounts = {{.host_path = Template("/sys/{name}"), .container_path = Template("/ports/{n}")}};

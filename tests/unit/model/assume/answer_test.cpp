@@ -24,7 +24,7 @@ ResourceSnapshot snapshot(AssumeTerms terms, Inventory inventory = two_cards()) 
           .spec = std::make_shared<const AllocationSpec>(std::move(spec))};
 }
 
-TEST_CASE("an answer on a card has the dialect's words, the entry's own, and the node's about isolation") {
+TEST_CASE("a response on a card has the dialect's settings, the entry's own, and the node's for isolation") {
   const ResourceSnapshot gpushare = snapshot(terms_of(Dialect::kGpushare));
   const Device& card = gpushare.inventory.devices()[1];
   Env env{{"NVIDIA_VISIBLE_DEVICES", "1"},  {"ALIYUN_COM_GPU_MEM_IDX", "1"},
@@ -45,7 +45,9 @@ TEST_CASE("an answer on a card has the dialect's words, the entry's own, and the
   CHECK(std::get<std::string>(refused).starts_with("the environment variable ALIYUN_COM_GPU_MEM_IDX would"));
 }
 
-TEST_CASE("without a pod there is why, or the only card by its UUID, or gpushare's answer without a card") {
+TEST_CASE(
+    "without a pod the response is an error, or the only card by its UUID, or gpushare's response without a "
+    "card") {
   AssumeTerms terms = terms_of(Dialect::kGpushare);
   CHECK(std::get<std::string>(answer_without_pod(snapshot(terms), 2, "nobody", false)) == "nobody");
   terms.only_card = true;
@@ -64,7 +66,7 @@ TEST_CASE("without a pod there is why, or the only card by its UUID, or gpushare
   CHECK(nothing.env == no_card_env(terms, 2, 0));
 }
 
-TEST_CASE("a late answer's edits have all of it") {
+TEST_CASE("a late response's edits are complete") {
   ResourceSnapshot late = snapshot(terms_of(Dialect::kGpushare));
   AllocationSpec spec = *late.spec;
   spec.cdi = CdiNames::kCri;
@@ -80,8 +82,7 @@ TEST_CASE("a late answer's edits have all of it") {
         std::vector<ContainerMount>{{.host_path = "/a", .container_path = "/b", .read_only = true}});
 }
 
-TEST_CASE(
-    "an entry's own variables may name the pod and its sum, and where no pod is known they are refused") {
+TEST_CASE("an entry's variables may name the pod and its sum, and are refused without a pod") {
   AssumeTerms terms = terms_of(Dialect::kGpushare);
   terms.only_card = true;
   ResourceSnapshot one = snapshot(terms, Inventory({card_device("0", 16, "16384")}));

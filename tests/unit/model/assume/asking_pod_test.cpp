@@ -35,7 +35,7 @@ TEST_CASE("a pod without units, or without a UID, is ignored") {
   CHECK(!asking_pod(pod_of(Json(Json::Array{1, 2})), kGpuMemory, terms));
 }
 
-TEST_CASE("a pod that is being deleted is known by its timestamp") {
+TEST_CASE("a pod that is being deleted is recognised by its timestamp") {
   CHECK(PodText{.more_metadata = R"("deletionTimestamp":"2026-11-23T12:00:01Z",)"}.asking().deleted);
 }
 
@@ -61,7 +61,7 @@ TEST_CASE("doslab's users have two sets of names, and a pod is read by the one w
   CHECK(!pod.card);
 }
 
-TEST_CASE("pods are in the order of the scheduler's time, then of their making, then of their UIDs") {
+TEST_CASE("pods are ordered by the scheduler's time, then their creation, then their UIDs") {
   const AskingPod early = PodText{.uid = "z", .annotations = gpushare_annotations("9", "0")}.asking();
   const AskingPod late = PodText{.uid = "a", .annotations = gpushare_annotations("10", "0")}.asking();
   CHECK(earlier(early, late));
@@ -88,7 +88,7 @@ TEST_CASE("a pod with an unreadable creation time is ordered by its scheduler's 
   CHECK(PodText{.created = "1970-01-01T00:00:01Z"}.asking().assumed_at() == 1'000'000'000);
 }
 
-TEST_CASE("the next container is the first that has not been answered, init containers before the others") {
+TEST_CASE("the next container is the first unanswered one, init containers before the others") {
   const AskingPod pod = PodText{.units = {1, 2}, .init = {4}}.asking();
   AnsweredContainers answered;
   CHECK(pod.next(answered)->name == "i0");
@@ -129,7 +129,7 @@ TEST_CASE("units are a whole number, as the API writes quantities, and never mor
   CHECK(units("\"9223372036854775807\"") == 1ull << 50);
 }
 
-TEST_CASE("over are pods that have ended, well or not") {
+TEST_CASE("pods that have ended, successfully or not, are over") {
   for (const std::string phase : {"Succeeded", "Failed"}) CHECK(PodText{.phase = phase}.asking().ended());
   for (const std::string phase : {"Pending", "Running", "Unknown", ""})
     CHECK_FALSE(PodText{.phase = phase}.asking().ended());

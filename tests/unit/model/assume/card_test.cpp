@@ -33,7 +33,7 @@ TEST_CASE("the card is the one that the annotation names, by index or by UUID") 
       "GPU-0, GPU-1");
 }
 
-TEST_CASE("a card that is unknown is refused with what there is") {
+TEST_CASE("an unknown card is refused with the known ones") {
   const AssumeTerms terms = terms_of(Dialect::kGpushare);
   CHECK(refusal(terms, pod_with_card("2"), two_cards()) ==
         "pod ns/a: its annotation ALIYUN_COM_GPU_MEM_IDX is \"2\", and no card of this node is that; there "
@@ -46,7 +46,7 @@ TEST_CASE("a card that is unknown is refused with what there is") {
   CHECK(refusal(terms, pod_with_card("0"), Inventory()).ends_with("there are none"));
 }
 
-TEST_CASE("no annotation yet, and a sick card, are refused with the reason") {
+TEST_CASE("a missing annotation, and a sick card, are refused with the reason") {
   const AssumeTerms terms = terms_of(Dialect::kGpushare);
   const AskingPod none = PodText{.annotations = R"("x":"y")"}.asking();
   CHECK(refusal(terms, none, two_cards()) ==
@@ -60,7 +60,7 @@ TEST_CASE("no annotation yet, and a sick card, are refused with the reason") {
   CHECK(card_named(terms, none, sick) == nullptr);
 }
 
-TEST_CASE("volcano's list may have one card, and no more") {
+TEST_CASE("volcano's list may have only one card") {
   const AssumeTerms terms = terms_of(Dialect::kVolcano);
   AskingPod pod = pod_with_card("1");
   CHECK(std::get<const Device*>(card_of(terms, pod, two_cards()))->id == "fakeID---1");
@@ -73,7 +73,7 @@ TEST_CASE("texts of other tenants stay on one line") {
         std::string::npos);
 }
 
-TEST_CASE("the only card of a node is its only card while it is Healthy") {
+TEST_CASE("the only card of a node counts while it is Healthy") {
   const Inventory one({card_device("0", 16, "16384")});
   REQUIRE(only_card(one));
   CHECK(only_card(one)->id == "fakeID---0");
@@ -82,7 +82,7 @@ TEST_CASE("the only card of a node is its only card while it is Healthy") {
   CHECK(!only_card(Inventory()));
 }
 
-TEST_CASE("a card is named as the dialect's annotation names it") {
+TEST_CASE("a card is named as in the dialect's annotation") {
   const Inventory cards = two_cards();
   CHECK(card_text(terms_of(Dialect::kDoslab), cards.devices()[1]) == "GPU-1");
   CHECK(card_text(terms_of(Dialect::kGpushare), cards.devices()[1]) == "1");
@@ -100,7 +100,7 @@ TEST_CASE("of many cards the first sixteen are named") {
   CHECK(refusal(terms, pod_with_card("99"), cards(17)).ends_with(", 8, …"));
 }
 
-TEST_CASE("an index is a number however it is written, and a UUID is its text") {
+TEST_CASE("an index is a number in any form, and a UUID is compared as text") {
   CHECK(
       std::get<const Device*>(card_of(terms_of(Dialect::kGpushare), pod_with_card("01"), two_cards()))->id ==
       "fakeID---1");

@@ -14,7 +14,7 @@ std::string env_text(const std::map<std::string, std::string>& env) { return Jso
 
 }  // namespace
 
-TEST_CASE("doslab: a container's environment is what the first users' plugin gives, byte for byte") {
+TEST_CASE("doslab: a container's environment equals the first users' plugin's, byte for byte") {
   const AssumedCard card{
       .uuid = "GPU-b3f6", .index = "1", .units = 8192, .memory = 8192, .total_units = 16384};
   CHECK(env_text(card_env(terms_of(Dialect::kDoslab), card, 2048, 2048)) ==
@@ -23,7 +23,7 @@ TEST_CASE("doslab: a container's environment is what the first users' plugin giv
         R"("NVIDIA_VISIBLE_DEVICES":"GPU-b3f6"})");
 }
 
-TEST_CASE("gpushare: a container's environment is what its plugin gives, byte for byte") {
+TEST_CASE("gpushare: a container's environment equals its plugin's, byte for byte") {
   const AssumedCard card{.uuid = "GPU-b3f6", .index = "1", .units = 15, .memory = 15360, .total_units = 30};
   const AssumeTerms terms = terms_of(Dialect::kGpushare);
   CHECK(env_text(card_env(terms, card, 2, 3)) ==
@@ -44,7 +44,7 @@ TEST_CASE("gpushare: a container that starts without a pod sees no card") {
   CHECK(no_card_env(terms, 5, 15).at("NVIDIA_VISIBLE_DEVICES") == "no-gpu-has-5MiB-to-run");
 }
 
-TEST_CASE("volcano: a container's environment is what its plugin gives, byte for byte") {
+TEST_CASE("volcano: a container's environment equals its plugin's, byte for byte") {
   AssumeTerms terms = terms_of(Dialect::kVolcano);
   terms.unit = 10;
   const AssumedCard card{
@@ -88,7 +88,7 @@ TEST_CASE("each dialect has its own annotations") {
   CHECK(terms_of(Dialect::kVolcano).card_is == CardIs::kIndexes);
 }
 
-TEST_CASE("the card of an answer is named as the dialect's annotation names it") {
+TEST_CASE("the card of a response is named as in the dialect's annotation") {
   const AssumedCard card{.uuid = "GPU-b3f6", .index = "1", .units = 15, .memory = 15360, .total_units = 30};
   for (const Dialect dialect : {Dialect::kDoslab, Dialect::kGpushare, Dialect::kVolcano}) {
     for (const CardIs card_is : {CardIs::kUuid, CardIs::kIndex}) {
@@ -110,7 +110,7 @@ TEST_CASE("the card of an answer is named as the dialect's annotation names it")
   CHECK(card_in(doslab, card_env(doslab, card, 2, 2)) == "GPU-b3f6");
 }
 
-TEST_CASE("where cards are mounted, NVIDIA_VISIBLE_DEVICES names no card") {
+TEST_CASE("if cards are mounted, NVIDIA_VISIBLE_DEVICES names no card") {
   AssumeTerms volcano = terms_of(Dialect::kVolcano);
   const std::map<std::string, std::string> env{
       {"NVIDIA_VISIBLE_DEVICES", "/var/run/nvidia-container-devices"}};

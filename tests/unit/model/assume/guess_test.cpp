@@ -21,7 +21,7 @@ GuessIs is(const Guess& guess, const std::vector<HeldUnits>& held, bool old = fa
 
 }  // namespace
 
-TEST_CASE("a guess is right or wrong when the checkpoint has its ids, and open or void before that") {
+TEST_CASE("a guess is right or wrong once the checkpoint has its ids, and open or void before") {
   CHECK(is(kGuess, {held_by("a", "c0")}) == GuessIs::kRight);
   CHECK(is(kGuess, {held_by("a", "c0")}, true) == GuessIs::kRight);
   const std::vector<HeldUnits> other{held_by("c", "c0", {"1"}), held_by("b", "c1"),
@@ -47,7 +47,7 @@ TEST_CASE("a former holder of the ids is not their present holder") {
   CHECK(is(guess, {held_by("a", "i0"), held_by("a", "c0")}) == GuessIs::kRight);
 }
 
-TEST_CASE("ids of two pods settle nothing") {
+TEST_CASE("a guess is not settled by ids that two pods hold") {
   CHECK(is(kGuess, {held_by("a", "c0"), held_by("b", "c0")}) == GuessIs::kOpen);
   CHECK(is(kGuess, {held_by("b", "c0"), held_by("a", "c0")}, true) == GuessIs::kVoid);
 }

@@ -44,7 +44,7 @@ TEST_CASE("the holder is the container with exactly these ids") {
         "the kubelet's checkpoint has no container with exactly these 2 devices");
 }
 
-TEST_CASE("an init container's ids are those of a container after it, and two pods' never") {
+TEST_CASE("an init container's ids may belong to a later container, and never to two pods") {
   std::vector<HeldUnits> held{{.pod_uid = "a", .container = "i0", .ids = set({"1", "2"})},
                               {.pod_uid = "a", .container = "c0", .ids = set({"1", "2"})}};
   CHECK(std::get<const HeldUnits*>(holder_of(held, set(Ids{"1", "2"})))->pod_uid == "a");
@@ -53,7 +53,7 @@ TEST_CASE("an init container's ids are those of a container after it, and two po
         "the kubelet's checkpoint has these devices for two pods, a and b");
 }
 
-TEST_CASE("two equal pods get their own cards, in every order of making, binding and assuming") {
+TEST_CASE("two equal pods get their own cards, in every order of creation, binding and assuming") {
   std::vector<std::size_t> created{0, 1};
   do {
     std::vector<std::size_t> assumed{0, 1};

@@ -8,7 +8,7 @@ using namespace plughost;
 
 // The annotations of the originals' patches, byte for byte. The UID is plughost's addition, so that no other
 // pod of the name is marked.
-TEST_CASE("gpushare's mark is the flag and the time of now") {
+TEST_CASE("gpushare's mark is the flag and the present time") {
   CHECK(mark_patch(terms_of(Dialect::kGpushare), PodText{}.asking(), 1764000000123456789) ==
         R"({"metadata":{"uid":"uid-a","annotations":{"ALIYUN_COM_GPU_MEM_ASSIGNED":"true",)"
         R"("ALIYUN_COM_GPU_MEM_ASSUME_TIME":"1764000000123456789"}}})");
@@ -38,7 +38,7 @@ TEST_CASE("a pod is answered with its last container") {
   CHECK(all_answered(pod, answered));
 }
 
-TEST_CASE("pods that hold their units and are not marked are to be marked, and no others") {
+TEST_CASE("exactly the pods that hold their units and are unmarked need a mark") {
   const std::vector<AskingPod> pods{
       PodText{.uid = "holds"}.asking(),
       PodText{.uid = "runs", .phase = "Running"}.asking(),

@@ -50,7 +50,7 @@ TEST_CASE("of equal pods on two cards the earlier one is chosen, and then the ot
   CHECK(found(pods, 2, {{"a", "c0"}}) == "b c0");
 }
 
-TEST_CASE("containers of 1, 2 and 2 units and an init container are answered one after the other") {
+TEST_CASE("containers of 1, 2 and 2 units and an init container are answered one by one") {
   AskingPod pod = PodText{.uid = "a", .units = {1, 2, 2}, .init = {4}}.asking();
   AnsweredContainers answered;
   for (const auto& [units, name] : {std::pair{4u, "i0"}, {1u, "c0"}, {2u, "c1"}, {2u, "c2"}}) {
@@ -60,13 +60,13 @@ TEST_CASE("containers of 1, 2 and 2 units and an init container are answered one
   CHECK(found({pod}, 2, answered).ends_with("ns/a: each of its containers has been answered"));
 }
 
-TEST_CASE("a container that comes later is not taken before its turn") {
+TEST_CASE("a later container is not taken before its turn") {
   const AskingPod pod = waiting("a", {1, 2}, "1");
   CHECK(found({pod}, 2) == "no pod on this node waits for 2 units: ns/a: its container c0 asks for 1");
   CHECK(found({pod}, 2, {{"a", "c0"}}) == "a c1");
 }
 
-TEST_CASE("a pod of which a container has been answered comes before the others") {
+TEST_CASE("a pod with an answered container precedes the others") {
   const std::vector<AskingPod> pods{waiting("a", {2, 2}, "1", "0"), waiting("b", {2, 2}, "2", "1")};
   CHECK(found(pods, 2) == "a c0");
   CHECK(found(pods, 2, {{"b", "c0"}}) == "b c1");
@@ -82,7 +82,7 @@ TEST_CASE("if no container fits, the pod whose containers' sum fits is taken who
   CHECK(found({PodText{.uid = "a", .units = {1, 2}, .init = {4}}.asking()}, 3) == "a i0 c0 c1");
 }
 
-TEST_CASE("assigned, deleted, running and ended pods of the size are never taken") {
+TEST_CASE("assigned, deleted, running and ended pods of the size are never matched") {
   const std::string time = R"("ALIYUN_COM_GPU_MEM_ASSUME_TIME":"1")";
   const std::string assigned = R"("ALIYUN_COM_GPU_MEM_ASSIGNED":)";
   const auto why = [](PodText text) { return why_no_candidate(text.asking(), kTerms); };

@@ -62,7 +62,7 @@ TEST_CASE("a value is refused in a path unless it is one name, or a path by defi
   CHECK(made.path_error("vendor").find("has a '/' in it") != std::string::npos);
 }
 
-TEST_CASE("a resource without devices is there") {
+TEST_CASE("a resource without devices exists") {
   const Assembly assembly = assemble(named("example.com/x"), {});
   CHECK(assembly.resources.size() == 1);
   CHECK(ids_of(assembly).empty());
@@ -80,7 +80,7 @@ TEST_CASE("an id template names the resource, the position, the kind's id and at
   CHECK(ids_of(assembly) == std::vector<std::string>{"example.com/x-0-b-S", "example.com/x-1-a-T"});
 }
 
-TEST_CASE("a device without what its id is made of is left out") {
+TEST_CASE("a device without the values of its id is left out") {
   const Assembly assembly =
       assemble(named("example.com/x", "{serial}"),
                {device("a"), device("b", {{"serial", ""}}), device("c", {{"serial", "S"}})});
@@ -110,7 +110,7 @@ TEST_CASE("nodes that an entry shares are no container's own hardware") {
             .hardware->units.empty());
 }
 
-TEST_CASE("an id that has to change is remarked on, and one that need not is not") {
+TEST_CASE("an id that has to change leads to a remark, and others do not") {
   const Assembly assembly = assemble(named("example.com/x"), {device("my disk"), device("fine")});
   CHECK(ids_of(assembly) == std::vector<std::string>{"fine", "my%20disk"});
   CHECK(assembly.remarks.size() == 1);
@@ -189,7 +189,7 @@ TEST_CASE("many remarks are counted, not listed") {
   CHECK(assembly.remarks.back() == "and 30 more of this kind");
 }
 
-TEST_CASE("paths that are not UTF-8 go, and their device turns Unhealthy") {
+TEST_CASE("paths that are not UTF-8 are dropped, and their device is Unhealthy") {
   Device bad = device("bad");
   bad.nodes = {{"/dev/\xFF", "/dev/a", "rw"}, {"/dev/ok", "/dev/ok", "rw"}};
   bad.mounts = {{"/x", "/\xFF", true}, {"/y", "/{{y}}{n}", true}};
@@ -204,7 +204,7 @@ TEST_CASE("paths that are not UTF-8 go, and their device turns Unhealthy") {
   CHECK(listed[1].error == "its own");
 }
 
-TEST_CASE("a container path that is no template is dropped like a bad path") {
+TEST_CASE("a container path that is an invalid template is dropped like an invalid path") {
   for (const char* path : {"/dev/{", "/dev/{serial}"}) {
     Device bad = device("bad");
     bad.nodes = {{"/dev/a", path, "rw"}};
@@ -267,7 +267,7 @@ TEST_CASE("devices that do not fit into a message are new or sick ones, not list
   CHECK(count(first, "z-real", false) == 0);
 }
 
-TEST_CASE("the size of the largest list is what its ids take as they are listed") {
+TEST_CASE("the size of the largest list includes everything that its ids take") {
   AllocationSpec spec;
   spec.name = Template("example.com/{type}");
   spec.id = Template("{type}-{n}");
@@ -317,7 +317,7 @@ std::vector<std::string> beside(Device first, std::vector<Device> second, bool* 
   return ids;
 }
 
-TEST_CASE("the lists of several entries are one, sorted, and each device goes by its own entry's terms") {
+TEST_CASE("the lists of several entries are one, sorted, and each device has its own entry's terms") {
   const auto one = std::make_shared<const AllocationSpec>();
   const auto other = std::make_shared<const AllocationSpec>();
   const Assembly joint = join({{one, found({device("b"), device("d")})},
@@ -362,7 +362,7 @@ TEST_CASE("hardware that two entries find belongs to the first: the same nodes")
   CHECK(beside(device("a"), {device("b")}) == Ids{"b"});
 }
 
-TEST_CASE("within one entry devices may have hardware and nodes in common") {
+TEST_CASE("within one entry devices may share hardware and nodes") {
   using Ids = std::vector<std::string>;
   CHECK(beside(device("a"), {with_unit("b", "/sys/devices/card"), with_unit("c", "/sys/devices/card")}) ==
         Ids{"b", "c"});

@@ -24,7 +24,7 @@ std::vector<Device> device_with(const std::string& error, bool drained = false) 
 
 }  // namespace
 
-TEST_CASE("a device is due once, when its bad spell has lasted so long and no moment before") {
+TEST_CASE("a device is due once, when its bad spell has lasted the time and not before") {
   BadSpells spells;
   spells.record(device_with("sick"), kStart);
   CHECK(spells.since("a") == kStart);
@@ -67,14 +67,14 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a drained device is out of service on purpose: it has no bad spell") {
+TEST_CASE("a drained device is out of service on purpose and has no bad spell") {
   BadSpells spells;
   spells.record(device_with("drained", true), kStart);
   CHECK(spells.next_due(after(0s)) == BadSpells::kNever);
   CHECK(spells.take_due(kStart + 24h, after(0s)).empty());
 }
 
-TEST_CASE("each device has a spell of its own, and the first to be due is waited for") {
+TEST_CASE("each device has its own spell, and the earliest due one is waited for") {
   BadSpells spells;
   spells.record(Devices{{.id = "a"}, {.id = "b", .error = "sick"}}, kStart);
   spells.record(

@@ -48,19 +48,19 @@ TEST_CASE("without a choice every device is taken") {
   CHECK(unmatched({}, {}).empty());
 }
 
-TEST_CASE("`only` takes the devices that match one of its patterns") {
+TEST_CASE("`only` selects the devices that match one of its patterns") {
   CHECK(chosen({{{"name", {"*A100*"}}}}, {}) == Texts{"GPU-a", "GPU-c"});
   CHECK(chosen({{{"id", {"GPU-b"}}}, {{"pci", {"*:af:*"}}}}, {}) == Texts{"GPU-b", "GPU-c"});
 }
 
-TEST_CASE("a device has to match all attributes of a pattern, and one word of each") {
+TEST_CASE("a device has to match all attributes of a pattern, by one value of each") {
   CHECK(chosen({{{"name", {"*A100*"}}, {"pci", {"0000:3b:*"}}}}, {}) == Texts{"GPU-a"});
   CHECK(chosen({{{"name", {"Tesla*"}}, {"pci", {"0000:3b:*"}}}}, {}).empty());
   CHECK(chosen({{{"id", {"GPU-a", "GPU-b"}}, {"pci", {"0000:3b:*", "0000:86:*"}}}}, {}) ==
         Texts{"GPU-a", "GPU-b"});
 }
 
-TEST_CASE("a pattern is for the whole of a value, and its letters are as they are written") {
+TEST_CASE("a pattern matches a whole value, with its case") {
   CHECK(chosen({{{"name", {"A100", "Tesla", "T4*"}}}}, {}).empty());
   CHECK(chosen({{{"name", {"tesla*"}}}}, {}).empty());
   CHECK(chosen({{{"name", {"Tesla T?"}}}}, {}) == Texts{"GPU-b"});
@@ -83,13 +83,13 @@ TEST_CASE("`except` leaves out its matches, whatever `only` has") {
   CHECK(chosen({}, {{{"id", {"GPU-a"}}}, {{"id", {"GPU-b"}}}}) == Texts{"GPU-c"});
 }
 
-TEST_CASE("a value that a device does not have, or that is empty, matches nothing") {
+TEST_CASE("a missing or empty value matches nothing") {
   CHECK(chosen({{{"serial", {"*"}}}}, {}).empty());
   CHECK(chosen({{{"uuid", {"*"}}}}, {}).empty());
   CHECK(chosen({}, {{{"serial", {"*"}}}, {{"uuid", {"*"}}}}) == Texts{"GPU-a", "GPU-b", "GPU-c"});
 }
 
-TEST_CASE("a device with two ids matches by either, and by the names that go with them") {
+TEST_CASE("a device with two ids matches by either, and by the names of both") {
   Device stick = card("0403:6001:A1", "0403:6001:A1", "");
   stick.hardware.edit().ids.by_place = "usb-1-2";
   stick.hardware.edit().at_place = {{"name", "usb-1-2"}};
@@ -144,7 +144,7 @@ ReplicaRule rule(const std::vector<Attributes>& devices, unsigned replicas, std:
   return {.devices = patterns(devices), .replicas = replicas, .where = std::move(where)};
 }
 
-TEST_CASE("the first rule of replicas that matches a device counts, and for the others the usual number") {
+TEST_CASE("the first matching rule of replicas counts, and otherwise the default") {
   AllocationSpec spec;
   spec.name = Template("example.com/x");
   spec.replicas = 3;

@@ -42,7 +42,9 @@ struct Listing {
   bool held = false;  // by a pod
 };
 
-TEST_CASE("a holder that resets its device at each start is no bad cable, and what came before counts") {
+TEST_CASE(
+    "changes by a holder that resets its device at each start are not flapping, and changes before it still "
+    "count") {
   Listing listing;
   listing.held = true;
   const auto now = listing.change(20);
@@ -53,7 +55,9 @@ TEST_CASE("a holder that resets its device at each start is no bad cable, and wh
   CHECK(listing.see(kWell, now + 6s) == kReason);
 }
 
-TEST_CASE("a change under a holder does not count to the five, and the next one is compared with it") {
+TEST_CASE(
+    "a change while a pod holds the device does not count towards the five, and the next state is compared "
+    "with the state after it") {
   Listing listing;
   auto now = listing.change(5);  // Unhealthy
   listing.held = true;
@@ -72,7 +76,7 @@ TEST_CASE("a device may change five times in a minute") {
   CHECK(listing.see(kWell, kStart + 61s) == "well");
 }
 
-TEST_CASE("one that changes more often is held until it has been calm for 30 s") {
+TEST_CASE("a device that changes more often stays Unhealthy until it has not changed for 30 s") {
   Listing listing;
   const auto now = listing.change(6);
   CHECK(listing.last.front().error == kReason);
@@ -84,7 +88,7 @@ TEST_CASE("one that changes more often is held until it has been calm for 30 s")
   CHECK(listing.see(kWell, now + 32s) == "well");
 }
 
-TEST_CASE("six changes within a minute are too many, and six that take a minute are not") {
+TEST_CASE("six changes within a minute are too many, and six that take longer are not") {
   Listing listing;
   const auto change_each = [&](Clock::duration pause) {
     for (int i = 1; i <= 6; ++i) listing.see(i % 2 == 1 ? kSick : kWell, kStart + i * pause);
@@ -96,7 +100,7 @@ TEST_CASE("six changes within a minute are too many, and six that take a minute 
   SUBCASE("13 s apart") { CHECK(change_each(13s).empty()); }
 }
 
-TEST_CASE("each change makes a device that flaps wait again") {
+TEST_CASE("each change of a flapping device restarts its waiting time") {
   Listing listing;
   const auto now = listing.change(6);
   CHECK(listing.see(kSick, now + 20s) == "too hot");
@@ -106,7 +110,7 @@ TEST_CASE("each change makes a device that flaps wait again") {
   CHECK(listing.see(kWell, now + 51s) == "well");
 }
 
-TEST_CASE("a device that was calm while it was sick is Healthy as soon as it is well") {
+TEST_CASE("a device that was quiet while it was sick is Healthy as soon as it recovers") {
   Listing listing;
   const auto now = listing.change(7);
   CHECK(listing.last.front().error == "too hot");
@@ -114,7 +118,7 @@ TEST_CASE("a device that was calm while it was sick is Healthy as soon as it is 
   CHECK(listing.see(kWell, now + 31s) == "well");
 }
 
-TEST_CASE("a device that leaves the list and comes back has changed as well") {
+TEST_CASE("a device that leaves the list and returns has changed, too") {
   Listing listing;
   listing.change(6, kAbsent);
   CHECK(listing.last.front().error == kReason);
@@ -127,7 +131,7 @@ TEST_CASE("scans without a change do not count") {
   CHECK(listing.see(kWell, kStart + 21s) == "well");
 }
 
-TEST_CASE("devices that are new are Healthy at once") {
+TEST_CASE("new devices are Healthy at once") {
   Damping damping;
   std::vector<Device> devices{{.id = "a"}, {.id = "b", .error = "too hot"}};
   const auto before = devices;

@@ -21,7 +21,7 @@ TEST_CASE("a device that turns Unhealthy is reported with its reason, and a reco
         Changes{{kUnhealthy, "a", "too hot"}, {kHealthy, "b", ""}});
 }
 
-TEST_CASE("a device that is there for the first time has appeared, and may be Unhealthy as well") {
+TEST_CASE("a device that is listed for the first time has appeared, and may be Unhealthy as well") {
   CHECK(device_changes(Devices{well("b")}, Devices{well("a"), well("b"), sick("c", "too hot")}) ==
         Changes{{kAppeared, "a", ""}, {kAppeared, "c", "too hot"}, {kUnhealthy, "c", "too hot"}});
   CHECK(device_changes({}, Devices{well("a")}) == Changes{{kAppeared, "a", ""}});
@@ -32,18 +32,18 @@ TEST_CASE("the devices of a first list have not appeared, but may be Unhealthy")
         Changes{{kUnhealthy, "b", "too hot"}});
 }
 
-TEST_CASE("a device that has gone is gone and not Unhealthy, well or not before") {
+TEST_CASE("a device that is gone is gone and not Unhealthy, whatever it was before") {
   CHECK(device_changes(Devices{well("a"), sick("b", "x")}, Devices{gone("a"), gone("b")}) ==
         Changes{{kGone, "a", "it is gone"}, {kGone, "b", "it is gone"}});
   CHECK(device_changes(Devices{gone("a")}, Devices{gone("a")}).empty());
 }
 
-TEST_CASE("a device that comes back has appeared, and is not Healthy again") {
+TEST_CASE("a device that returns has appeared, and is not Healthy again") {
   CHECK(device_changes(Devices{gone("a"), gone("b")}, Devices{well("a"), sick("b", "flapping")}) ==
         Changes{{kAppeared, "a", ""}, {kAppeared, "b", "flapping"}, {kUnhealthy, "b", "flapping"}});
 }
 
-TEST_CASE("a device that is not listed any more is forgotten, and gone if it was there until then") {
+TEST_CASE("a device that is no longer listed is forgotten, and gone if it was present until then") {
   CHECK(device_changes(Devices{gone("a"), well("b"), well("c"), sick("d", "x")}, Devices{well("b")}) ==
         Changes{{kForgotten, "a", ""},
                 {kGone, "c", ""},
@@ -64,7 +64,7 @@ TEST_CASE("a device whose shares are all taken is Unhealthy for that reason") {
   CHECK(device_changes(Devices{well("a")}, Devices{taken}) == Changes{{kUnhealthy, "a", "a pod has it"}});
 }
 
-TEST_CASE("a group is a count, the first names and the first reason") {
+TEST_CASE("a group has a count, the first names and the first reason") {
   Changes changes;
   for (int i = 1000; i < 2000; ++i) {
     changes.push_back({kUnhealthy, std::to_string(i), i == 1999 ? "too hot" : "too cold"});
@@ -94,7 +94,7 @@ TEST_CASE("of names the first five are reported, each shortened") {
         std::string(FirstNames::kLongest, 'x') + ", " + std::string(FirstNames::kLongest, 'y') + "...");
 }
 
-TEST_CASE("a text that is too long is cut between two characters") {
+TEST_CASE("a long text is cut between two characters") {
   CHECK(shortened("abc", 3) == "abc");
   CHECK(shortened("abcd", 3) == "abc...");
   CHECK(shortened("a\xC3\xA4"

@@ -24,7 +24,7 @@ TEST_CASE("a drain's text has its end and its reason, if any") {
   CHECK(fan(kThen + 1h).text() == "drained until 2025-11-21T19:00:00Z: the fan");
 }
 
-TEST_CASE("a second drain of a device takes the place of the first one") {
+TEST_CASE("a second drain of a device replaces the first one") {
   DrainSet drains;
   drains.set({kA, "0"}, fan(kThen + 1h));
   drains.set({kA, "0"}, {.reason = "the driver", .since = kThen + 1s});
@@ -51,7 +51,7 @@ TEST_CASE("a drain is removed once, completely") {
   CHECK(drains == DrainSet());
 }
 
-TEST_CASE("a drain is over at its end and not before, and the next end is the first one") {
+TEST_CASE("a drain ends at its time and not before, and the earliest end is next") {
   DrainSet drains;
   drains.set({kA, "0"}, fan(kThen + 2h));
   drains.set({kA, "1"}, fan());

@@ -55,7 +55,7 @@ struct Port {
   }
 };
 
-TEST_CASE("a stick goes by its name, wherever it is plugged in") {
+TEST_CASE("a stick is identified by its name, wherever it is plugged in") {
   Port port;
   CHECK(port.look({stick("A", "1")}) == Ids{"A@1"});
   CHECK(port.look({}) == Ids{});
@@ -74,13 +74,13 @@ TEST_CASE("the first device keeps its id, and a later duplicate is identified by
   CHECK(port.look({stick("A", "2"), stick("A", "3")}) == Ids{"A@2", "usb-3@3"});  // the duplicate moves
 }
 
-TEST_CASE("duplicates that come together both go by their places, and the one that stays goes on so") {
+TEST_CASE("duplicates that appear together are both identified by their ports, and stay so") {
   Port port;
   CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"usb-1@1", "usb-2@2"});
   CHECK(port.look({stick("A", "2")}) == Ids{"usb-2@2"});
 }
 
-TEST_CASE("a stick that may be either of two that are away goes by its place") {
+TEST_CASE("a stick that may be either of two absent ones is identified by its port") {
   Port port;
   port.look({stick("A", "1")});
   port.look({stick("A", "1"), stick("A", "2")});
@@ -94,7 +94,7 @@ TEST_CASE("another stick at the port of one that is identified by it has its own
   CHECK(port.look({stick("B", "1"), stick("A", "2")}) == Ids{"B@1", "usb-2@2"});
 }
 
-TEST_CASE("after a restart a stick has the id by which a container was given it") {
+TEST_CASE("after a restart a stick has the id under which a container was given it") {
   Port port;
   SUBCASE("by its name") {
     port.given = {{"A", "/dev/2"}};
@@ -137,7 +137,7 @@ TEST_CASE("an entry's `id` template is applied to both ids") {
   CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"tty-A@1", "tty-usb-2@2"});
 }
 
-TEST_CASE("an id that is not made of a name is one for both, and the second device is left out") {
+TEST_CASE("an id that is not made of a name is the same for both, and the second device is left out") {
   Port port{.spec = {.name = Template(kSerial), .id = Template("the-stick")}};
   const Assembly assembly = assemble(port.spec, {stick("A", "1"), stick("A", "2")});
   CHECK(assembly.resources.at(kSerial).size() == 1);

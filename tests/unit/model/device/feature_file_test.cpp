@@ -14,7 +14,7 @@ const Labels::Pairs kLabels{{"model", "T4"}, {"example.com/mark", ""}};
 
 std::string lasting(std::chrono::microseconds time) { return feature_file_text(kLabels, kNow + time); }
 
-TEST_CASE("a feature file has a line for each label, after the time until which they hold") {
+TEST_CASE("a feature file has a line for each label, after its expiry time") {
   CHECK(feature_file_text(kLabels, kNow) ==
         "# plughost writes this file. What others write into it is lost.\n"
         "# +expiry-time=2027-01-15T08:00:00.000000Z\n"
@@ -39,7 +39,7 @@ TEST_CASE("a feature file with other content is not fresh") {
   CHECK_FALSE(is_fresh(lasting(50min), {{"model", "T4"}}, kNow));
 }
 
-TEST_CASE("the largest file that an entry may have is one that Node Feature Discovery reads") {
+TEST_CASE("the largest file of an entry is accepted by Node Feature Discovery") {
   std::string prefix(253, 'a');
   std::string part(63, 'b');
   const Labels::Pairs largest(kMostLabels, {prefix + '/' + part, part});
@@ -61,7 +61,7 @@ TEST_CASE("each entry of each owner has its own file, with the owner in its name
   CHECK(feature_file_name("plughost", std::string(244, 'a') + '/' + std::string(63, 'b')).size() < 200);
 }
 
-TEST_CASE("files of others are not taken for an owner's") {
+TEST_CASE("foreign files are not taken for an owner's") {
   CHECK_FALSE(is_feature_file("plughost", "plughost"));
   CHECK_FALSE(is_feature_file("plughost", "plughost.0123456789abcdef-gpu-0"));
   CHECK_FALSE(is_feature_file("plughost.0123456789abcdef", "plughost-gpu-0"));

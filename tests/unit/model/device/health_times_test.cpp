@@ -17,7 +17,7 @@ const HealthTimes::Clock::time_point kClockStart{1000s};
 
 }  // namespace
 
-TEST_CASE("a device is as it is since the resource came, until its health changes") {
+TEST_CASE("a device's state dates from the resource's start, until its health changes") {
   HealthTimes times;
   const auto first = devices_with({{"a", ""}, {"b", ""}});
   const auto second = devices_with({{"a", ""}, {"b", "sick"}});
@@ -33,7 +33,7 @@ TEST_CASE("a device is as it is since the resource came, until its health change
   CHECK(times.since("b") == kClockStart + 9s);
 }
 
-TEST_CASE("a device that comes later, or comes back, is new") {
+TEST_CASE("a device that appears later, or returns, is new") {
   HealthTimes times;
   const auto one = devices_with({{"b", ""}});
   const auto three = devices_with({{"a", ""}, {"b", ""}, {"c", ""}});

@@ -27,14 +27,14 @@ TEST_CASE("UTF-8 is what RFC 3629 allows") {
   CHECK_FALSE(valid_utf8("a\xFFz"));
 }
 
-TEST_CASE("a good name is its own id") {
+TEST_CASE("a valid name is its own id") {
   for (const std::string name : {"a", "GPU-8f0c::1", "nicktming.com/gpu-0", "größe", "usb-FTDI_A1-if00"}) {
     CHECK(stable_id(name) == name);
   }
   CHECK(stable_id(std::string(63, 'x')) == std::string(63, 'x'));
 }
 
-TEST_CASE("characters that would break ids are escaped") {
+TEST_CASE("characters that are invalid in ids are escaped") {
   CHECK(stable_id("a b,c%d") == "a%20b%2Cc%25d");
   CHECK(stable_id("a\nb\x7f") == "a%0Ab%7F");
   CHECK(stable_id("\u0085") == "%C2%85");

@@ -58,7 +58,7 @@ TEST_CASE("a device with replicas is listed and found by its replicas' ids only"
   }
 }
 
-TEST_CASE("ids that have colons of their own are found") {
+TEST_CASE("ids that contain colons are found") {
   const Inventory inventory({replicated("a::0"), replicated("b::0", 2)});
   CHECK(inventory.find("a::0"));
   CHECK(inventory.find("b::0::1"));
@@ -81,7 +81,7 @@ TEST_CASE("the kubelet receives ids, health and NUMA nodes") {
   CHECK_FALSE(before.lists_same_as(Inventory({replicated("a")})));
 }
 
-TEST_CASE("the size of a list is bounded by what protobuf makes of it") {
+TEST_CASE("the computed size of a list is at least that of its protobuf encoding") {
   // Device in the list: tag, length; ID: tag, length, 63; health: tag, length, "Unhealthy".
   CHECK(wire_size(replicated(std::string(63, 'x'))) == 2 + 2 + 63 + 2 + 9);
   CHECK(wire_size(replicated(std::string(60, 'x'), 10)) == 10 * wire_size(replicated(std::string(63, 'x'))));
@@ -150,7 +150,7 @@ TEST_CASE("a device's reasons are those of all overlays in their order, its own 
   CHECK_FALSE(held == Inventory({gpu}));
 }
 
-TEST_CASE("an id has the share of its device") {
+TEST_CASE("the number of a share is read from its id") {
   CHECK(share_of(replicated("gpu", 12), "gpu::11") == 11);
   CHECK(share_of(replicated("gpu", 12), "gpu::0") == 0);
   CHECK(share_of(replicated("plain"), "plain") == 0);

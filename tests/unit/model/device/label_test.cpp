@@ -47,7 +47,7 @@ bool takes_key(const std::string& key) { return label_key_error(key).empty(); }
 
 bool takes_value(const std::string& value) { return label_value_error(value).empty(); }
 
-TEST_CASE("a label's key is one that Kubernetes takes") {
+TEST_CASE("a label's key is one that Kubernetes accepts") {
   for (const char* key : {"a", "A", "7", "model", "gpu.model", "gpu-model_2", "example.com/model", "a/b"}) {
     CAPTURE(key);
     CHECK(takes_key(key));
@@ -82,12 +82,12 @@ TEST_CASE("of the prefixes in kubernetes.io only those of Node Feature Discovery
   }
 }
 
-TEST_CASE("a key without a prefix is one of Node Feature Discovery's") {
+TEST_CASE("a key without a prefix gets Node Feature Discovery's") {
   CHECK(label_name("model") == "feature.node.kubernetes.io/model");
   CHECK(label_name("example.com/model") == "example.com/model");
 }
 
-TEST_CASE("a label's value is one that Kubernetes takes: it may be empty, and has 63 characters at most") {
+TEST_CASE("a label's value is one that Kubernetes accepts: empty, or 63 characters at most") {
   for (const std::string& value : {std::string(), std::string("a"), std::string("A.b_c-9"), of(63)}) {
     CAPTURE(value);
     CHECK(takes_value(value));
@@ -111,7 +111,7 @@ TEST_CASE("a machine's value becomes a label as gpu-feature-discovery makes it")
   CHECK(label_value("日本").empty());
 }
 
-TEST_CASE("a label has what all devices make of it, and {count} is how many there are") {
+TEST_CASE("a label has the value that all devices give, and {count} is their number") {
   const Labels made = labels({label("model", "{name}"), label("example.com/memory", "{memory}GB"),
                               label("count", "{count}"), label("present", "true"), label("mark", "")},
                              {{labelled_card("a", "T 4", "16"), labelled_card("b", "T 4", "16")}});
@@ -143,7 +143,7 @@ TEST_CASE("the devices of all resources of an entry count, each of them once") {
   CHECK(labels(specs, {{shared}, {labelled_card("b", "L4")}}).pairs == Pairs{{"count", "2"}});
 }
 
-TEST_CASE("a sick device is there, and one that is gone is not") {
+TEST_CASE("a sick device counts, and one that is gone does not") {
   const std::vector<LabelSpec> specs = {label("model", "{name}"), label("count", "{count}")};
   Device sick = labelled_card("a", "T4");
   sick.error = "XID 79";
@@ -151,7 +151,7 @@ TEST_CASE("a sick device is there, and one that is gone is not") {
         Pairs{{"model", "T4"}, {"count", "1"}});
 }
 
-TEST_CASE("without a device there is no label, not even one that is the same whatever the devices") {
+TEST_CASE("without a device there is no label, not even a constant one") {
   const std::vector<LabelSpec> specs = {label("present", "true"), label("count", "{count}"),
                                         label("model", "{name}")};
   for (const Labels& none :

@@ -52,7 +52,7 @@ TEST_CASE("a device that vanished stays Unhealthy until it is forgotten") {
   CHECK(remembered.next_forgetting() == Clock::time_point::max());
 }
 
-TEST_CASE("a device that comes back is Healthy and the same") {
+TEST_CASE("a device that returns is Healthy and the same") {
   FlappingDevice remembered;
   const auto before = remembered.merge(devices({"a", "b"}), kStart, 60s);
   remembered.merge(devices({"a"}), kStart, 60s);
@@ -72,21 +72,21 @@ TEST_CASE("devices are forgotten one by one") {
   CHECK(remembered.next_forgetting() == kStart + 62s);
 }
 
-TEST_CASE("nothing is remembered when devices are forgotten at once") {
+TEST_CASE("nothing is remembered if devices are forgotten at once") {
   FlappingDevice remembered;
   remembered.merge(devices({"a", "b"}), kStart, 0s);
   CHECK(summary(remembered.merge(devices({"b"}), kStart, 0s)) == "b");
   CHECK(remembered.next_forgetting() == Clock::time_point::max());
 }
 
-TEST_CASE("the longest time to remember is for ever") {
+TEST_CASE("the longest time to remember is unlimited") {
   FlappingDevice remembered;
   remembered.merge(devices({"a"}), kStart, std::chrono::seconds::max());
   CHECK(summary(remembered.merge(devices({}), kStart + 10000h, std::chrono::seconds::max())) == "a!");
   CHECK(remembered.next_forgetting() == Clock::time_point::max());
 }
 
-TEST_CASE("a device that is there keeps its own trouble") {
+TEST_CASE("a present device keeps its own error") {
   FlappingDevice remembered;
   auto sick = devices({"a", "b"});
   sick[0].error = "too hot";
@@ -125,7 +125,7 @@ TEST_CASE("a device that is due stays as long as required") {
   CHECK(summary(merge(list, kStart + 1001s)) == "c");
 }
 
-TEST_CASE("devices that are gone never make the list too long for those that are there") {
+TEST_CASE("devices that are gone never make the list too long for present ones") {
   const auto many = [](char first) {
     std::vector<Device> made(40'000);
     for (std::size_t i = 0; i < made.size(); ++i) {

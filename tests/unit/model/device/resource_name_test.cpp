@@ -5,7 +5,7 @@
 namespace plughost {
 namespace {
 
-TEST_CASE("names that the kubelet takes have no trouble") {
+TEST_CASE("names that the kubelet accepts have no error") {
   for (const std::string& name :
        {std::string("nvidia.com/gpu"), std::string("a/b"), std::string("lixueduan.com/gopher"),
         std::string("nvidia.com/mig-1g.5gb.Shared_x"), std::string(244, 'a') + "/x",
@@ -15,7 +15,7 @@ TEST_CASE("names that the kubelet takes have no trouble") {
   }
 }
 
-TEST_CASE("names that the kubelet refuses have a trouble of their own") {
+TEST_CASE("names that the kubelet refuses have a specific error") {
   const auto refused = [](const std::string& name, const char* word) {
     return resource_name_error(name).find(word) != std::string::npos;
   };
@@ -35,7 +35,7 @@ TEST_CASE("names that the kubelet refuses have a trouble of their own") {
   }
 }
 
-TEST_CASE("a machine's value becomes the nearest valid part of a name") {
+TEST_CASE("a machine's value becomes the most similar valid part of a name") {
   CHECK(resource_name_part("snd/timer") == "snd_timer");
   CHECK(resource_name_part("/dev/tty S0/") == "dev_tty_S0");
   CHECK(resource_name_part("..x-1.5") == "x-1.5");

@@ -29,7 +29,7 @@ TEST_CASE("a configuration that check would refuse is refused by convert, with i
   CHECK(has(refused.errors, "plughost would refuse the converted configuration"));
 }
 
-TEST_CASE("a template of Helm's is refused with the command that makes a manifest of it") {
+TEST_CASE("a Helm template is refused with the command that renders it") {
   const TempDir dir;
   dir.file("daemonset.yaml", "spec:\n{{- with .Values.devices }}\n- {{ . }}\n{{- end }}\n");
   const CommandResult refused = run_plughost({"convert", dir.at("daemonset.yaml").string()});
@@ -106,7 +106,7 @@ TEST_CASE("if nothing can be converted, the exit code and the text say so") {
   CHECK(has(finished.output, "# intel.com/a cannot be kept."));
 }
 
-TEST_CASE("when no item of KubeVirt's can be kept, standard error has the reason for each") {
+TEST_CASE("if no item of KubeVirt can be converted, standard error has the reason for each") {
   const TempDir dir;
   dir.file("theirs",
            "permittedHostDevices:\n  usb:\n  - resourceName: a.example/b\n"

@@ -92,7 +92,7 @@ TEST_CASE("plughost facts reports errors of its arguments") {
   CHECK(has(missing, "/none.yaml"));
 }
 
-TEST_CASE("plughost plan shows each node's resources, and why an entry does not apply") {
+TEST_CASE("plughost plan prints each node's resources, and why an entry does not apply") {
   const Fleet fleet;
   const CommandResult finished = fleet.plan();
   CHECK(finished.exit_code == 0);
@@ -105,7 +105,7 @@ TEST_CASE("plughost plan shows each node's resources, and why an entry does not 
             fleet.path("new.yaml") + ":1:44): on 1 of 2 nodes; vm-1: hostname is 'vm-1', not plc-*\n");
 }
 
-TEST_CASE("plughost plan --from shows what differs, and sums up the nodes that do not") {
+TEST_CASE("plughost plan --from prints the differences, and sums up equal nodes") {
   const Fleet fleet;
   const CommandResult finished = fleet.plan({"--from", fleet.path("old.yaml")});
   CHECK(finished.exit_code == 0);
@@ -118,7 +118,7 @@ TEST_CASE("plughost plan --from shows what differs, and sums up the nodes that d
   CHECK(none.output == "2 nodes do not differ: plc-1, vm-1\n");
 }
 
-TEST_CASE("plughost plan -o json has all of it") {
+TEST_CASE("plughost plan -o json is complete") {
   const Fleet fleet;
   const CommandResult finished = fleet.plan({"--from", fleet.path("old.yaml"), "-o", "json"});
   REQUIRE(finished.exit_code == 0);
@@ -145,7 +145,7 @@ TEST_CASE("plughost plan -o json has all of it") {
   CHECK(second["after"]["errors"].empty());
 }
 
-TEST_CASE("a node where the configuration fails is exit code 1, and names its trouble") {
+TEST_CASE("a node on which the configuration fails leads to exit code 1, with its error") {
   const Fleet fleet;
   fleet.dir.file("new.yaml", "resources: [{name: x.com/port, directory: {path: /dev/ttyUSB0}}]");
   const CommandResult finished = fleet.plan();
@@ -160,7 +160,7 @@ TEST_CASE("a node where the configuration fails is exit code 1, and names its tr
   CHECK(fleet.plan({"--from", "/none.yaml"}).exit_code == 1);
 }
 
-TEST_CASE("a file that is no facts is named, the other nodes are planned, and the exit code is 2") {
+TEST_CASE("a file without facts is named, the other nodes are planned, and the exit code is 2") {
   const Fleet fleet;
   fleet.dir.file("facts/c.json", R"({"plughostFacts": 2, "tree": {"dev": {}}})");
   fleet.dir.file("facts/d.json", node("half", 1).substr(0, 100));
@@ -194,7 +194,7 @@ TEST_CASE("two nodes with one name are distinguished by their files") {
   CHECK(has(fleet.plan(), "plc-1 (c.json)  x.com/serial  1        ttyUSB0\n"));
 }
 
-TEST_CASE("a note is printed once for all nodes, and not at all where it was so before") {
+TEST_CASE("a note is printed once for all nodes, and not if it is unchanged") {
   const Fleet fleet;
   fleet.dir.file("new.yaml",
                  "resources: [{name: x.com/program, exec: {discover: /bin/true, interval: 5s}},"

@@ -39,7 +39,7 @@ struct Presets {
 
 }  // namespace
 
-TEST_CASE("`preset list --here` shows those that find a device, and which") {
+TEST_CASE("`preset list --here` prints those that find a device, and the devices") {
   const Presets presets("{name: example.com/a, count: 1}");
   const CommandResult here = presets.run_plughost({"list", "--here"});
   CHECK(here.exit_code == 0);

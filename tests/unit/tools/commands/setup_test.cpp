@@ -75,7 +75,7 @@ TEST_CASE("setup writes on each made node what tests/nodes has") {
   CHECK(nodes >= 16);
 }
 
-TEST_CASE("setup writes once, follows a configuration that changes, and undo leaves the node as it was") {
+TEST_CASE("setup writes once, follows a changed configuration, and undo restores the node") {
   const MadeRoot root(kNodes / "k0s-worker.node");
   const std::set<std::string> before = everything(root);
 
@@ -145,7 +145,7 @@ TEST_CASE("a handwritten file is never touched") {
   CHECK(root.text("/elsewhere") == "# Written by plughost setup\n");
 }
 
-TEST_CASE("a configuration with errors changes nothing, and they are printed") {
+TEST_CASE("an invalid configuration changes nothing, and its errors are printed") {
   const MadeRoot root(kNodes / "k3s-server.node");
   root.tree().file(kConfig, "resources:\n- name: example.com/x\n  cuont: 1\n");
   const std::set<std::string> before = everything(root);
@@ -168,7 +168,7 @@ TEST_CASE("of two distributions the named one is used") {
   CHECK(setup(root, {"--kubernetes", "kind"}).exit_code == 2);
 }
 
-TEST_CASE("where no package brings a unit setup writes one, until there is a package") {
+TEST_CASE("if no package contains a unit setup writes one, until there is a package") {
   const MadeRoot root(kNodes / "flatcar.node");
   const std::string unit = "/etc/systemd/system/plughost.service";
   const std::string link = "/etc/systemd/system/multi-user.target.wants/plughost.service";
@@ -189,7 +189,7 @@ TEST_CASE("where no package brings a unit setup writes one, until there is a pac
   CHECK_FALSE(root.exists(link));
 }
 
-TEST_CASE("a directory that cannot be written to is an error with its reason") {
+TEST_CASE("an unwritable directory is an error with its reason") {
   const MadeRoot root(kNodes / "k3s-server.node");
   root.tree().file("/etc/systemd/system/plughost.service.d", "this is no directory");
   const CommandResult refused = setup(root);
@@ -198,11 +198,11 @@ TEST_CASE("a directory that cannot be written to is an error with its reason") {
             std::string(kDropIn) + " cannot be written: Not a directory; nothing was changed\n"));
 }
 
-TEST_CASE("a root that is not there is used wrongly") {
+TEST_CASE("a missing --root is a usage error") {
   CHECK(run_plughost({"setup", "--dry-run", "--root", "/nowhere/at/all"}).exit_code == 2);
 }
 
-TEST_CASE("only root sets up this machine") {
+TEST_CASE("only root can set up this machine") {
   const uid_t before = ::geteuid();
   if (before == 0) REQUIRE(::seteuid(65534) == 0);
   const CommandResult refused = run_plughost({"setup"});

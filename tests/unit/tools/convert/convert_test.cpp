@@ -144,7 +144,7 @@ TEST_CASE("a converted configuration is loaded without an error or a warning") {
   }
 }
 
-TEST_CASE("text of theirs cannot leave its place in the YAML") {
+TEST_CASE("foreign text cannot leave its place in the YAML") {
   for (const std::string text :
        {"a: b",   "a # b", "# b",  "- a",  "{id}", "yes", "0x10", "1209",        "*a", "&a", "!t", "'a'",
         "a\\\"b", "~",     "null", "a, b", "[a]",  "...", "---",  "caf\xC3\xA9", "|",  ">",  "@a"}) {
@@ -165,7 +165,7 @@ TEST_CASE("text of theirs cannot leave its place in the YAML") {
   }
 }
 
-TEST_CASE("the command line's domain and devices win over the file's") {
+TEST_CASE("the command line's domain and devices override the file's") {
   const std::string file = "{domain: a.example, devices: [{name: a, groups: [{paths: [{path: /dev/a}]}]}]}";
   CHECK(has(convert_text(file)->text, "domain: a.example"));
   const auto conversion =
@@ -201,14 +201,14 @@ TEST_CASE("two resources are near each other on request, in all of their entries
   CHECK(diagnostics.all()[0].text() == "--near: there is no resource 'a.b/sound' in it");
 }
 
-TEST_CASE("a flag that is not known is named in a comment") {
+TEST_CASE("an unknown flag is named in a comment") {
   const auto conversion =
       convert_text("{devices: [{name: a, groups: [{paths: [{path: /dev/a}]}]}]}", "--enable-magic 3");
   REQUIRE(conversion);
   CHECK(has(conversion->text, "# The flag '--enable-magic' has no counterpart"));
 }
 
-TEST_CASE("a resource that would take more cards than was meant is kept as a comment only") {
+TEST_CASE("a resource that would include unintended cards is kept as a comment only") {
   const auto conversion = convert_text(
       R"({"resourceList": [{"resourceName": "a", "selectors": [{"drivers": ["vfio-pci"], "ddpProfiles": ["GTPv1-C"]}]}]})");
   REQUIRE(conversion);

@@ -36,7 +36,7 @@ TEST_CASE("without `apiServer` there are no findings about it") {
   CHECK(MadeNode().look("api-server").empty());
 }
 
-TEST_CASE("an API server that allows all that is needed is ok") {
+TEST_CASE("an API server that allows everything needed is ok") {
   const Finding finding = Asked({{.right = capacity(), .allowed = true}}).one("api-server");
   CHECK(finding.level == Level::kOk);
   CHECK(finding.where == "https://10.0.0.1:6443");

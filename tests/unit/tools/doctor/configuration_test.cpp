@@ -3,7 +3,7 @@
 using namespace plughost;
 using namespace plughost::test;
 
-TEST_CASE("a configuration that cannot be used is a problem for each of its errors") {
+TEST_CASE("an invalid configuration is a problem for each of its errors") {
   MadeNode node;
   node.files.file("config.yaml", "resources:\n- {name: example.com/x, count: 0}\n- {name: y, count: 1}\n");
   node.observed = observe(node.host, node.files.at("config.yaml"));
@@ -32,7 +32,7 @@ TEST_CASE("a valid configuration is reported as such") {
   CHECK(node.one("configuration").what == "1 entry in 1 file, no errors");
 }
 
-TEST_CASE("a drop-in that is not read is a warning, and one that is read is none") {
+TEST_CASE("an unread drop-in is a warning, and a read one is not") {
   MadeNode node;
   node.files.file("plugins.d/a.yaml", "resources: [{name: example.com/a, count: 1}]\n");
   node.files.file("plugins.d/b.yml", "resources: [{name: example.com/b, count: 1}]\n");

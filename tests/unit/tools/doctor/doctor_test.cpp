@@ -34,7 +34,7 @@ TEST_CASE("docs/doctor.md has every check, in order, with its question") {
   CHECK(rows_of_page() == expected);
 }
 
-TEST_CASE("every check has a name of its own, and every finding has its check's") {
+TEST_CASE("every check has a unique name, and every finding has the name of its check") {
   std::set<std::string_view> names;
   for (const Check& check : checks()) names.insert(check.name);
   CHECK(names.size() == checks().size());
@@ -44,7 +44,7 @@ TEST_CASE("every check has a name of its own, and every finding has its check's"
   for (const Finding& finding : all) CHECK(names.contains(finding.check));
 }
 
-TEST_CASE("a node that is in order has no problem and no warning") {
+TEST_CASE("a healthy node has no problem and no warning") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n");
   node.kubelet();

@@ -4,14 +4,14 @@ using namespace plughost;
 using namespace plughost::test;
 namespace fs = std::filesystem;
 
-TEST_CASE("a kubelet's directory that is not there is a problem") {
+TEST_CASE("a missing kubelet's directory is a problem") {
   const MadeNode node;
   CHECK(node.one("kubelet-directory").level == Level::kProblem);
   node.tree.file(kPlugins);
   CHECK(node.one("kubelet-directory").level == Level::kProblem);
 }
 
-TEST_CASE("a kubelet's directory that others may write to is a problem") {
+TEST_CASE("a kubelet's directory that others can write to is a problem") {
   MadeNode node;
   node.tree.directory(kPlugins);
   fs::permissions(node.tree.at(kPlugins), fs::perms(0750));
@@ -36,7 +36,7 @@ TEST_CASE("a kubelet's directory of a third user is a problem, with our identity
   CHECK(found[1].advice == "run this as root");
 }
 
-TEST_CASE("without a kubelet's socket there is a problem, and a kubelet that runs elsewhere is named") {
+TEST_CASE("a missing kubelet's socket is a problem, and a kubelet that runs elsewhere is named") {
   MadeNode node;
   node.tree.directory(kPlugins);
   CHECK(node.one("kubelet").what == "there is no kubelet's socket");
@@ -63,7 +63,7 @@ TEST_CASE("a running kubelet is reported with its version and its process") {
   CHECK(finding.what == "Kubernetes v1.33.1, process 812 (/usr/bin/kubelet)");
 }
 
-TEST_CASE("a kubelet older than plughost is tested with is a warning") {
+TEST_CASE("a kubelet older than the tested ones is a warning") {
   MadeNode node;
   node.kubelet();
   for (const char* version : {"Kubernetes v1.19.16", "k3s version v1.9.1+k3s1 (abc)"}) {
@@ -111,7 +111,7 @@ TEST_CASE("a kubelet that hides its arguments is identified by its Kubernetes' c
   CHECK(contains(finding.advice, "kubelet.podResources: /data/kubelet/pod-resources/kubelet.sock"));
 }
 
-TEST_CASE("a kubelet that is not there is started by its unit's own name") {
+TEST_CASE("the remedy for a missing kubelet starts its own unit") {
   const MadeNode node;
   CHECK(contains(node.one("kubelet").advice, "`systemctl status kubelet.service`"));
   node.tree.file("etc/systemd/system/k0sworker.service");

@@ -36,7 +36,7 @@ TEST_CASE("a kubelet's version is read, and another program is not run") {
   CHECK(observe(node.host, "/nonexistent").kubelet_version.empty());
 }
 
-TEST_CASE("device nodes are seen with their numbers, through links") {
+TEST_CASE("device nodes are reported with their numbers, through links") {
   MadeNode node;
   node.tree.link("dev/zero", "/dev/null");
   node.files.file("config.yaml",
@@ -67,7 +67,7 @@ TEST_CASE(
   CHECK(closed(", cdi: true").empty());
 }
 
-TEST_CASE("a configuration that is not there is an error that was observed") {
+TEST_CASE("a missing configuration is reported as an error") {
   const MadeNode node;
   const Observed observed = observe(node.host, node.files.at("none.yaml"));
   CHECK_FALSE(observed.config);

@@ -34,7 +34,9 @@ TEST_CASE("a stopped plughost is a warning, and one with another configuration a
   CHECK(contains(node.one("daemon").advice, "--config /etc/other.yaml"));
 }
 
-TEST_CASE("a stale socket of another plugin is a warning, of plughost a note, and the kubelet's is neither") {
+TEST_CASE(
+    "a stale socket is a warning if it is another plugin's, a note if it is plughost's, and not reported if "
+    "it is the kubelet's") {
   MadeNode node;
   node.observed.sockets[kKubeletSocket] = {SocketOwner::State::kNobody};
   node.observed.sockets[kPodResources] = {SocketOwner::State::kNobody};
@@ -65,7 +67,9 @@ TEST_CASE("another plugin with a resource's name in its command line is a proble
   CHECK(contains(finding.what, kOther + " of process 99 (/bin/other-plugin --resource=example.com/x)"));
 }
 
-TEST_CASE("another plugin is identified by a name in two parts, and by its socket's") {
+TEST_CASE(
+    "another plugin is identified by a resource's name in two parts of its command line, and by its socket's "
+    "name") {
   MadeNode node;
   node.configure("- {name: example.com/serial, count: 1}\n");
   std::string socket = kOther;
@@ -151,7 +155,7 @@ TEST_CASE("an unreadable checkpoint is reported, and the other checks continue")
   CHECK(all.back().check == checks().back().name);
 }
 
-TEST_CASE("a kubelet that counts other devices than there are is a warning, while plughost runs") {
+TEST_CASE("a kubelet that counts wrong devices is a warning, while plughost runs") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 2, id: 'x{n}'}\n");
   node.observed.counted = Allocatable::Ids{{"example.com/x", {"x0"}}};

@@ -18,13 +18,14 @@ Texts rights(const std::string& text) {
   return texts;
 }
 
-TEST_CASE("a configuration needs no right that nothing in it uses") {
+TEST_CASE("a configuration needs only the rights that it uses") {
   CHECK(rights("resources: []\n").empty());
   CHECK(rights("apiServer: {}\nresources: []\n").empty());
   CHECK(rights("apiServer: {}\nresources: [{name: x.com/a, count: 1}]\n").empty());
 }
 
-TEST_CASE("counts of cards patch the Node's status, which is watched, and no other") {
+TEST_CASE(
+    "counts of cards need the rights to watch this Node and to patch its status, and none to other Nodes") {
   const auto entry = [](const std::string& name) {
     return "- {name: x.com/" + name + ", gpu: {unit: {memory: 1GiB}}, nodeResources: {x.com/n-" + name +
            ": \"{cards}\"}, only: {name: " + name + "}}\n";
@@ -36,7 +37,9 @@ TEST_CASE("counts of cards patch the Node's status, which is watched, and no oth
   CHECK(rights("apiServer: {}\nresources:\n" + entry("a") + entry("b")) == expected);
 }
 
-TEST_CASE("conditions on labels watch the Node, once with counts of cards, and not at all with a file") {
+TEST_CASE(
+    "conditions on labels need the right to watch the Node, listed once with counts of cards, and not with a "
+    "file of labels") {
   const std::string entries =
       "resources:\n- {name: x.com/a, gpu: {unit: {memory: 1GiB}}, nodeResources: {x.com/n: \"{cards}\"}}\n";
   const std::string labelled = entries + "- {name: x.com/b, count: 1, when: {label: {rack: a}}}\n";
@@ -47,7 +50,7 @@ TEST_CASE("conditions on labels watch the Node, once with counts of cards, and n
   CHECK(rights("nodeLabels: /etc/labels\napiServer: {}\n" + labelled) == rights("apiServer: {}\n" + entries));
 }
 
-TEST_CASE("where a scheduler chooses cards the pods of our node are watched, and their status is patched") {
+TEST_CASE("if a scheduler chooses cards, the node's pods are watched, and their status is patched") {
   const std::string entry = "resources: [{name: x.com/a, gpu: {unit: {memory: 1GiB}}, assume: {dialect: ";
   const Texts pods{"assume: list pods, where spec.nodeName={node} []",
                    "assume: watch pods, where spec.nodeName={node} []", "assume: patch pods/status []"};

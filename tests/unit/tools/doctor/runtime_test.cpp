@@ -25,7 +25,7 @@ TEST_CASE("an invalid TOML file of a runtime is reported with its line") {
   CHECK(contains(found[0].what, "/etc/containerd/config.toml:2: "));
 }
 
-TEST_CASE("a CDI device is a problem as long as the runtime ignores it or nothing specifies it") {
+TEST_CASE("a CDI device is a problem as long as the runtime ignores it or no specification has it") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n");
   CHECK(node.one("cdi").what == "no resource uses CDI");
@@ -51,7 +51,7 @@ TEST_CASE("a CDI device is a problem as long as the runtime ignores it or nothin
   CHECK(node.one("cdi").level == Level::kOk);
 }
 
-TEST_CASE("every way by which an entry uses CDI is a problem while the runtime has CDI off") {
+TEST_CASE("every use of CDI in an entry is a problem while the runtime has CDI off") {
   MadeNode node;
   node.tree.file(kConfig, kOff);
   for (const std::string entry :
@@ -74,7 +74,7 @@ TEST_CASE("every way by which an entry uses CDI is a problem while the runtime h
   }
 }
 
-TEST_CASE("an entry that does not apply on this node, or does not use CDI, needs none") {
+TEST_CASE("an entry that does not apply on this node, or does not use CDI, needs no CDI") {
   MadeNode node;
   node.tree.file(kConfig, kOff);
   node.configure("- {name: example.com/x, count: 1, cdi: true, when: {hostname: another-node}}\n");
@@ -87,7 +87,7 @@ TEST_CASE("an entry that does not apply on this node, or does not use CDI, needs
   CHECK(node.one("cdi").what == "no resource uses CDI, unless an `allocate` program names CDI devices");
 }
 
-TEST_CASE("the runtime has to read the directory that plughost writes specifications to") {
+TEST_CASE("the runtime must read the directory of plughost's specifications") {
   MadeNode node;
   const std::string entry = "- {name: example.com/x, groups: [{paths: [{path: /dev/none}]}], cdi: true}\n";
   node.tree.link("var/run", "../run");
@@ -126,7 +126,7 @@ TEST_CASE("a specification that the daemon makes from a program's output is not 
   CHECK(node.one("cdi").level == Level::kOk);
 }
 
-TEST_CASE("containers that are not root open what everybody may, or what the runtime makes theirs") {
+TEST_CASE("containers without root open nodes for all users, or nodes that the runtime gives to them") {
   MadeNode node;
   CHECK(node.one("access").level == Level::kOk);
   node.observed.closed_nodes = {{"/dev/ttyUSB0", "660 0:20"}};
@@ -144,7 +144,7 @@ TEST_CASE("containers that are not root open what everybody may, or what the run
   CHECK(node.one("access").level == Level::kOk);
 }
 
-TEST_CASE("a device node without its link in /dev/char may be lost upon a daemon-reload") {
+TEST_CASE("a device node without its link in /dev/char may be lost by a daemon-reload") {
   MadeNode node;
   node.observed.links = {{"/dev/nvidia0", "/dev/char/195:0"}, {"/dev/sda", "/dev/block/8:0"}};
   node.tree.link("dev/block/8:0", "../sda");

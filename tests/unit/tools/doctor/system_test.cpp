@@ -23,7 +23,7 @@ TEST_CASE("a node without systemd, or without the unit, gets a finding with what
   CHECK(contains(node.one("systemd").what, "no such unit"));
 }
 
-TEST_CASE("the unit has to be enabled, and not masked") {
+TEST_CASE("the unit must be enabled, and not masked") {
   const MadeNode node;
   install_unit(node);
   CHECK(node.one("systemd").what == "enabled, and it starts before kubelet.service");
@@ -34,7 +34,7 @@ TEST_CASE("the unit has to be enabled, and not masked") {
   CHECK(contains(node.one("systemd").advice, "unmask"));
 }
 
-TEST_CASE("the unit has to start before the unit that the kubelet runs in, whatever its name") {
+TEST_CASE("the unit must start before the kubelet's unit, whatever its name") {
   MadeNode node;
   install_unit(node);
   node.kubelet("/usr/local/bin/k3s server", "k3s.service");
@@ -53,7 +53,7 @@ TEST_CASE("a node without udevd is a warning") {
   CHECK(node.one("udevd").level == Level::kOk);
 }
 
-TEST_CASE("SELinux stands in the way only while it enforces") {
+TEST_CASE("SELinux is a problem only while it enforces") {
   MadeNode node;
   CHECK(node.one("selinux").what == "SELinux is off");
   node.tree.file("sys/fs/selinux/enforce", "1");
@@ -99,7 +99,7 @@ TEST_CASE("an AppArmor profile that confines plughost or the kubelet is a warnin
   CHECK(node.one("apparmor").level == Level::kOk);
 }
 
-TEST_CASE("descriptors have to do for every resource, by the limit of the plughost that runs") {
+TEST_CASE("the descriptors must suffice for every resource, by the limit of the running plughost") {
   MadeNode node;
   node.configure("- {name: 'example.com/x', count: 1}\n");
   CHECK(node.one("descriptors").level == Level::kOk);
@@ -120,7 +120,7 @@ TEST_CASE("descriptors have to do for every resource, by the limit of the plugho
   CHECK(node.one("descriptors").level == Level::kOk);
 }
 
-TEST_CASE("inotify's watches and instances are counted, and have to leave some") {
+TEST_CASE("inotify's watches and instances are counted, and some must be left") {
   const MadeNode node;
   CHECK(node.look("inotify").empty());
   node.tree.file("proc/sys/fs/inotify/max_user_watches", "600\n");
@@ -179,7 +179,7 @@ TEST_CASE("a unit whose sandbox is too closed for the configuration is reported 
   CHECK(node.look("sandbox").empty());
 }
 
-TEST_CASE("the unit that the kubelet runs in is known without a kubelet, too") {
+TEST_CASE("the kubelet's unit is known without a running kubelet, too") {
   MadeNode node;
   install_unit(node);
   node.tree.file("etc/systemd/system/rke2-server.service");

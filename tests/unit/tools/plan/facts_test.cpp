@@ -153,7 +153,7 @@ TEST_CASE("an impossible entry of the tree is refused with its name") {
   }
 }
 
-TEST_CASE("a document that is nested without end is refused") {
+TEST_CASE("a document with endless nesting is refused") {
   const auto nested = [](std::size_t depth) {
     std::string text;
     for (std::size_t i = 0; i < depth; ++i) text += R"({"a":)";

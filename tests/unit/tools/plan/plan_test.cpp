@@ -20,7 +20,7 @@ PlannedNode plan_of(const std::string& resources, const Facts& facts) {
 
 const std::string kSerial = "[{name: serial, groups: [{paths: [{path: /dev/ttyUSB*}]}]}]";
 
-TEST_CASE("a node has what the configuration finds in its facts, not what this machine has") {
+TEST_CASE("a node has the devices in its facts, not those of this machine") {
   const Facts facts = node_with(R"({"dev": {"ttyUSB0": ["char", "188:0"], "ttyUSB1": ["char", "188:1"]}})");
   const PlannedNode node = plan_of(
       "[{name: serial, groups: [{paths: [{path: /dev/ttyUSB*}]}]}, "

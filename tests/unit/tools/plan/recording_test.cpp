@@ -184,7 +184,7 @@ TEST_CASE("neither secrets nor a driver's values are recorded") {
   CHECK(text.find("12345") == std::string::npos);  // the time at which udev handled a device
 }
 
-TEST_CASE("a pattern adds the names of what it matches") {
+TEST_CASE("a pattern adds the names of its matches") {
   const MadeSysfs made = made_machine();
   const Facts facts = record_made(made, nullptr, {"/opt/current/a*", "/none/*"}).facts;
   const HostRoot host(facts.machine);
@@ -246,7 +246,7 @@ TEST_CASE(
   CHECK(host.exists("/sys/dev/block/65:144"));
 }
 
-TEST_CASE("a great text is recorded by its name alone") {
+TEST_CASE("a large text is recorded by its name alone") {
   const MadeSysfs made;
   made.tree().file("sys/devices/soc0/family", std::string(kMostRecordedText, 'x'));
   made.tree().file("sys/devices/soc0/machine", std::string(kMostRecordedText + 1, 'x'));

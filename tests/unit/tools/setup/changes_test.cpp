@@ -28,7 +28,7 @@ class Tree {
 
 }  // namespace
 
-TEST_CASE("a file is written, rewritten or taken away, and one that is as planned is no change") {
+TEST_CASE("a file is written, replaced or removed, and an unchanged one is no change") {
   const Tree node;
   CHECK(node.changes("/a", kNew) == Changes{{"/a", std::nullopt, kNew}});
   CHECK(node.changes("/a", "").empty());
@@ -84,7 +84,7 @@ TEST_CASE("files are written with their directories, which are removed when empt
   CHECK(node.host.exists("/etc/x.service.d/b.conf"));
 }
 
-TEST_CASE("the link that has our own unit start goes with the unit") {
+TEST_CASE("the link that enables setup's own unit is removed with the unit") {
   const Tree node;
   node.tree.file(kOwnUnit, kOld);
   node.tree.link(kOwnUnitLink, kOwnUnit);
@@ -108,7 +108,7 @@ TEST_CASE("the first change that fails is the last, and the earlier ones are rep
                        "/full cannot be removed: Directory not empty; nothing was changed", SetupError);
 }
 
-TEST_CASE("a file that comes or goes is one whole hunk, and what is equal is nothing") {
+TEST_CASE("a new or removed file is one whole hunk, and an unchanged one is nothing") {
   CHECK(FileChange{"/f", std::nullopt, "a\nb\n"}.diff() ==
         "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n");
   CHECK(FileChange{"/f", "a\n", std::nullopt}.diff() == "--- a/f\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n");
@@ -116,7 +116,7 @@ TEST_CASE("a file that comes or goes is one whole hunk, and what is equal is not
   CHECK(FileChange{"/f", std::nullopt, std::nullopt}.diff().empty());
 }
 
-TEST_CASE("lines that stay are shown, and those that go stand before those that come") {
+TEST_CASE("unchanged lines are shown, and removed lines precede added ones") {
   CHECK(FileChange{"/f", "a\nb\nc\n", "a\nx\nc\nd\n"}.diff() ==
         "--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@\n a\n-b\n+x\n c\n+d\n");
   CHECK(FileChange{"/f", "a\na\nb\n", "a\nb\n"}.diff() == "--- a/f\n+++ b/f\n@@ -1,3 +1,2 @@\n a\n-a\n b\n");

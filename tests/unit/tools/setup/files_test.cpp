@@ -62,7 +62,7 @@ TEST_CASE("CDI specifications go to the runtime's directory, preferably that aft
   CHECK(node_file(kUsual, {"/a", "/b"}) == kCdi + "  directory: /b\n");
 }
 
-TEST_CASE("the unit starts the program that is there, and is the packages' otherwise") {
+TEST_CASE("the unit starts the installed program, or else the packages'") {
   const std::string text = unit_text("/opt/bin/plughost");
   CHECK(text.starts_with(kHead));
   CHECK(is_of_setup(text));
@@ -73,7 +73,7 @@ TEST_CASE("the unit starts the program that is there, and is the packages' other
   CHECK(unit_text(kPackagedProgram) == kHead + source.text("/systemd/plughost.service").value());
 }
 
-TEST_CASE("only a file that begins with the mark is ours") {
+TEST_CASE("only a file that begins with the mark is setup's") {
   CHECK(is_of_setup("# Written by plughost setup, in another version"));
   CHECK_FALSE(is_of_setup("\n# Written by plughost setup"));
   CHECK_FALSE(is_of_setup(""));

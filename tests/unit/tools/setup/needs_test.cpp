@@ -69,7 +69,7 @@ TEST_CASE("plughost starts before every unit that the kubelet may run in") {
             .empty());
 }
 
-TEST_CASE("the cards of NVIDIA's are opened, and no other vendor's") {
+TEST_CASE("NVIDIA's cards are opened, and no other vendor's") {
   CHECK(lacking(entry("gpu: {vendor: nvidia}")) == Lines{kCharacters});
   CHECK(lacking(entry("gpu: {vendor: auto}")) == Lines{kCharacters});
   CHECK(lacking(entry("gpu: {vendor: amd}")).empty());
@@ -210,8 +210,7 @@ TEST_CASE("a control socket elsewhere is opened for writing, and used by systemc
   CHECK(lacking(config_of("control: /run/other/c.sock\nresources: []\n")) == lines);
 }
 
-TEST_CASE(
-    "where SELinux is on, what the unit makes is labelled, and a program that no package has installed") {
+TEST_CASE("with SELinux, new files are labelled, and so is a program without a package") {
   NodeTerms node{.kubernetes = {.units = {"kubelet.service"}}, .restorecon = "/sbin/restorecon"};
   const Config config = config_of("cdi: {directory: /etc/cdi}\nresources: []\n");
   Lines lines = writing_to("/etc/cdi");

@@ -31,7 +31,7 @@ class SetUpNode : public MadeNode {
 
 }  // namespace
 
-TEST_CASE("each file of setup's is planned on every node, if only to be none") {
+TEST_CASE("each file of setup is planned on every node, possibly as absent") {
   const SetUpNode node;
   std::vector<std::string> paths;
   for (const PlannedFile& file : node.plan().files) {
@@ -43,7 +43,7 @@ TEST_CASE("each file of setup's is planned on every node, if only to be none") {
   CHECK(plan_undo("/opt/config.yaml")[0].path == "/opt/node.yaml");
 }
 
-TEST_CASE("setup's own drop-in, and its own unit, are no reason to have them no more") {
+TEST_CASE("setup's own drop-in and unit do not make them unnecessary") {
   const SetUpNode node("listen: 0.0.0.0:1\nresources: []\n");
   const std::string drop_in = node.text(kDropIn, node.plan());
   CHECK(contains(drop_in, "IPAddressAllow=any"));
@@ -84,7 +84,7 @@ TEST_CASE("a unit is not written for a program that it could not start") {
   CHECK(contains(none.remarks[0], "install plughost"));
 }
 
-TEST_CASE("without systemd no unit is written, and what the configuration reads is") {
+TEST_CASE("without systemd no unit is written, and node.yaml is") {
   const SetUpNode node("listen: 0.0.0.0:1\nresources: []\n");
   node.tree.remove("run/systemd");
   node.tree.file("etc/systemd/system/k0sworker.service", "");
@@ -99,7 +99,7 @@ TEST_CASE("without systemd no unit is written, and what the configuration reads 
   }
 }
 
-TEST_CASE("the configuration counts as it will be read, with the directories that were found") {
+TEST_CASE("the configuration counts as it will be read, with the detected directories") {
   const SetUpNode node("kubelet: {registration: pluginsRegistry}\nresources: []\n");
   node.tree.file("etc/systemd/system/k0sworker.service", "");
   CHECK(contains(node.text(kDropIn, node.plan()), "ReadWritePaths=-/var/lib/k0s/kubelet/plugins_registry\n"));
@@ -121,7 +121,7 @@ TEST_CASE("a configuration that contradicts the node is remarked on, and stays")
   CHECK(contains(node.text(kDropIn, plan), "ReadWritePaths=-/b\n"));
 }
 
-TEST_CASE("SELinux is seen where it runs, and where it will") {
+TEST_CASE("SELinux is detected where it runs, and where it will run") {
   const SetUpNode node;
   node.tree.file("sbin/restorecon");
   const auto labels = [&] { return contains(node.text(kDropIn, node.plan()), "/sbin/restorecon"); };
@@ -140,7 +140,7 @@ TEST_CASE("SELinux is seen where it runs, and where it will") {
   CHECK(contains(node.plan().remarks.at(0), "restorecon is missing"));
 }
 
-TEST_CASE("that containers may use no devices is remarked on where it matters") {
+TEST_CASE("a policy that forbids devices in containers leads to a remark if it matters") {
   const SetUpNode node("resources:\n- {name: example.com/x, count: 1}\n");
   node.tree.file("sbin/restorecon");
   node.tree.file("sys/fs/selinux/enforce", "1");

@@ -46,7 +46,7 @@ const std::string kPortIsMounted = "mounts: [{hostPath: /dev/port}]";
 
 }  // namespace
 
-TEST_CASE("a device node that is mounted cannot be opened, unless it is given, too") {
+TEST_CASE("a mounted device node cannot be opened, unless it is also given") {
   Machine machine;
   machine.node("/dev/port", "188:0");
   machine.node("/dev/same", "188:0");
@@ -60,7 +60,7 @@ TEST_CASE("a device node that is mounted cannot be opened, unless it is given, t
         Texts{"x.com/b: /dev/port is a device node" + kNoRight});
 }
 
-TEST_CASE("a mounted device node that every container may open has no remark") {
+TEST_CASE("a mounted device node that every container may open leads to no remark") {
   Machine machine;
   for (const std::string number :
        {"1:3", "1:5", "1:7", "1:8", "1:9", "5:0", "5:1", "5:2", "10:200", "136:7"}) {
@@ -91,7 +91,7 @@ TEST_CASE("the mounts by which NVIDIA's runtime receives the cards have no remar
   }
 }
 
-TEST_CASE("a directory with device nodes is as the first that the container may not open") {
+TEST_CASE("a directory with device nodes is judged by the first that the container may not open") {
   Machine machine;
   machine.node("/hostdev/null", "1:3");
   CHECK(machine.remarks("mounts: [{hostPath: /hostdev}]").empty());
@@ -105,7 +105,7 @@ TEST_CASE("a directory with device nodes is as the first that the container may 
   CHECK(machine.remarks("mounts: [{hostPath: /links}]").empty());  // it may be used for the names alone
 }
 
-TEST_CASE("a socket that is mounted stays the old one if its server makes it again") {
+TEST_CASE("a mounted socket stays the old one if its server makes it again") {
   Machine machine;
   machine.add("/run/server.sock", FileType::kSocket, "");
   CHECK(
@@ -115,7 +115,7 @@ TEST_CASE("a socket that is mounted stays the old one if its server makes it aga
   CHECK(machine.remarks("mounts: [{hostPath: /run}]").empty());
 }
 
-TEST_CASE("files, directories and paths that are missing have no remark") {
+TEST_CASE("missing files, directories and paths lead to no remark") {
   const Machine machine;
   CHECK(machine.remarks("mounts: [{hostPath: /etc}, {hostPath: /etc/licence}, {hostPath: /none}]").empty());
 }

@@ -40,7 +40,7 @@ TEST_CASE("an entry that cannot be scanned does not hide the others") {
   CHECK(found.errors[0].find("config.yaml:2:3: x.com/b: ") != std::string::npos);
 }
 
-TEST_CASE("entries of one name are one list, in which what both find is the first one's") {
+TEST_CASE("entries of one name are one list, in which a common device is the first one's") {
   const test::TempDir dir;
   dir.file("one/amy");
   dir.file("two/bob");
@@ -93,7 +93,7 @@ TEST_CASE("a scan lists the directories that it depends on") {
   CHECK(found.watch[0].path == dir.at("later"));
 }
 
-TEST_CASE("the kinds of CDI names are those that containers get, beside the daemon's own") {
+TEST_CASE("the kinds of CDI names are those that containers get, besides the daemon's own") {
   using Kinds = std::set<std::string>;
   const test::TempDir dir;
   const HostRoot host(test::made_machines().at("gpu-nvlink").machine);

@@ -17,7 +17,7 @@ bool matches(const Globs& globs, const std::string& name) {
   });
 }
 
-TEST_CASE("an expression that is anchored becomes patterns that match the same names") {
+TEST_CASE("an anchored expression becomes patterns that match the same names") {
   const Patterns names = {"",       "video",  "video0", "video10", "video123", "video0p1", "xvideo0",
                           "videox", "media1", "i2c-1",  "i2c-12",  "ttyS0",    "ttyUSB3",  "snd/a",
                           "a.b",    "axb",    "nvme0",  "nvme0n1", "mmcblk0p1"};

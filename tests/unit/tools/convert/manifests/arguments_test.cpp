@@ -27,7 +27,7 @@ TEST_CASE("a flag has the value behind it or behind its '=', and the last one co
   CHECK_FALSE(given.has("run"));
 }
 
-TEST_CASE("a variable stands for a flag that is not given") {
+TEST_CASE("a variable replaces a missing flag") {
   Arguments given = arguments(
       {"--mig-strategy", "mixed"},
       {{"MIG_STRATEGY", "none"}, {"DEVICE_ID_STRATEGY", "index"}, {"GDS_ENABLED", "False"}, {"DOMAIN", ""}});
@@ -65,7 +65,7 @@ Texts words(std::string_view text) {
   return found;
 }
 
-TEST_CASE("a command line is split as a shell splits it") {
+TEST_CASE("a command line is split like a shell's") {
   CHECK(words("") == Texts{});
   CHECK(words("  a  b\t'c d' \"e \\\" f\" g\\ h i''j \"\"") ==
         Texts{"a", "b", "c d", "e \" f", "g h", "ij", ""});
@@ -73,7 +73,7 @@ TEST_CASE("a command line is split as a shell splits it") {
   CHECK(words("--a 'b\\c' \"d\\e\\\\\"") == Texts{"--a", "b\\c", "d\\e\\"});
 }
 
-TEST_CASE("JSON that has lost the quotation marks around it is one word") {
+TEST_CASE("JSON without its quotation marks is one word") {
   CHECK(words(R"(--device {"name": "a b", "c": {"d": "}"}} --domain e)") ==
         Texts{"--device", R"({"name": "a b", "c": {"d": "}"}})", "--domain", "e"});
   CHECK(words(R"(--device={"a": "\"}"} b)") == Texts{R"(--device={"a": "\"}"})", "b"});
@@ -88,7 +88,7 @@ TEST_CASE("a command line may be a list in JSON or YAML") {
   CHECK(words("[a, {b: c}]") == Texts{"[a,", "{b: c}]"});
 }
 
-TEST_CASE("a command line may have each word in lines of its own") {
+TEST_CASE("a command line may have each word on its own line") {
   CHECK(words("--device\nname: a\ngroups:\n- paths: [{path: /dev/a}]\n--domain\nb\n--device=name: c\ngroups: "
               "d\n") == Texts{"--device", "name: a\ngroups:\n- paths: [{path: /dev/a}]", "--domain", "b",
                               "--device=name: c\ngroups: d"});
@@ -99,7 +99,7 @@ TEST_CASE("a command line may have each word in lines of its own") {
   CHECK(words("--device\n'name: a'") == Texts{"--device", "name: a"});
 }
 
-TEST_CASE("a quotation mark that is not closed, and what is no text, are reported") {
+TEST_CASE("an unclosed quotation mark, and a value that is not text, are reported") {
   Diagnostics diagnostics;
   words_of("--device 'a b", "--args", diagnostics);
   REQUIRE(diagnostics.all().size() == 1);

@@ -28,7 +28,7 @@ std::optional<ChartPlugin> plugin_of(const std::string& chart, const std::string
   return plugin_of_chart(chart, parsed(values), "here", diagnostics);
 }
 
-TEST_CASE("a chart is named in the ways of Flux, Argo CD, k3s, Kustomize and helmfile") {
+TEST_CASE("a chart is found in the objects of Flux, Argo CD, k3s, Kustomize and helmfile") {
   for (const char* text :
        {"{chart: {spec: {chart: c}}, values: {a: 1}}",
         "{chartRef: {kind: OCIRepository, name: c}, values: {a: 1}}",
@@ -46,7 +46,7 @@ TEST_CASE("a chart is named in the ways of Flux, Argo CD, k3s, Kustomize and hel
   CHECK_FALSE(used("{kind: Chart}"));
 }
 
-TEST_CASE("values come over values: objects over texts, parameters over both, and names with dots are keys") {
+TEST_CASE("values are merged: objects override texts, parameters override both, and dotted names are keys") {
   const auto chart = used(
       "{chart: c, helm: {values: '{a: 1, b: {c: 1, d: 1}}', valuesObject: {a: 2, b: {c: 2}}, parameters: "
       "[{name: "

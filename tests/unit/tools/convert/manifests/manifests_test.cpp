@@ -64,7 +64,7 @@ TEST_CASE("in a manifest a list of devices needs groups") {
             .places() == Texts{"Thing a, spec"});
 }
 
-TEST_CASE("a container starts the configuration of the ConfigMap that it mounts") {
+TEST_CASE("a container uses the configuration of the ConfigMap that it mounts") {
   const std::string maps = config_map("one", "a") + config_map("two", "b");
   const Looked looked = look(maps + pod("p", kGeneric, "[{configMap: {name: two}}]"));
   CHECK(looked.places() == Texts{"ConfigMap one, key a.yaml", "ConfigMap two, key a.yaml"});
@@ -84,7 +84,7 @@ TEST_CASE("a repeated configuration is found once") {
   CHECK(look(pod("p", nvidia) + pod("q", nvidia)).starters() == Texts{"Pod n/p, container c"});
 }
 
-TEST_CASE("a container's words are those of its shell, with its variables in them") {
+TEST_CASE("a container's arguments are those of its shell, with its variables") {
   const Looked looked =
       look(pod("p",
                "{name: c, image: x, command: [/bin/sh, -ec, \"exec generic-device-plugin --device "
@@ -108,7 +108,7 @@ TEST_CASE("init containers, and kubectl's copies in annotations, are ignored") {
             .empty());
 }
 
-TEST_CASE("a text in a text is read three deep") {
+TEST_CASE("a text in a text is read up to three levels deep") {
   const auto nested = [](int levels) {
     std::string text = "resourceList: []";
     for (int i = 0; i < levels; ++i) {
@@ -129,9 +129,7 @@ TEST_CASE("an error in a ConfigMap's text has its place") {
   CHECK(looked.errors[0].starts_with("m.yaml (ConfigMap a, key b):2:"));
 }
 
-TEST_CASE(
-    "two that start the same on other nodes are for the nodes of both, and two that start otherwise are "
-    "two") {
+TEST_CASE("two equal plugins on different nodes are one for the nodes of both, and different ones stay two") {
   const auto on = [](const std::string& label, const std::string& arguments) {
     return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + label + "}\nspec: {nodeSelector: {" + label +
            ": x}, volumes: [{configMap: {name: one}}], containers: [{name: c, image: generic-device-plugin, "

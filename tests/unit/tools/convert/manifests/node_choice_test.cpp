@@ -28,7 +28,7 @@ TEST_CASE("a pod without a selector is for all nodes") {
   CHECK(choice_of(affinity("{matchExpressions: [{key: plughost, operator: DoesNotExist}]}")) == NodeChoice());
 }
 
-TEST_CASE("a selector's labels all have to be there, with its values") {
+TEST_CASE("a selector's labels must all be present, with its values") {
   CHECK(choice_of("nodeSelector: {a: x, b: ''}").any_of ==
         std::vector<Terms>{{{"a", true, {"x"}}, {"b", true, {""}}}});
 }
@@ -64,7 +64,7 @@ TEST_CASE("labels of hardware are kept apart, and so are expressions without a v
   CHECK(choice.unsaid == Texts{"n Gt 4", "the field metadata.name"});
 }
 
-TEST_CASE("the nodes of either are all where one of them is for all") {
+TEST_CASE("the union of two node choices is all nodes if one of them is") {
   const NodeChoice a = choice_of("nodeSelector: {a: x}");
   const NodeChoice b = choice_of("nodeSelector: {b: y}");
   CHECK(either(a, b).any_of == std::vector<Terms>{{{"a", true, {"x"}}}, {{"b", true, {"y"}}}});

@@ -55,7 +55,7 @@ TEST_CASE("'-' is read from standard input, and its errors name standard input")
   }
 }
 
-TEST_CASE("a directory of 20,000 files is read, and with one more it is refused") {
+TEST_CASE("a directory of 20,000 files is read, and a larger one is refused") {
   constexpr std::size_t kMost = 20'000;
   const test::TempDir directory;
   directory.file("0.yaml");

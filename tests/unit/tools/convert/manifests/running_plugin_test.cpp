@@ -32,7 +32,7 @@ TEST_CASE("an image's path identifies its plugin, whatever its registry and tag"
   CHECK_FALSE(of_image(""));
 }
 
-TEST_CASE("other programs of NVIDIA's and ROCm's images are no plugins") {
+TEST_CASE("other programs of NVIDIA's and ROCm's images are not plugins") {
   CHECK(of_image("nvidia/k8s-device-plugin:v1", {"nvidia-device-plugin"}) == kNvidia);
   CHECK(of_image("nvidia/k8s-device-plugin:v1", {"--mig-strategy=none"}) == kNvidia);
   CHECK_FALSE(of_image("nvidia/k8s-device-plugin:v1", {"gpu-feature-discovery"}));
@@ -69,7 +69,7 @@ TEST_CASE("a contradicting image wins over a flag, and a flag of a copy over bot
   CHECK_FALSE(of_image("projecthami/hami:v2", {"nvidia-device-plugin"}));
 }
 
-TEST_CASE("a device plugin that is not known is named") {
+TEST_CASE("an unknown device plugin is named") {
   const auto named = [](const std::string& image, std::vector<std::string> words = {}) {
     return unknown_plugin({.image = image, .words = std::move(words), .environment = {}});
   };
