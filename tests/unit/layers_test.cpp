@@ -15,6 +15,7 @@
 
 #include "kinds/kind.hpp"
 #include "places.hpp"
+#include "unit/texts.hpp"
 
 using namespace plughost;
 namespace fs = std::filesystem;
@@ -169,10 +170,7 @@ TEST_CASE("a folder of the table uses only those before it") {
   }
 }
 
-std::string content_of(const std::string& file) {
-  std::ifstream text(test::in_source(file));
-  return {std::istreambuf_iterator<char>(text), {}};
-}
+std::string content_of(const std::string& file) { return test::content(test::in_source(file)); }
 
 TEST_CASE("src has eight tiers, and its page a row for each in the order of use") {
   std::vector<std::string> tiers;

@@ -34,11 +34,6 @@ CommandResult setup(const MadeRoot& root, std::vector<std::string> more = {}) {
   return run_plughost(arguments);
 }
 
-std::string file_text(const fs::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 // Returns each file with its text, and each link with its target.
 std::set<std::string> everything(const MadeRoot& root) {
   std::set<std::string> all;
@@ -47,7 +42,7 @@ std::set<std::string> everything(const MadeRoot& root) {
     if (entry.is_symlink())
       all.insert(path + " -> " + fs::read_symlink(entry.path()).string());
     else
-      all.insert(path + (entry.is_regular_file() ? ": " + file_text(entry.path()) : ""));
+      all.insert(path + (entry.is_regular_file() ? ": " + content(entry.path()) : ""));
   }
   return all;
 }
@@ -69,7 +64,7 @@ TEST_CASE("setup writes on each made node what tests/nodes has") {
     const fs::path expected = fs::path(entry.path()).replace_extension(".out");
     std::ofstream(kFound / expected.filename()) << found;
     CAPTURE(entry.path().filename().string());
-    CHECK(found == file_text(expected));
+    CHECK(found == content(expected));
     CHECK(everything(root) == before);
   }
   CHECK(nodes >= 16);
@@ -182,7 +177,7 @@ TEST_CASE("if no package contains a unit setup writes one, until there is a pack
   CHECK(has(setup(root).output, "nothing to do: "));
 
   root.tree().file("/usr/lib/systemd/system/plughost.service",
-                   file_text(in_source("/systemd/plughost.service")));
+                   content(in_source("/systemd/plughost.service")));
   CHECK(has(setup(root).output, "removed " + unit + '\n'));
   CHECK_FALSE(root.exists(unit));
   CHECK_FALSE(root.exists("/etc/sysusers.d"));

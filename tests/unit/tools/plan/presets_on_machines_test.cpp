@@ -18,6 +18,7 @@
 #include "tools/plan/recording.hpp"
 #include "tools/survey/survey.hpp"
 #include "unit/temp_dir.hpp"
+#include "unit/texts.hpp"
 #include "unit/tools/plan/made_machines.hpp"
 
 namespace plughost {
@@ -75,11 +76,6 @@ std::string section_of(const std::string& name, const Config& preset, const Mach
   return text;
 }
 
-std::string text_of(const fs::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 std::map<std::string, Config> presets() {
   std::map<std::string, Config> all;
   for (const auto& entry : fs::directory_iterator(kPresets))
@@ -94,7 +90,7 @@ void check_found(const std::string& found, const std::string& file) {
   std::ofstream(kFound / file) << found;
   INFO("diff " << expected.string() << " " << (kFound / file).string()
                << " shows what differs; if it is right, copy it there");
-  CHECK((found == text_of(expected)));
+  CHECK((found == test::content(expected)));
 }
 
 TEST_CASE("each file of plugins.d finds on each made machine what presets.txt has") {
@@ -106,7 +102,7 @@ TEST_CASE("each file of plugins.d finds on each made machine what presets.txt ha
 }
 
 TEST_CASE("the file in docs/fleet.md finds on each made machine what fleet.txt has") {
-  const std::string page = text_of(kPage);
+  const std::string page = test::content(kPage);
   const std::string fence = "```yaml fleet.yaml\n";
   const std::size_t begin = page.find(fence) + fence.size();
   const test::TempDir dir;
