@@ -9,6 +9,10 @@ RDMA = "nicktming.com/rdma"
 # A shell hands on no variable with a '/' in its name; this is what the container was given.
 ENVIRONMENT = "tr '\\0' '\\n' </proc/1/environ"
 
+# The kubelet derives `allocatable` from its own copy of the Node. After the API server was away, its watch of the Node
+# waits for up to a minute before it connects again (client-go's Reflector: 30 s at most, and up to 100 % jitter).
+NODE_SECONDS = 90
+
 
 class NotShown(Exception):
     """This machine lacks what the replay needs."""
@@ -26,12 +30,12 @@ def advertised(cluster, node, resource, count):
         status = cluster.api.node(node.name)["status"]
         return all(status[part].get(resource) == str(count) for part in ("capacity", "allocatable"))
 
-    until(there, 30, f"{count} of {resource} on {node.name}", every=0.05)
+    until(there, NODE_SECONDS, f"{count} of {resource} on {node.name}", every=0.05)
 
 
 def advertised_none(cluster, node, resource):
     """Capacity stays for 5 minutes: only allocatable says that nobody serves the resource."""
-    until(lambda: cluster.api.node(node.name)["status"]["allocatable"].get(resource) == "0", 30,
+    until(lambda: cluster.api.node(node.name)["status"]["allocatable"].get(resource) == "0", NODE_SECONDS,
           f"0 allocatable of {resource} on {node.name}", every=0.05)
 
 
@@ -43,7 +47,7 @@ def nothing_offered(cluster, node):
         return [resource for resource, count in allocatable.items() if "/" in resource and count != "0"]
 
     try:
-        until(lambda: not left(), 30, f"nothing is offered on {node.name}", every=0.05)
+        until(lambda: not left(), NODE_SECONDS, f"nothing is offered on {node.name}", every=0.05)
     except TimedOut as error:
         raise TimedOut(f"{error}: {', '.join(left())} still") from None
 
