@@ -24,7 +24,7 @@ class CommandLine {
   int run(int count, const char* const* words);
 
  private:
-  // Adds a subcommand with the options that it will be called with.
+  // Adds a subcommand; `call` is called with its options.
   template <typename Options>
   std::pair<CLI::App*, std::shared_ptr<Options>> add(const char* name, const char* words,
                                                      int (*call)(const Options&)) {
@@ -312,7 +312,7 @@ void CommandLine::add_undrain() {
   add_output(*command, options->format);
 }
 
-// An example of each command for its help: a line that works on any node.
+// A command line of each command, for its help. Each line works on any node.
 constexpr std::pair<const char*, const char*> kExamples[] = {
     {"run", "plughost run --config /etc/plughost/config.yaml"},
     {"check", "plughost check --strict config.yaml"},
@@ -367,7 +367,7 @@ int CommandLine::run(int count, const char* const* words) {
   } catch (const std::system_error& error) {
     std::cerr << "plughost: " << error.what() << '\n';
     return 1;
-  } catch (const std::runtime_error& error) {  // our own, with a complete sentence: ConfigError, NoAnswer
+  } catch (const std::runtime_error& error) {  // ConfigError, NoAnswer: their text is a complete sentence
     std::cerr << error.what() << '\n';
     return 1;
   } catch (const std::exception& error) {

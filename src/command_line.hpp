@@ -1,10 +1,9 @@
 #pragma once
-// The command line.
 
 namespace plughost {
 
-// Runs the command that `words` names; words[0] is the program. Returns the exit code (see
-// tools/commands/command.hpp). The output on std::cout and std::cerr is printable.
+// Runs the command line `words`, whose first element is the program's name. Returns the exit code (see
+// tools/commands/command.hpp). Replaces non-printable characters on std::cout and std::cerr.
 int run_command_line(int count, const char* const* words);
 
 }  // namespace plughost

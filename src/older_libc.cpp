@@ -19,7 +19,7 @@ struct Search {
 };
 
 void* pointer(std::uintptr_t address) {
-  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): the loader says numbers
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): the loader gives integers
 }
 
 int look_at(dl_phdr_info* object, std::size_t, void* data) {
@@ -45,8 +45,8 @@ int look_at(dl_phdr_info* object, std::size_t, void* data) {
 
 }  // namespace
 
-// libgcc finds an exception's handlers through this function. It is hidden, because the machine's libraries
-// have their own. dlfo_link_map stays null, because libgcc does not read it.
+// libgcc finds an exception's handlers through this function. The function is hidden because the machine's
+// libraries have their own. dlfo_link_map stays null, because libgcc does not read it.
 extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(void* address,
                                                                      dl_find_object* result) noexcept {
   Search search{.address = reinterpret_cast<std::uintptr_t>(address), .found = result};
@@ -56,7 +56,7 @@ extern "C" __attribute__((visibility("hidden"))) int _dl_find_object(void* addre
 // std::random_device calls this function.
 extern "C" __attribute__((visibility("hidden"))) std::uint32_t arc4random() noexcept {
   std::uint32_t number = 0;
-  // So few bytes are never returned in part; the call fails only when a signal interrupts it.
+  // getrandom() returns four bytes or fails; only an interruption by a signal is retried.
   while (::getrandom(&number, sizeof number, 0) != sizeof number)
     if (errno != EINTR) std::abort();
   return number;

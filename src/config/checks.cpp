@@ -10,12 +10,11 @@
 #include "base/system/files.hpp"
 #include "model/device/assembly.hpp"
 #include "model/device/inventory.hpp"
-#include "model/device/names.hpp"
 
 namespace plughost {
 namespace {
 
-// Entries of one name form one resource.
+// Reports settings that differ between entries of one name, because these entries form one resource.
 void check_parts(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::unordered_map<std::string_view, const EntryDraft*> first;
   for (const EntryDraft& entry : entries) {
@@ -74,7 +73,7 @@ void check_neighbours(std::span<const EntryDraft> entries, Diagnostics& diagnost
   }
 }
 
-// The kubelet may request either resource first, and the other resource must then follow.
+// Reports a one-sided `sameCard`: the kubelet may request either resource first, and the other must follow.
 void check_joined(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   for (const EntryDraft& entry : entries) {
     const AllocationSpec& spec = *entry.config.spec;
@@ -133,7 +132,7 @@ class FixedIds {
   static bool is_full(const std::vector<Device>& devices) {
     if (devices.empty()) return false;
     const Device& last = devices.back();
-    // Ids are sorted: an omitted one can be longer than the last by the digits of a number.
+    // Ids are sorted: an omitted id can be longer than the last id by the digits of a number.
     std::size_t bytes = wire_size(last) + 10 * last.replicas;
     for (const Device& device : devices) bytes += wire_size(device);
     return bytes > kListLimit;

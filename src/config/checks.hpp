@@ -1,12 +1,11 @@
 #pragma once
-// Checks of a configuration as a whole, after each part has been read. Thread-safe.
+// Checks of a configuration as a whole, after each entry has been read. Thread-safe.
 
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "base/document/diagnostics.hpp"
-#include "config/config.hpp"
 #include "config/read_entry.hpp"
 
 namespace plughost {
@@ -23,9 +22,9 @@ void check_socket_directory(const std::filesystem::path& directory, std::size_t 
 void check_socket(const std::filesystem::path& socket, const Mark& mark, const std::string& path,
                   Diagnostics& diagnostics);
 
-// Reports errors: a repeated name; a repeated label; `near` with an unknown name; `sameCard` without its
-// counterpart; two entries over the same cards whose kinds would give a variable different values; a list
-// that exceeds one message to the kubelet; an id of two resources, as far as ids are known without a scan.
+// Reports errors: a repeated name; a repeated label; `near` with an unknown name; `sameCard` in only one of
+// two entries; two entries for the same cards whose kinds would give a variable different values; a list that
+// exceeds one message to the kubelet; one id in two resources, as far as ids are known without a scan.
 // Reports warnings: two resources that could give an environment variable, an annotation or a path in the
 // container different values.
 void check_entries(std::span<const EntryDraft> entries, Diagnostics& diagnostics);
@@ -35,12 +34,12 @@ const Mark& mark_of(const EntryDraft& entry, std::string_view key);
 
 std::string named(const EntryDraft& entry);
 
-// Returns true if both have a `when`: a node decides which of them apply, and refuses one if both do.
+// Returns true if both entries have a `when`. If both apply on a node, select() compares the entries.
 bool may_exclude_each_other(const EntryDraft& a, const EntryDraft& b);
 // Returns true if both entries have the same resource name.
 bool is_same_resource(const EntryDraft& a, const EntryDraft& b);
 
-// Returns true if both certainly take common devices; different patterns might match different devices.
+// Returns true if both choices certainly have devices in common; different patterns may match none in common.
 bool take_the_same(const EntryDraft& one, const EntryDraft& other);
 
 // Reports two resources that could set a variable, annotation or path differently: see check_entries().

@@ -23,7 +23,7 @@ struct NodeView {
 struct Verdict {
   enum class Kind { kApplies, kDoesNot, kUnknown };
   Kind kind = Kind::kApplies;
-  std::string why;  // one line; empty: it applies
+  std::string why;  // one line; empty: the entry applies
 };
 
 class Condition {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/document/diagnostics.hpp"
-#include "base/document/node.hpp"
 #include "base/log/log.hpp"
 #include "config/condition.hpp"
 #include "config/places.hpp"
@@ -35,7 +34,7 @@ struct KubeletConfig {
   std::filesystem::path pods_api() const {
     return pod_resources.parent_path().parent_path() / "pods-api/pods-api.sock";
   }
-  // Where the kubelet keeps a directory for each of its pods, named by the pod's UID.
+  // Returns the kubelet's directory with a subdirectory for each pod, named by the pod's UID.
   std::filesystem::path pods_directory() const { return pod_resources.parent_path().parent_path() / "pods"; }
   Registration registration = Registration::kRegister;
 
@@ -105,14 +104,13 @@ struct ResourceConfig {
   std::string where;  // "file:line:col", for messages
 };
 
-// The files of a configuration.
 struct ConfigFiles {
   std::vector<std::filesystem::path> paths;  // all files that were read, the main file first
   std::uint64_t hash = 0;                    // hash of their content, equal on every machine
   // Directories whose changes may change what is read. Empty if changes are not watched.
   std::vector<WatchedDirectory> sources;
 
-  // Returns true if the content has not changed.
+  // Returns true if `other` has the same files with the same content.
   bool same_as(const ConfigFiles& other) const { return hash == other.hash && paths == other.paths; }
 };
 
@@ -131,7 +129,7 @@ struct Settings {
   std::optional<ApiServerConfig> api_server;    // nullopt: not used
   bool events = false;                          // report devices as Kubernetes Events; needs api_server
   bool watch = false;                           // the configuration is reloaded when the files change
-  std::optional<std::chrono::seconds> confirm;  // such a reload is on trial for this time
+  std::optional<std::chrono::seconds> confirm;  // a reload by `watch` is on trial for this time
   ConfigFiles files;
   std::vector<Diagnostic> warnings;
 };

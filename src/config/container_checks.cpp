@@ -43,7 +43,7 @@ std::string disabling_command(const EntryDraft& entry) {
   return " (`plughost preset disable " + link.stem().string() + "`)";
 }
 
-// Replaces {resource} where it is known.
+// Replaces {resource} and {resourceEnv} if the resource's name is known.
 Template bound(const EntryDraft& entry, const Template& pattern) {
   const Template& name = entry.config.spec->name;
   return pattern.bind([&](std::string_view placeholder) -> std::optional<std::string> {
@@ -53,14 +53,14 @@ Template bound(const EntryDraft& entry, const Template& pattern) {
   });
 }
 
-// Returns true if the entry sets the variable itself, which overrides its kind's.
+// Returns true if the entry itself sets the variable, which overrides the kind's variable.
 bool sets(const EntryDraft& entry, const Template& variable) {
   return std::ranges::any_of(entry.config.spec->env,
                              [&](const auto& pair) { return pair.first == variable; });
 }
 
-// The variables that kinds set in a container. A container with one card from two resources gets one value,
-// from either resource.
+// Checks the variables that kinds set in a container. A container that gets a card through two resources gets
+// the value of either resource.
 class KindVariables {
  public:
   KindVariables(std::span<const EntryDraft> entries, Diagnostics& diagnostics) : diagnostics_(diagnostics) {
@@ -105,7 +105,7 @@ class KindVariables {
            is_to_be_joined(*other.config.spec, *one.config.spec);
   }
 
-  // A missing counterpart is reported elsewhere.
+  // Ignores a `sameCard` that is missing in the other entry, which check_entries() reports.
   static bool is_to_be_joined(const AllocationSpec& spec, const AllocationSpec& other) {
     return spec.same_card && spec.near == other.name.text();
   }
@@ -218,7 +218,7 @@ class ContainerSettings {
     }
   }
 
-  // Within one resource, an Allocate that needs both is refused.
+  // Settings of one resource need no report, because an Allocate that needs two values is refused.
   static bool differ(const ContainerSetting& a, const ContainerSetting& b) {
     const bool both_of_kinds = a.of_kind && b.of_kind;  // see KindVariables
     return !is_same_resource(*a.entry, *b.entry) && !both_of_kinds &&

@@ -37,10 +37,10 @@ std::string texts_of(const std::vector<Diagnostic>& diagnostics) {
   return all;
 }
 
-// A missing directory has no files; an unreadable one may have some.
+// A missing directory has no files; an unreadable directory may have some.
 int stop_at_unreadable(const char*, int error) { return error != ENOENT && error != ENOTDIR; }
 
-// Escapes wildcards in the base's own name.
+// Returns the pattern below `base`, in whose name wildcards are escaped.
 std::string pattern_below(const fs::path& base, const fs::path& pattern) {
   std::string whole;
   if (pattern.is_relative() && !base.empty()) {
@@ -133,9 +133,9 @@ class Loader {
     std::string path;
   };
 
-  using When = std::shared_ptr<const Condition>;  // of an `include`; nullptr: the condition of every node
+  using When = std::shared_ptr<const Condition>;  // the condition of an `include`; nullptr: none
 
-  // Returns nullopt after reporting an error; it is at the place if the file cannot be read.
+  // Returns nullopt after reporting an error, at `included_at` if an included file cannot be read.
   std::optional<std::string> read_text(const fs::path& file, const Place* included_at) {
     config_.files.paths.push_back(file);
     follow(file);
@@ -152,7 +152,7 @@ class Loader {
     return std::get<std::string>(std::move(text));
   }
 
-  // Returns nullptr after reporting an error in the same way.
+  // Returns nullptr after reporting an error like read_text().
   const Node* read_document(const fs::path& file, const Place* included_at) {
     const auto text = read_text(file, included_at);
     return text ? parse_document(*text, file.string(), !included_at) : nullptr;
@@ -181,7 +181,7 @@ class Loader {
   void read_node_file(const fs::path& file, const std::optional<std::string>& supposed) {
     std::error_code failed;
     if (supposed ? supposed->empty() : !fs::exists(file, failed)) return follow(file);
-    is_new(file);  // it has no entries, even if an `include` matches it
+    is_new(file);  // marks the file as read, so that no `include` reads it
     const auto text = supposed ? supposed : read_text(file, nullptr);
     auto root = text ? parse_yaml(*text, file.string(), diagnostics_) : std::nullopt;
     if (!root || root->kind == Node::Kind::kNull) return;
@@ -224,7 +224,7 @@ class Loader {
     }
   }
 
-  // Reads patterns, or maps of a pattern and the nodes on which it applies.
+  // Reads patterns, or maps of a pattern and the condition of the files that the pattern matches.
   void read_includes(Fields& top, const fs::path& file) {
     const Node* const node = top.node("include");
     if (!node) {
@@ -307,7 +307,7 @@ class Loader {
     return seen_.insert(failed ? file : path).second;
   }
 
-  // Errors in another plugin's configuration are not useful, unless its keys are plughost's.
+  // Errors in another plugin's configuration are not useful, unless that plugin has plughost's keys.
   std::vector<Diagnostic> with_hint(std::vector<Diagnostic> errors, const fs::path& file) const {
     if (is_manifest_) {
       return {{.mark = {.file = file.string()},
@@ -332,7 +332,7 @@ class Loader {
   fs::path base_;                    // the main file's directory
   std::string domain_;               // of the main file
   std::set<fs::path> seen_;
-  std::optional<OtherPlugin> other_plugin_;  // what the main file looks like
+  std::optional<OtherPlugin> other_plugin_;  // whose configuration the main file looks like
   bool is_manifest_ = false;                 // the main file is a Kubernetes object
 };
 

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <system_error>
 #include <utility>
 
 #include "base/document/diagnostics.hpp"
-#include "base/text/text.hpp"
 #include "config/config.hpp"
 
 namespace plughost {

@@ -13,13 +13,13 @@ namespace plughost {
 struct Preset {
   enum class Link {
     kNone,
-    kOurs,   // to the preset, even if that is missing
+    kOurs,   // a link to the preset, even if the preset is missing
     kOther,  // another file has the link's name
   };
   std::string name;            // the file name without ".yaml"
   std::filesystem::path file;  // of the preset
   std::string what;            // its purpose: the first sentence of its comment
-  bool there = true;           // false: only a link to it is left
+  bool there = true;           // false: only a link to the preset is left
   Link link = Link::kNone;
 };
 

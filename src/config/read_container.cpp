@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::minutes(10);
 // The kubelet waits 30 s, part of which is spent on the way.
 constexpr std::chrono::milliseconds kPreStart = std::chrono::seconds(20);
 constexpr std::chrono::milliseconds kLongestPreStart = std::chrono::seconds(25);
-// The default and the maximum: the kubelet admits no other pod until it has its answer.
+// The default and the maximum: the kubelet admits no other pod until it has the response.
 constexpr std::chrono::milliseconds kAllocate = std::chrono::seconds(2);
 constexpr std::chrono::milliseconds kOnRemove = std::chrono::seconds(5);
 constexpr std::chrono::milliseconds kWhenUnhealthy = std::chrono::seconds(30);

@@ -95,7 +95,7 @@ Template read_id(Fields& entry, std::string_view fallback, const Words& known) {
   return id;
 }
 
-// Reads the name of another entry, in full form. Whether it exists is checked later.
+// Reads the name of another entry, in full form. check_entries() checks that this entry exists.
 std::string read_near(Fields& entry, std::string_view domain) {
   const std::string near = entry.text("near", "");
   if (near.empty() || domain.empty() || near.find('/') != std::string::npos) return near;
@@ -137,7 +137,7 @@ AllocationPolicy read_policy(Fields& entry, const AllocationSpec& spec) {
   return policy;
 }
 
-// The neighbour and its settings are checked later.
+// Does not check the entry that `near` names; check_entries() does.
 bool read_same_card(Fields& entry, const std::string& near, std::string_view kind) {
   const bool same_card = entry.flag("sameCard", false);
   if (same_card && near.empty()) entry.error("sameCard", "`sameCard` needs the other entry's name in `near`");
@@ -173,7 +173,7 @@ bool names_position(const std::string& text) {
   }
 }
 
-// CDI names belong to devices, so texts that depend on the position in a container cannot be in them.
+// Reports paths in the container with {n}, because a CDI specification is written before any allocation.
 void refuse_positions(const Node& node, const std::string& path, Diagnostics& diagnostics) {
   for (const auto& [key, value] : node.members) {
     const std::string below = path + '.' + key.scalar;
@@ -208,7 +208,7 @@ bool read_access(Fields& entry, CdiNames cdi) {
   return group;
 }
 
-// Combines what the kind has read with the entry's settings.
+// Completes `assume`, as the kind has read it, by the entry's settings, and reports contradictions.
 std::optional<AssumeTerms> assume_of(Fields& entry, const DeviceSource* source, const AllocationSpec& spec) {
   std::optional<AssumeTerms> terms = source ? source->assume() : std::nullopt;
   if (!terms) return terms;
@@ -239,7 +239,7 @@ std::optional<AssumeTerms> assume_of(Fields& entry, const DeviceSource* source, 
   return terms;
 }
 
-// Returns all items of the document in its order.
+// Returns one item per member of the map, in the order of the document, even after an error.
 std::vector<LabelSpec> read_labels(Fields& entry, const Words& known) {
   const std::vector<Node::Member>& members = entry.members("labels", "values");
   if (members.size() > kMostLabels)
@@ -261,7 +261,7 @@ std::vector<LabelSpec> read_labels(Fields& entry, const Words& known) {
   return labels;
 }
 
-// Returns all items of the document in its order.
+// Returns one item per member of the map, in the order of the document, even after an error.
 std::vector<NodeResourceSpec> read_node_resources(Fields& entry) {
   const std::vector<Node::Member>& members = entry.members("nodeResources", "counts");
   const bool is_map = or_nothing(entry.node("nodeResources")).kind == Node::Kind::kMap;

@@ -42,7 +42,7 @@ std::string sample(const Template& pattern);
 void refuse_what_is_no_text(const Node& value, const std::string& path, Diagnostics& diagnostics);
 
 // Reads `health`, `preStart`, `allocate`, `onRemove` and `whenUnhealthy`. `of_device` has the placeholders
-// that their arguments may use.
+// that the programs' arguments may use; `allocate` may use {resource} only.
 void read_programs(Fields& entry, const Words& of_device, AllocationSpec& spec);
 
 // Reads `env`, `annotations`, `mounts` and `nodes`. `known` has the placeholders of their templates.

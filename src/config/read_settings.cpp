@@ -182,7 +182,7 @@ void SettingsReader::read_telemetry(Fields& top, const Overrides& overrides) {
   read_metrics(top);
 }
 
-// The main file's setting counts. Included files, which may be ready-made, must agree with each other.
+// The main file's `apiServer` takes precedence. Included files, which may be ready-made, must agree.
 void SettingsReader::read_included(Fields& top) {
   std::optional<ApiServerConfig> server = api_server_of(top);
   if (!server || main_has_api_server_) return;
@@ -192,7 +192,7 @@ void SettingsReader::read_included(Fields& top) {
   if (!config_.api_server) config_.api_server = std::move(server);
 }
 
-// Called when all entries are known.
+// Reports conditions on the node's labels if no source of the labels is configured.
 
 void SettingsReader::check_conditions(std::span<const EntryDraft> entries) {
   if (!config_.node_labels.empty() || config_.api_server) return;

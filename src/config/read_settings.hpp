@@ -18,7 +18,7 @@ class SettingsReader {
   SettingsReader(Config& config, Diagnostics& diagnostics) : config_(config), diagnostics_(diagnostics) {}
   SettingsReader& operator=(SettingsReader&&) = delete;
 
-  // Reads node.yaml. Call it before read_main(), which overrides it. `root` must outlive the reader.
+  // Reads node.yaml. Call it before read_main(), whose settings override it. `root` must outlive the reader.
   void read_node_file(const Node& root);
   void read_main(Fields& top, const Overrides& overrides);
   // Reads the settings that an included file may have.

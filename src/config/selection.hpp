@@ -14,7 +14,7 @@ namespace plughost {
 
 // An entry that does not apply.
 struct NotHere {
-  std::string name;      // the text of the name
+  std::string name;      // the entry's name, perhaps a template
   std::string where;     // "file:line:col"
   std::string why;       // one line
   bool unknown = false;  // the condition has no result, and the entry did not apply before
@@ -31,7 +31,7 @@ struct Selection {
   std::vector<NotHere> others;      // in the order of the entries
   std::vector<std::string> errors;  // why a condition could not be evaluated; its entries stay as they were
   std::vector<WatchedDirectory> watch;  // changes here require a new evaluation
-  bool recheck = false;                 // true: time requires a new evaluation, too
+  bool recheck = false;                 // true: a new evaluation is needed every kLookAgain
 
   bool operator==(const Selection&) const = default;
 };

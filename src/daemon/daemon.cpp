@@ -44,7 +44,7 @@ Daemon::Daemon(ConfigController::Source source, const std::string& state, Config
       servers_(loop_, log_, requests_),
       metrics_file_(loop_, workers_, log_, requests_) {
   route_grpc_log(log_);
-  // Starts the thread early, so that the status can be answered when the machine has no threads left.
+  // Starts this thread early: the status must be available even when the machine has no threads left.
   computations_.run([] {}, [] {}, std::chrono::seconds(10), [] {});
   log_.info("plughost " PLUGHOST_VERSION,
             {{"config", source.file}, {"entries", std::to_string(config.resources.size())}});
@@ -76,13 +76,13 @@ void Daemon::on_signal(int signal) {
     stop();
 }
 
-// A second call does not wait.
+// A second call stops the loop at once.
 void Daemon::stop() {
   if (std::exchange(stopping_, true)) return loop_.stop();
   configuration_->stop();
   notifier_.send("STOPPING=1");
   log_.info("stopping");
-  // Both run in parallel, because each may take some seconds.
+  // Ends both in parallel, because each may take some seconds.
   const auto ended = [this, left = std::make_shared<int>(2)] {
     if (--*left == 0) loop_.stop();
   };

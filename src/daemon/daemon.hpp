@@ -1,5 +1,5 @@
 #pragma once
-// The daemon: all parts of `plughost run`, and the order of their start and end. Loop thread only.
+// The daemon: all objects of `plughost run`, and the order of their start and end. Loop thread only.
 
 #include <functional>
 #include <memory>
@@ -21,8 +21,8 @@ namespace plughost {
 
 class Daemon final : private Running {
  public:
-  // config: the result of load_config() for the source. state: the directory for persistent state. SIGHUP,
-  // SIGTERM and SIGINT must be blocked in every thread. Throws DirectoryHeld, or std::system_error.
+  // `config` is the result of load_config() for the source. `state` is the directory for persistent data.
+  // SIGHUP, SIGTERM and SIGINT must be blocked in every thread. Throws DirectoryHeld, or std::system_error.
   Daemon(ConfigController::Source source, const std::string& state, Config config);
   ~Daemon() override;
   Daemon& operator=(Daemon&&) = delete;

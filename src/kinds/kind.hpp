@@ -1,11 +1,11 @@
 #pragma once
 // Kinds of resources: a key in the configuration, its value, and how devices are found.
 //
-// A kind is one file and one row of a table: it reads its value of the configuration, and scans. It keeps no
-// state, so that a reload or a hung scan can drop it at any time; history (vanished, flapping, held) is the
-// DeviceTracker's. It runs on a worker and may block, because no kind can promise that a driver responds.
+// A kind is one file and one row of a table: it reads the value of its key, and scans. A kind keeps no state,
+// so that a reload or a stalled scan can drop it at any time; the DeviceTracker keeps the history (vanished,
+// flapping, held). A scan runs on a worker and may block, because no kind can promise that a driver responds.
 // Plugins in shared libraries were refused: an ABI would bind every later change, and the kind `exec` serves
-// those who cannot compile. docs/adding-a-kind.md is a kind that a test compiles.
+// users who cannot compile plughost. docs/adding-a-kind.md is a kind that a test compiles.
 
 #include <chrono>
 #include <functional>
@@ -32,7 +32,6 @@ struct CdiFile {
   std::string text;
 };
 
-// The result of a scan.
 struct Scan {
   // No result yet; another scan will be requested. The previous result stays valid.
   bool undecided = false;
@@ -40,15 +39,15 @@ struct Scan {
   std::vector<WatchedDirectory> watch;   // changes here request another scan
   std::vector<std::string> remarks;      // for the log, one line each
   std::vector<std::string> unmatched;    // the places of patterns that match no device
-  std::vector<std::string> subsystems;   // udev events of these request another scan
+  std::vector<std::string> subsystems;   // udev events of these subsystems request another scan
   std::vector<std::string> unfinished;   // devices that are left out until udev has processed them
   std::vector<CdiFile> cdi;              // to be written before the devices are offered
-  std::string not_yet;                   // why offering must wait at the start; empty: offer the devices
-  std::chrono::seconds rescan_after{0};  // for state without events; 0: there is none
-  NodeNumbers numbers;                   // of nodes that the kernel's device model has
+  std::string not_yet;                   // why offering the devices must wait at the start; empty: no reason
+  std::chrono::seconds rescan_after{0};  // for state that no event reports; 0: no such state
+  NodeNumbers numbers;                   // of the nodes in the kernel's device model
 };
 
-// Returns the path of the device's node, and records its number in the scan. nullopt if it has no node.
+// Returns the path of the device's node, and records the node's number in the scan. nullopt: no node.
 std::optional<std::string> node_of(const SysDevice& device, Scan& scan);
 // Records the device's number for another path of its node, such as a link. An empty path is ignored.
 void record_number(const std::string& path, const SysDevice& device, Scan& scan);
@@ -77,7 +76,7 @@ class SourceWatch {
 struct SandboxNeeds {
   bool nvml = false;      // opens the nodes of NVIDIA's cards
   bool programs = false;  // runs the user's programs
-  bool users = false;     // runs them as other users
+  bool users = false;     // runs these programs as other users
 
   bool operator==(const SandboxNeeds&) const = default;
 };
@@ -89,8 +88,8 @@ class DeviceSource {
   // Worker thread; may block. Never runs concurrently for one source. Throws std::system_error if the machine
   // cannot be scanned: the previous result stays valid then.
   virtual Scan scan(const HostRoot& host) const = 0;
-  // Worker thread, after each scan, when the entry's choice has been applied. Adds remarks about the chosen
-  // devices together, and makes changes that depend on the spec. Throws like scan().
+  // Worker thread, after each scan, when the entry's choice has been applied. Adds remarks that concern
+  // several chosen devices, and makes changes that depend on the spec. Throws like scan().
   virtual void finish(Scan& /*taken*/, const AllocationSpec& /*spec*/) const {}
   // Returns a scan reduced to the devices that the entry chooses and that udev has processed. Worker thread;
   // throws, and is serialized, like scan().
@@ -102,16 +101,17 @@ class DeviceSource {
   // from being replaced, at the latest at the end of that scan; scans then repeat the last result.
   virtual void rest(bool /*at_rest*/) const {}
   // Loop thread, at most once, before the first scan. A source that notices changes by an activity of its own
-  // starts it here, and calls `request_scan` in the loop, not from within, whenever a scan would have another
-  // result. `programs` must outlive the result, which may be destroyed before or after the source. Returns
-  // nullptr if scans and their watches suffice. Without this call, a scan obtains the result itself.
+  // starts it here. The activity calls `request_scan` in the loop, not from within, whenever a scan would
+  // have a different result. `programs` must outlive the result, which may be destroyed before or after the
+  // source. Returns nullptr if scans and their watches suffice. Without this call, a scan does the activity's
+  // work.
   virtual std::unique_ptr<SourceWatch> watch(Programs& /*programs*/,
                                              const std::function<void()>& /*request_scan*/) const {
     return nullptr;
   }
   // Returns the devices that do not depend on the machine, for the check when the configuration is loaded.
   virtual std::vector<Device> fixed_devices() const { return {}; }
-  // Returns, if ids are parts of cards, to which cards the parts of a container must belong.
+  // Returns the rule for the units of one container if ids are units of cards; nullopt otherwise.
   virtual std::optional<SharesOf> units() const { return std::nullopt; }
   // Returns the entry's `assume`, with which a scheduler chooses the card.
   virtual std::optional<AssumeTerms> assume() const { return std::nullopt; }
@@ -121,7 +121,7 @@ class DeviceSource {
 };
 
 struct Kind {
-  std::string_view key;                          // the key of its KindRow, which sets it
+  std::string_view key;                          // as in KindRow; set by kinds()
   std::span<const std::string_view> attributes;  // attributes of its devices for templates, besides id
   // The template of entries without `id`; empty: the devices' own ids.
   std::string_view default_id;
@@ -129,7 +129,7 @@ struct Kind {
   std::unique_ptr<const DeviceSource> (*read)(Fields& entry) = nullptr;
   // Returns the attributes that the entry declares, as views into the key's value. Not set if there are none.
   std::vector<std::string_view> (*declared)(const Node& value) = nullptr;
-  // Returns the placeholders of an allocation with this value. Not set if there are none.
+  // Returns the placeholders that only an allocation has, for this value of the key. May be nullptr.
   std::span<const std::string_view> (*of_allocation)(const Node& value) = nullptr;
 };
 

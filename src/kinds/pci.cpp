@@ -21,8 +21,8 @@ constexpr std::string_view kPciAttributes[] = {"pci",        "name",   "path", "
                                                "iommuGroup", "physfn", "vf",   "vfs",     "pfName"};
 constexpr std::string_view kVfioContainer = "/dev/vfio/vfio";
 constexpr std::size_t kClassDigits[] = {2, 4, 6};
-// Subsystems that are watched before a card has a node in them. A class of the driver's own is not needed,
-// because the event of the driver's binding follows its nodes.
+// Subsystems that are watched before a card has a node in them. A subsystem of a single driver is not needed,
+// because the driver creates its nodes before the event of its binding.
 constexpr std::string_view kSubsystems[] = {
     "accel", "drm", "infiniband_mad", "infiniband_verbs", "misc", "pci", "tty", "vfio"};
 
@@ -52,7 +52,7 @@ struct Card {
   std::string place;  // in the kernel's device tree
   std::vector<Found> nodes;
   std::optional<int> numa_node;
-  std::string group;  // empty: not for virtual machines
+  std::string group;  // of a card with a VFIO driver; empty: none
   std::string error;
 };
 
@@ -151,7 +151,7 @@ Scan Pci::scan(const HostRoot& host) const {
   for (const SysDevice& device : devices_of(host, "pci")) {
     PciFunction function = pci_function(device);
     if (!wanted_.matches(function)) continue;
-    // An interface's name is part of its identity, and udev may change it.
+    // The attribute pfName is the name of an interface, which udev may change.
     if (function.is_network() && !function.physical_function.empty()) scan.subsystems.emplace_back("net");
     cards.push_back(look_at(host, device, std::move(function), scan));
   }

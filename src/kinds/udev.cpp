@@ -40,7 +40,7 @@ bool has_attributes(const SysDevice& device, const Patterns& wanted) {
 // Checks the kernel's data first, so that only selected devices wait for udev.
 bool is_wanted(const SysDevice& device, const Wanted& wanted, Scan& scan) {
   if (!matches(wanted.name, device.name()) || !has_attributes(device, wanted.attributes)) return false;
-  // Like ATTRS in udev's rules: one device, this one or an ancestor, has all of them.
+  // Like ATTRS in udev's rules: one device, this device or an ancestor, has all of the attributes.
   std::optional<SysDevice> above = device;
   while (above && !has_attributes(*above, wanted.attributes_of_parents)) above = above->parent();
   if (!above || waits_for_udev(device, scan)) return false;
@@ -99,7 +99,7 @@ class Udev final : public DeviceSource {
  private:
   Device device_of(const HostRoot& host, const SysDevice& from, bool has_twin, Scan& scan) const {
     const std::optional<std::string> node = node_of(from, scan);
-    // A link stays valid if the node's number changes while the kubelet stores the answer.
+    // A link stays valid if ttyUSB0 becomes ttyUSB1 while the kubelet stores the response.
     const std::string link = lasting_link(host, from, has_twin).value_or("");
     const auto by_id = link_by_id(from), by_path = link_by_path(from);
     Device device;

@@ -66,7 +66,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
     const bool shortened = std::min(written.size(), other.size()) >= 3 &&
                            (other.starts_with(written) || written.starts_with(other));
     const std::size_t errors = shortened && written != other ? 1 : typing_errors(written, other);
-    // If a word had as many errors as letters, any word could become any other.
+    // With as many errors as letters, the words have nothing in common.
     if (errors > 0 && errors >= std::min(word.size(), candidate.size())) continue;
     if (errors < fewest) {
       fewest = errors;

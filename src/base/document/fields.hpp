@@ -46,14 +46,14 @@ class Fields {
   // Reads a duration like duration(), and refuses fractions of a second.
   std::chrono::seconds seconds(std::string_view key, std::chrono::seconds fallback, std::chrono::seconds min,
                                std::chrono::seconds max);
-  // Returns the value of one of the words. Any other word is reported with the list of words.
+  // Returns the enumeration's value for the key's word. An unknown word is reported with the list of words.
   template <typename Value, std::size_t n>
   Value choice(std::string_view key, const Word<Value> (&words)[n], Value fallback) {
     std::string_view known[n];
     std::ranges::transform(words, known, &Word<Value>::word);
     return value_of(words, chosen(key, known)).value_or(fallback);
   }
-  // Returns a template. Placeholders that are not among `known` are reported with the known ones.
+  // Returns a template. A placeholder that is not among `known` is reported, with the list of `known`.
   Template pattern(std::string_view key, std::string_view fallback, std::span<const std::string_view> known);
   // Returns an absolute path in normal form, without a trailing '/'. Anything else is reported.
   std::string absolute_path(std::string_view key, std::string_view fallback);
@@ -66,7 +66,7 @@ class Fields {
   // Returns the members of a map from names to `values` (such as "counts"); none if the key is absent or has
   // no value. Anything but a map is reported.
   const std::vector<Node::Member>& members(std::string_view key, std::string_view values);
-  // Returns the map at the key; an empty one if it is absent. It refers to the same diagnostics.
+  // Returns the map at the key, or an empty map if the key is absent. Both maps report to `diagnostics()`.
   Fields below(std::string_view key);
 
   // Reports an error at the key's value, or at the map if the key is absent. Nothing is reported for a value
@@ -87,12 +87,12 @@ class Fields {
   const Node& node_;
   std::string path_;
   Diagnostics& diagnostics_;
-  std::vector<std::string> asked_;  // in the order of the getters, with repetitions
+  std::vector<std::string> asked_;  // requested keys in the order of the calls, with repetitions
   std::set<std::string, std::less<>> refused_;
 };
 
-// Parses a template and reports errors at `mark`; the error for an unknown placeholder lists the known ones.
-// Returns an empty template on an error.
+// Parses a template and reports errors at `mark`; the error for an unknown placeholder has the list of
+// `known`. Returns an empty template on an error.
 Template read_template(std::string_view text, std::span<const std::string_view> known, const Mark& mark,
                        const std::string& path, Diagnostics& diagnostics);
 
@@ -107,8 +107,8 @@ std::optional<std::chrono::milliseconds> duration_of(std::string_view text);
 // leading zeros may be missing.
 std::optional<std::string> hex_digits(std::string_view text, std::size_t digits);
 
-// Returns a vendor or product id in sysfs's form, four digits in lower case. Absent: empty. Malformed ids are
-// reported.
+// Returns a vendor or product id in sysfs's form, four digits in lower case; "" if the key is absent, or if
+// its id is malformed, which is reported.
 std::string read_hex_id(Fields& fields, std::string_view key);
 // Returns the ids of a list, or a single id, like read_hex_id().
 std::vector<std::string> read_hex_ids(Fields& fields, std::string_view key);
@@ -116,8 +116,8 @@ std::vector<std::string> read_hex_ids(Fields& fields, std::string_view key);
 // Returns the message for a list, a map or nothing in the place of a scalar.
 std::string not_a_scalar(const Node& node);
 
-// Returns why the text is not an absolute path in normal form, as a sentence; empty if it is one. A trailing
-// '/' is allowed.
+// Returns why `path` is not an absolute path in normal form, as a sentence; "" if `path` is such a path. A
+// trailing '/' is allowed.
 std::string path_error(std::string_view path);
 
 }  // namespace plughost

@@ -1,5 +1,5 @@
 #pragma once
-// A configuration's text as plain values with their places in the file. Independent of the format (YAML).
+// The content of a configuration, with the place of each value in the file. Independent of the format (YAML).
 // Plain values.
 
 #include <memory>
@@ -55,7 +55,7 @@ struct Node::Member {
   Node second;  // its value
 };
 
-// Returns the node, or an empty one for nullptr.
+// Returns the node, or an empty node for nullptr.
 const Node& or_nothing(const Node* node);
 // Return the value at the map's key, or the value's text; an empty node or "" if the key is absent.
 const Node& at(const Node& map, std::string_view key);

@@ -14,7 +14,7 @@
 namespace plughost {
 namespace {
 
-// The limits on expansion count values. This limit bounds the bytes that are read to find the values.
+// Bounds the bytes that are read. The limits in yaml.hpp bound the values that these bytes expand to.
 constexpr std::size_t kLargestFile = 1u << 20;
 
 std::string reason(int error) { return std::generic_category().message(error); }

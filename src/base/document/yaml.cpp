@@ -90,12 +90,12 @@ class Builder {
  private:
   // A list or a map that is not closed yet.
   struct Open {
-    Node* node;                 // a stable pointer: the container does not grow before this one is closed
-    std::string anchor;         // empty: it has no anchor
+    Node* node;                 // stays valid: the parent's list does not grow before this node is closed
+    std::string anchor;         // empty: the node has no anchor
     bool awaits_value = false;  // the last key has no value yet
   };
 
-  // Returns the place of the next node.
+  // Appends an empty node where the next value belongs, and returns that node.
   Node& add() {
     if (open_.empty()) return documents_.emplace_back();
     Open& parent = open_.back();
@@ -188,7 +188,7 @@ class Builder {
     anchored_.insert_or_assign(std::string(anchor), node);
   }
 
-  // Completes a map.
+  // Reports the unusable keys of a complete map, and applies its merge keys.
   void finish(Node& map) {
     for (auto& [key, value] : map.members) {
       if (value.kind == Node::Kind::kNull) value.mark = key.mark;
@@ -210,8 +210,8 @@ class Builder {
 
   static bool is_merge(const Node& key) { return key.scalar == "<<" && !key.quoted; }
 
-  // Adds the members of a map, or of a list of maps, whose keys the map does not have. These members have
-  // already been counted as the expansion of an alias.
+  // Adds to `map` those members of `from`, a map or a list of maps, whose keys are not among `keys`. The
+  // members have already been counted as the expansion of an alias.
   static void merge(const Node& from, Node& map, std::set<std::string>& keys) {
     for (const Node& each : from.items) merge(each, map, keys);
     for (const Node::Member& member : from.members) {
@@ -232,7 +232,7 @@ class Builder {
     return true;
   }
 
-  // The first of several members with the same key counts.
+  // Reports repeated keys, and keeps the first member with each key.
   void leave_out_repeated(std::vector<Node::Member>& members) {
     std::map<std::string_view, const Mark*> first;
     std::set<const Node::Member*> repeated;
@@ -273,7 +273,7 @@ class Parser {
   }
   Parser& operator=(Parser&&) = delete;
 
-  // Returns nullptr if the text is not YAML; error() returns the reason.
+  // Returns an event that is valid until the next call; nullptr if the text is not YAML, and state() has why.
   const yaml_event_t* next() {
     yaml_event_delete(&event_);
     return yaml_parser_parse(&parser_, &event_) ? &event_ : nullptr;
@@ -324,8 +324,8 @@ std::optional<std::vector<Node>> parse_documents(const std::string& text, const 
 
 namespace {
 
-// Returns true if every YAML parser reads the plain text as this text. A text that begins with a digit could
-// be a number, unless it is a size.
+// Returns true if every YAML parser reads the text, written without quotes, as this text. A text that begins
+// with a digit could be read as a number, unless the text is a size such as 64MiB.
 bool is_plain(std::string_view text) {
   static constexpr std::array<std::string_view, 10> kWords = {"true", "false", "yes", "no", "on",
                                                               "off",  "null",  "y",   "n",  "nan"};

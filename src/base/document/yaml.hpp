@@ -3,7 +3,7 @@
 //
 // A configuration may be hostile or a gigabyte, and every error needs its line. libyaml parses, with limits
 // before memory is spent (depth, aliases, size), and reads what kubectl reads. yaml-cpp was refused for
-// reading: it has no such limits, and is much slower. It still writes.
+// reading: it has no such limits, and is much slower. yaml-cpp still writes.
 
 #include <optional>
 #include <string>
@@ -26,8 +26,8 @@ inline constexpr std::size_t kDeepest = 64;
 // nullopt if nothing usable remains.
 std::optional<Node> parse_yaml(const std::string& text, const std::string& file, Diagnostics& diagnostics);
 
-// Parses all documents of another program's text, such as a manifest, without the empty ones. Tags are
-// ignored, and merge keys are applied. Returns nullopt after reporting an error.
+// Parses all documents of another program's text, such as a manifest, and leaves out empty documents. Tags
+// are ignored, and merge keys are applied. Returns nullopt after reporting an error.
 std::optional<std::vector<Node>> parse_documents(const std::string& text, const std::string& file,
                                                  Diagnostics& diagnostics);
 

@@ -50,7 +50,7 @@ std::string_view meant_by(std::string_view problem, std::string_view context) {
   return found == kReasons.end() ? "" : found->meant;
 }
 
-// Returns true if the line, or the one before it, is indented with a tab. Lines count from 1.
+// Returns true if the line, or the line before it, is indented with a tab. Lines count from 1.
 bool tab_indents(std::string_view text, int line) {
   for (int current = 1; current <= line && !text.empty(); ++current) {
     const std::string_view whole = text.substr(0, text.find('\n'));
@@ -91,7 +91,7 @@ YamlStop stop_of(const yaml_parser_t& parser, std::string_view text, YamlPlaces&
     return {mark, std::string("this line belongs to nothing: ") + (is_list ? "the list" : "what stands") +
                       " above it ends here, because the line begins in column " +
                       std::to_string(mark.column) + "; did it lose its indentation?"};
-  // An unclosed construct is reported at its beginning.
+  // The message about an unclosed quotation or bracket names the place where the quotation or bracket begins.
   const bool is_open = context.find("quoted scalar") != std::string_view::npos ||
                        context.find("flow") != std::string_view::npos;
   const Mark began = is_open ? places.at(parser.context_mark) : mark;

@@ -31,12 +31,12 @@ class YamlPlaces {
     ascii_ = std::ranges::all_of(text, is_ascii);
   }
 
-  // Returns the place of the mark; for missing text, the place where the text before it ends.
+  // Returns the place of the mark; at the end of the text, the place of the last text before the mark.
   Mark at(const yaml_mark_t& mark) {
     const std::size_t offset = offset_of(mark.index);
     return offset < text_.size() ? place(offset) : before(mark);
   }
-  // Returns the place of the last text before the mark.
+  // Returns the place of the last character before the mark that is not blank.
   Mark before(const yaml_mark_t& mark) {
     const std::size_t last = text_.substr(0, offset_of(mark.index)).find_last_not_of(" \t\r\n");
     return place(last == std::string_view::npos ? 0 : last);
@@ -67,15 +67,15 @@ class YamlPlaces {
   std::vector<std::size_t> lines_{0};  // offsets of line starts
   std::size_t line_ = 0;               // the line of the last place
   bool ascii_ = false;
-  std::size_t character_ = 0;  // the character at offset_
+  std::size_t character_ = 0;  // the number of the character at offset_
   std::size_t offset_ = 0;
 };
 
 // Returns why libyaml stopped.
 YamlStop stop_of(const yaml_parser_t& parser, std::string_view text, YamlPlaces& places);
 
-// Finds the first character that libyaml treats as a line end or skips, unlike the author's editor: text that
-// looks like a comment could be a key.
+// Finds the first character that libyaml treats as a line end, or skips, although editors do not show it so:
+// text that looks like a part of a comment could be a key.
 std::optional<YamlStop> find_misleading(std::string_view text, YamlPlaces& places);
 
 }  // namespace plughost

@@ -18,7 +18,7 @@ namespace {
 // Limits how often each text is written.
 class Bursts {
  public:
-  // Returns nullopt if the line is to be suppressed, and otherwise how many were suppressed before it.
+  // Returns nullopt to suppress the line, and otherwise how many such lines were suppressed before it.
   std::optional<unsigned> admit(std::string_view words) {
     const std::lock_guard lock(mutex_);
     if (seen_.size() > kMostTexts) seen_.clear();

@@ -24,8 +24,8 @@ enum class LogFormat { kAuto, kJson };  // kAuto: the journal's own fields, or a
 class Log {
  public:
   using Fields = LogFields;
-  // The maximum number of lines with the same words per period, so that a flapping device does not drown
-  // other lines. The next line that is written contains the number of suppressed lines.
+  // At most kBurst lines with the same words are written per kBurstTime, so that a flapping device does not
+  // drown other lines. The next such line that is written contains the number of suppressed lines.
   static constexpr unsigned kBurst = 1000;
   static constexpr std::chrono::seconds kBurstTime{10};
 
@@ -36,7 +36,7 @@ class Log {
 
   void configure(LogLevel level, LogFormat format);
 
-  // Keeps the lines of level info and above, including suppressed lines.
+  // Contains the lines of level info and above, even if the configured level is higher.
   LogHistory& history() { return history_; }
   const Counter& warnings() const { return warnings_; }
   const Counter& errors() const { return errors_; }

@@ -1,5 +1,5 @@
 #pragma once
-// The newest changes of state, as they were logged. Thread-safe.
+// Keeps the newest lines of the log in memory. Thread-safe.
 
 #include <chrono>
 #include <cstddef>
@@ -35,7 +35,7 @@ class LogHistory {
 
   // text: the result of packed().
   void add(LogLevel level, std::string_view text, std::chrono::system_clock::time_point time);
-  // Returns the oldest stored record with a greater number, or nullopt if there is none yet.
+  // Returns the oldest stored record with a number above `number`; nullopt if no such record exists yet.
   std::optional<Record> after(std::uint64_t number) const;
   // Returns the number of the newest record; 0 if there was no record.
   std::uint64_t newest() const;
@@ -43,7 +43,7 @@ class LogHistory {
   Readers& readers() { return readers_; }
 
  private:
-  // A range of text_.
+  // A record without its text, which is at the offsets `begin` to `end` of text_.
   struct Kept {
     std::chrono::system_clock::time_point time;
     LogLevel level{};

@@ -19,8 +19,8 @@ struct LogField {
 };
 using LogFields = std::initializer_list<LogField>;
 
-// Returns a line as one text: the words, then each field's key and value, separated by null characters, which
-// none of them contains.
+// Returns a line as one text: the words, then each field's key and value, separated by null characters. A
+// null character within them becomes a space.
 std::string packed(std::string_view words, LogFields fields);
 // Splits a packed() text: the words come first. The views refer to the text.
 std::vector<std::string_view> unpacked(std::string_view text);

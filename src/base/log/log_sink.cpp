@@ -113,7 +113,7 @@ class LineFormatter final : public spdlog::formatter {
   std::unique_ptr<formatter> clone() const override { return std::make_unique<LineFormatter>(); }
 };
 
-// Writes to standard error. Text is lost if writing fails, except for a lack of room.
+// Writes to standard error, and waits while the reader has no room. Any other failure loses the text.
 void write_out(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
@@ -128,7 +128,7 @@ void write_out(std::string_view text) {
   }
 }
 
-// Blocks all signals: the loop handles them, and a reader that disappears must not end the process.
+// The loop handles the signals, and SIGPIPE must not end the process when the reader disappears.
 void block_all_signals() {
   sigset_t all;
   ::sigfillset(&all);
@@ -250,7 +250,7 @@ void LogSink::start_thread_if_needed() {
   try {
     std::thread([state = state_] { work(*state); }).detach();
   } catch (const std::system_error&) {
-    // No thread could be started: the next line tries again.
+    // No thread could be started: log() retries with the next line.
     const std::lock_guard lock(state_->mutex);
     state_->has_thread = false;
   }

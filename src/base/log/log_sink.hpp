@@ -1,6 +1,6 @@
 #pragma once
-// A sink for spdlog that never waits. A thread of its own writes the lines, so that a full pipe, a journal
-// that does not read and a hanging disk block only that thread. Thread-safe.
+// A sink for spdlog that never blocks its caller. A separate thread writes the lines, so that a full pipe, a
+// journal that does not read and a hanging disk block only that thread. Thread-safe.
 
 #include <spdlog/formatter.h>
 #include <spdlog/sinks/sink.h>
@@ -18,16 +18,15 @@
 
 namespace plughost {
 
-// The format of a line.
 enum class LogForm {
   kText,     // for people: local time, level, words and fields
   kColours,  // as kText, with a terminal's colours
   kJson,     // one JSON object per line
-  kJournal,  // sd-daemon(3)'s format for standard error, then a null character and the journal's datagram,
-             // which is sent first
+  kJournal,  // sd-daemon(3)'s format, a null character, and the journal's datagram; the former is written
+             // to standard error only if the datagram cannot be sent
 };
 
-// Returns a formatter for packed() texts. One thread at a time.
+// Returns a formatter for packed() texts. The formatter is not thread-safe.
 std::unique_ptr<spdlog::formatter> formatter_of(LogForm form);
 
 class LogSink final : public spdlog::sinks::sink {
@@ -40,7 +39,7 @@ class LogSink final : public spdlog::sinks::sink {
   ~LogSink() override;
   LogSink& operator=(LogSink&&) = delete;
 
-  // Lines that do not fit are counted. As soon as there is room again, a line reports their number.
+  // Drops the line if the queue is full. Once there is room again, a line reports how many were dropped.
   void log(const spdlog::details::log_msg& line) override;
   void flush() override {}
   void set_pattern(const std::string& pattern) override;
@@ -74,8 +73,8 @@ class LogQueue {
   }
 
   struct Next {
-    std::size_t left_out = 0;         // number of lines that are missing here
-    std::optional<std::string> line;  // the line after the gap; nullopt: none yet
+    std::size_t left_out = 0;         // number of lines that were dropped before `line`
+    std::optional<std::string> line;  // nullopt: no line was added after the dropped lines
   };
   // Returns the next line or gap to be written; nullopt if the queue is empty.
   std::optional<Next> pop() {
@@ -94,11 +93,11 @@ class LogQueue {
  private:
   struct Waiting {
     std::string line;
-    std::size_t left_out;  // before this line
+    std::size_t left_out;  // number of lines that were dropped before this line
   };
   std::deque<Waiting> lines_;
   std::size_t bytes_ = 0;
-  std::size_t left_out_ = 0;  // after the last line
+  std::size_t left_out_ = 0;  // number of lines that were dropped after the last of lines_
   bool full_ = false;
 };
 

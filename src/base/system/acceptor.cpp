@@ -54,8 +54,8 @@ UniqueFd listen_tcp(const SocketAddress& address, int beside) {
   set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
   // [::] accepts IPv4 as well, regardless of the machine's sysctl.
   if (address.bytes.ss_family == AF_INET6) set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0, "IPV6_V6ONLY");
-  // Two sockets of one user may share a port if both set this. It is set only then, so that other programs
-  // are refused.
+  // Two sockets of one user can share a port if both set SO_REUSEPORT. It is set only together with `beside`,
+  // so that other programs cannot share the port.
   if (beside >= 0) {
     for (const int each : {fd.get(), beside}) set_option(each, SOL_SOCKET, SO_REUSEPORT, 1, "SO_REUSEPORT");
   }

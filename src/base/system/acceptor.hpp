@@ -17,7 +17,7 @@ class Acceptor {
   // `connection` is non-blocking and close-on-exec. `peer` is the process that connected to a unix socket;
   // its pid is 0 if the process is in another pid namespace.
   using Accept = std::function<void(UniqueFd connection, const ucred& peer)>;
-  // Called when connections, which then wait, cannot be accepted; not again before one has been accepted.
+  // Called when connections cannot be accepted and therefore wait. Not repeated until one has been accepted.
   using Error = std::function<void(const std::string& what)>;
 
   // `socket` must be listening and non-blocking. Throws std::system_error. `loop` must outlive this object.
@@ -38,7 +38,7 @@ class Acceptor {
 };
 
 // Creates a non-blocking, close-on-exec, listening socket. `beside` is -1, or a listening socket of this
-// process that may have the same port (127.0.0.1:9464 and 0.0.0.0:9464). Throws std::system_error.
+// process that can share the port (127.0.0.1:9464 and 0.0.0.0:9464). Throws std::system_error.
 UniqueFd listen_tcp(const SocketAddress& address, int beside);
 
 }  // namespace plughost

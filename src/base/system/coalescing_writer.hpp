@@ -1,6 +1,6 @@
 #pragma once
-// Brings external state, such as a file, to the newest requested value: on a worker, one write at a time,
-// retried until it succeeds. Loop thread only.
+// Writes the newest requested value to a file or to other external state: on a worker, one write at a time,
+// with retries until the newest write has succeeded. Loop thread only.
 
 #include <chrono>
 #include <functional>
@@ -32,8 +32,8 @@ class CoalescingWriter {
                    std::chrono::milliseconds deadline = kDeadline);
   CoalescingWriter& operator=(CoalescingWriter&&) = delete;
 
-  // Replaces a write that has not begun. told is called once, within some seconds, possibly before write()
-  // returns.
+  // Replaces a requested write that has not begun. `told` is called once, within some seconds, possibly
+  // before this function returns.
   void write(Write write, Told told = nullptr);
   // `done` runs in the loop when the newest write has succeeded, failed or stalled; possibly before finish()
   // returns. From the call on, failed writes are not retried.
@@ -45,7 +45,7 @@ class CoalescingWriter {
   void on_overdue();
   void end();
   void record_error(const std::string& error);
-  // Calls the waiters of the current or the previous write.
+  // Calls the waiters of the write that has ended or stalled.
   void answer(const std::string& error);
 
   Workers& workers_;

@@ -145,7 +145,7 @@ void DirWatcher::place(Path& path) {
   inotify_->drop(path.owner, unwanted);
   record_starved(path, now.starved);
   if ((now.starved || now.remote) && !retry_.armed()) retry_.arm(options_.retry);
-  // Paths without a watch are polled.
+  // Each placement of a path without a watch is a poll, and any entry may have changed since the last poll.
   const bool all = moved || now.starved;
   notify(std::vector(path.watches), "",
          [all](DirWatch& watch) { return !std::exchange(watch.told_, true) || all; });
@@ -160,7 +160,7 @@ void DirWatcher::record_starved(Path& path, const std::error_code& starved) {
     errors_.fed();
 }
 
-// Handles paths without a watch.
+// Polls the paths that have no watch. If there is no inotify instance, tries to open one first.
 void DirWatcher::poll() {
   if (inotify_) {
     for (const auto& [name, path] : paths_)

@@ -53,7 +53,7 @@ class DirWatch {
   bool told_ = false;  // the callback has been called once
 };
 
-// Reports once which paths are not watched, and once that they are watched again. Loop thread only.
+// Reports a lack of inotify instances or watches once, and the end of the lack once. Loop thread only.
 class WatchErrors {
  public:
   using Tell = std::function<void(std::string sentence)>;
@@ -63,7 +63,7 @@ class WatchErrors {
 
   void no_instance(const std::system_error& error);
   void instance();
-  // Call starved() when the kernel has no watch left for one more path, and fed() when it has one again.
+  // starved() counts one more path for which the kernel has no watch, and fed() counts one less.
   void starved(const std::string& path, const std::error_code& why);
   void fed();
 
@@ -85,22 +85,22 @@ class DirWatcher {
   using Tell = WatchErrors::Tell;
   struct Options {
     Tell error;        // called once per kind of failure
-    Tell relief = {};  // called when everything is watched again
+    Tell relief = {};  // called when all paths are watched again
     // The polling interval of paths for which the kernel has no watch or whose file system may not respond.
     std::chrono::milliseconds retry = std::chrono::seconds(10);
-    // Replaceable by tests: the kernel's and the mount table's answers.
+    // Tests replace these queries of the kernel and of the mount table.
     Inotify::AddWatch add_watch = ::inotify_add_watch;
     std::function<bool(const std::string& path)> is_remote = {};  // empty: MountWatch::is_remote
   };
 
-  // Polls until an inotify instance is available.
+  // While no inotify instance is available, all paths are polled.
   DirWatcher(EventLoop& loop, Options options);
   DirWatcher(EventLoop& loop, Tell error) : DirWatcher(loop, Options{.error = std::move(error)}) {}
   ~DirWatcher();
   DirWatcher& operator=(DirWatcher&&) = delete;
 
-  // Watches the entries of path whose name matches pattern (fnmatch(3); a leading dot is not special). path
-  // is absolute. It may be missing, appear later, be a link or lie behind links, disappear and reappear. A
+  // Watches the entries of `path` whose name matches `pattern` (fnmatch(3); a leading dot is not special).
+  // `path` is absolute; the directory may be missing, appear later, lie behind links, and disappear again. A
   // path that leads through a remote mount (mounts.hpp) is not accessed; its callback is called with an empty
   // name every Options::retry. The first call, with an empty name, means that the watch is active: the caller
   // must scan then, and every later change is reported. The callback is never called from within watch().
@@ -124,7 +124,8 @@ class DirWatcher {
   void on_readable();
   void on_event(const Inotify::Event& event);
   void poll();
-  // A callback may end any subscription: pass a copy of the list.
+  // Calls the callbacks of the watches that `wanted` selects. A callback may end any subscription: pass a
+  // copy of the list.
   template <typename Wanted>
   void notify(const std::vector<DirWatch*>& watches, std::string_view name, Wanted wanted);
 

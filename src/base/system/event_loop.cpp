@@ -46,7 +46,7 @@ EventLoop::EventLoop()
 }
 
 EventLoop::~EventLoop() {
-  std::vector<Task> dropped;  // destroyed after the lock is released: a task may own what posts
+  std::vector<Task> dropped;  // destroyed after the lock is released, because a task's destructor may post
   const std::lock_guard lock(poster_.mailbox_->mutex);
   poster_.mailbox_->closed = true;
   dropped.swap(poster_.mailbox_->tasks);
@@ -108,7 +108,7 @@ IoWatch::~IoWatch() {
   ::epoll_ctl(loop_.epoll_.get(), EPOLL_CTL_DEL, fd_, nullptr);
 }
 
-// Needs no memory of the kernel beyond the watch's own.
+// The result is not checked, because EPOLL_CTL_MOD needs no further memory of the kernel.
 void IoWatch::want(std::uint32_t events) {
   epoll_event event{};
   event.events = events;

@@ -4,10 +4,10 @@
 //
 // A supervisor of 64 resources must restart, reload and stop without ever missing an event or waiting for a
 // lock, so one thread owns every domain object, and everything that can block runs elsewhere and posts its
-// result here. Locks were refused: the orders of two threads cannot be tried one by one, those of one thread
-// can. Boost.Asio was tried for HTTP only: signals, uevents, inotify and child processes are descriptors,
-// which epoll takes as they are. An idle daemon wakes once a minute: 31 context switches in 15 s, of which
-// gRPC's two timer threads make 30 (./dev bench --idle 15).
+// result here. Locks were refused: a test can try every order of events of one thread, but not of two
+// threads. Boost.Asio was refused: signals, uevents, inotify and child processes are descriptors, for which
+// epoll can wait directly. The loop of an idle daemon wakes for its safety timer only: the process made 31
+// context switches in 15 s, 30 of them in gRPC's two timer threads (./dev bench --idle 15).
 
 #include <atomic>
 #include <chrono>
@@ -87,7 +87,8 @@ class EventLoop {
   std::set<std::pair<Clock::time_point, Timer*>> timers_;
 };
 
-// Calls back while a file descriptor is ready (level-triggered). `fd` and `loop` must outlive this object.
+// Calls back while a file descriptor is ready or, with EPOLLET in the events, when the descriptor becomes
+// ready. `fd` and `loop` must outlive this object.
 class IoWatch {
  public:
   using Callback = std::function<void(std::uint32_t events)>;
@@ -128,9 +129,8 @@ class Timer {
   bool armed_ = false;
 };
 
-// Disables callbacks when the object to which they belong ends. Must be a member of that object, declared
-// before the members that the callbacks use. Created, called and destroyed in the loop thread; other threads
-// may only carry the result of bound().
+// Disables an object's callbacks when the object ends. Must be a member of that object. Loop thread only;
+// other threads may only pass on the functions that bound() returns.
 class Lifetime {
  public:
   // Returns a function that calls f while this exists, and does nothing afterwards.

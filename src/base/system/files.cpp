@@ -44,7 +44,7 @@ void open_standard_files() {
 
 namespace {
 
-// Parses a line of /proc/locks (proc(5)): "1: FLOCK  ADVISORY  WRITE 708 08:02:1234 0 EOF".
+// Finds the lock's holder in /proc/locks (proc(5)): "1: FLOCK  ADVISORY  WRITE 708 08:02:1234 0 EOF".
 std::string holder_of(const struct stat& directory) {
   char place[64];
   std::snprintf(place, sizeof place, " %02x:%02x:%llu ", ::major(directory.st_dev), ::minor(directory.st_dev),

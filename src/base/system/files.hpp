@@ -28,7 +28,7 @@ void replace_file(const std::string& file, const std::string& temporary, std::st
 // become standard error. Must be called before any file is opened.
 void open_standard_files();
 
-// Writes the whole text. Throws std::system_error; a part may have been written then.
+// Writes the whole text. If it throws std::system_error, a part of the text may have been written.
 inline void write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
@@ -56,8 +56,6 @@ class DirectoryLock {
  private:
   UniqueFd fd_;
 };
-
-// Limits of the kernel for paths.
 
 // The number of symbolic links that the kernel follows in a path (MAXSYMLINKS).
 inline constexpr int kMostLinks = 40;

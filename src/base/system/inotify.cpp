@@ -110,7 +110,7 @@ class Walk {
   }
 
  private:
-  // Returns false if the path ends here for now.
+  // Walks the next component of the path. Returns false if the walk ends before the directory.
   bool step() {
     const fs::path name = rest_.front();
     rest_.pop_front();
@@ -125,7 +125,7 @@ class Walk {
     fs::file_type type = look(next);
     if (type == fs::file_type::not_found) {
       add(kOnTheWay, name.string());
-      type = look(next);  // it may have appeared before the watch was placed
+      type = look(next);  // the entry may have appeared before the watch was added
     }
     if (type == fs::file_type::symlink && ++links_ <= kMostLinks) return follow(next);
     if (type != fs::file_type::directory) return false;

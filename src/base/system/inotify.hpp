@@ -45,7 +45,7 @@ class Inotify {
   int fd() const { return fd_.get(); }
 
   // Watches a directory for an owner; `mask` is as in inotify(7). Every change after the return is reported,
-  // so a caller that then examines the entry misses nothing. Returns the error if there is no watch.
+  // so a caller that then examines the entry misses nothing. Returns an error if the kernel adds no watch.
   std::variant<Interest, std::error_code> add(const std::filesystem::path& directory, std::uint32_t mask,
                                               const std::string& name, Owner owner);
   void drop(Owner owner, const std::vector<Interest>& interests);
@@ -72,14 +72,15 @@ class Inotify {
 
 // The inotify watches that one path needs.
 struct WatchPlacement {
-  std::vector<Inotify::Interest> interests;  // the last one has no name if the directory exists
+  std::vector<Inotify::Interest> interests;  // the last interest has no name if the directory exists
   // Set if the kernel has no room for one of the watches, whose events will be missed.
   std::error_code starved;
   // The path leads into a file system that may not respond: nothing beyond that point is accessed or watched.
   bool remote = false;
 };
 
-// Watches the directory, and all paths and links to it up to the first for which `is_remote` returns true.
+// Watches the directory, and each directory and link on the way to it, up to the first path for which
+// `is_remote` returns true.
 WatchPlacement place_watches(Inotify& inotify, Inotify::Owner owner, const std::filesystem::path& directory,
                              WatchFor what, const std::function<bool(const std::string& path)>& is_remote);
 

@@ -41,7 +41,7 @@ std::set<std::string> remote_mounts(const std::string& table) {
   return remote;
 }
 
-// After a change, the file is 'exceptional' until it is polled (proc(5)).
+// Each change of the mount table is an EPOLLPRI event of this file (proc(5)).
 MountWatch::MountWatch(EventLoop& loop, std::function<void()> callback)
     : mounts_(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)),
       timer_(loop, [this, callback = std::move(callback)] {

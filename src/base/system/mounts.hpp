@@ -21,7 +21,7 @@ std::set<std::string> remote_mounts(const std::string& table = "/proc/self/mount
 // is reported and no path is remote.
 class MountWatch {
  public:
-  // Mounts come in bursts: at most one callback in this time.
+  // The shortest time between two callbacks, because mounts come in bursts.
   static constexpr std::chrono::milliseconds kPause{500};
 
   // `loop` must outlive this object.

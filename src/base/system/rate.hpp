@@ -16,8 +16,7 @@ class Rate {
   Rate(unsigned most, Clock::duration within) : most_(most), within_(within) {}
 
   // Returns nullopt if the event exceeds the limit. Otherwise returns how many events were suppressed since
-  // the last admitted one. A period begins with an event, and the next period with the first event after its
-  // end.
+  // the last admitted event. A period begins with the first event after the end of the previous period.
   std::optional<unsigned> admit(Clock::time_point now) {
     if (!began_ || now - *began_ >= within_) {
       began_ = now;

@@ -7,7 +7,7 @@
 
 namespace plughost {
 
-// Its functions are called from any thread, never while the caller holds a lock.
+// A reader's functions are called from any thread, but never while that thread holds a lock.
 class FeedReader {
  public:
   virtual ~FeedReader() = default;
@@ -17,7 +17,7 @@ class FeedReader {
 
 class Readers {
  public:
-  // After close() the reader's on_closed() is called at once.
+  // After close(), only calls the reader's on_closed().
   void subscribe(std::shared_ptr<FeedReader> reader) {
     {
       const std::lock_guard lock(mutex_);
@@ -29,6 +29,7 @@ class Readers {
     reader->on_closed();
   }
 
+  // A notification in progress on another thread may still call the reader afterwards.
   void unsubscribe(const FeedReader* reader) {
     const std::lock_guard lock(mutex_);
     std::erase_if(readers_, [&](const auto& other) { return other.get() == reader; });

@@ -24,9 +24,10 @@ class SharedJob {
   SharedJob(Workers& workers, std::chrono::milliseconds deadline) : workers_(workers), deadline_(deadline) {}
   SharedJob& operator=(SharedJob&&) = delete;
 
-  // Runs `body` on a worker unless a job is running already; then calls `take` with the value, and `ready`,
-  // in the loop. `body` may outlive this object and must not throw. If the job stalls, all callers get
-  // `stalled` at once, until `body` returns and `take` gets its value. At most one worker is blocked.
+  // Runs `body` on a worker, then calls `take` with the value, and `ready`, in the loop. If a job is running
+  // already, only waits for that job, and then calls `ready`. `body` may outlive this object and must not
+  // throw. While a job stalls, each caller's `ready` gets `stalled` at once; `take` still gets the late
+  // value. At most one worker is blocked.
   void run(std::function<Result()> body, std::function<void(Value)> take, const std::string& stalled,
            Ready ready) {
     if (stalls_) return ready(stalled);

@@ -12,15 +12,15 @@ namespace plughost {
 class Subscribers {
  public:
   bool empty() const { return subscribers_.empty(); }
-  // Calls each subscriber that still exists when its turn comes. Subscribers may come and go meanwhile; new
-  // ones are not called.
+  // Calls each subscriber that still exists when its turn comes. A callback may add and remove subscribers;
+  // an added subscriber is not called.
   void notify() const {
     std::vector<std::uint64_t> numbers;
     for (const auto& [number, changed] : subscribers_) numbers.push_back(number);
     for (const std::uint64_t number : numbers) {
       const auto found = subscribers_.find(number);
       if (found == subscribers_.end()) continue;
-      const auto changed = found->second;  // a copy, because it may destroy its own subscription
+      const auto changed = found->second;  // a copy, because the callback may destroy its own subscription
       changed();
     }
   }

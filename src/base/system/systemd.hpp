@@ -19,8 +19,7 @@ class Notifier {
 
   // Sends lines such as "READY=1" and "STATUS=3 resources", separated by newlines. Errors are ignored.
   void send(std::string_view lines) const;
-  // Returns half the interval in which the service manager expects WATCHDOG=1, or nullopt if it does not
-  // expect it.
+  // Returns half the interval in which the service manager expects WATCHDOG=1; nullopt without a watchdog.
   std::optional<std::chrono::milliseconds> watchdog_interval() const { return watchdog_; }
 
  private:

@@ -17,7 +17,6 @@ class Counter {
   std::atomic<std::uint64_t> count_{0};
 };
 
-// A histogram of durations.
 class Durations {
  public:
   // Upper bounds in seconds, from the cost of a call to the longest wait of a pod's start. Longer durations

@@ -35,7 +35,7 @@ class UniqueFd {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-// Returns the result of a system call. Throws std::system_error with errno if it is negative.
+// Returns the result of a system call. Throws std::system_error with errno if the result is negative.
 inline int check(int result, const std::string& what) {
   if (result < 0) throw_errno(what);
   return result;

@@ -20,8 +20,8 @@ namespace plughost {
 // Returns a connected, non-blocking, close-on-exec socket. Throws std::system_error; ENAMETOOLONG for a path
 // over 107 bytes, before any system call.
 UniqueFd connect_unix(const std::filesystem::path& path);
-// Creates a bound, listening, non-blocking, close-on-exec socket. Its file has mode 0600 from the first
-// moment.
+// Creates a bound, listening, non-blocking, close-on-exec socket, whose file has mode 0600 from the first
+// moment. Throws like connect_unix().
 UniqueFd listen_unix(const std::filesystem::path& path);
 // Returns the process at the other end of a connection from connect_unix(), or 0 if it is in another pid
 // namespace. Throws std::system_error.
@@ -54,8 +54,8 @@ struct DeadSocket {
 // cannot be determined.
 std::optional<DeadSocket> dead_socket(const std::filesystem::path& path);
 
-// Removes the socket if it is still at path and no process listens on it. If something else is there by now,
-// leaves it and throws like dead_socket().
+// Removes the socket if it is still at path and no process listens on it. If another file is there by now,
+// leaves that file and throws like dead_socket().
 void remove_dead_socket(const std::filesystem::path& path, const DeadSocket& dead);
 
 // The file of a listening socket. Thread-safe.

@@ -67,7 +67,7 @@ void Workers::start_thread_if_needed() {
   try {
     std::thread(work, state_, loop_.poster()).detach();
   } catch (const std::system_error&) {
-    // No thread could be started: running threads, or the next check, take the job.
+    // No thread could be started: a running thread takes the job, or the next check starts a thread.
     const std::lock_guard lock(state_->mutex);
     --state_->threads;
   }
@@ -86,7 +86,7 @@ void Workers::work(const std::shared_ptr<State>& state, const EventLoop::Poster&
     job->due = EventLoop::Clock::now() + job->deadline;
     lock.unlock();
     job->body();
-    job->body = nullptr;  // destroys what the job owned here instead of in the loop
+    job->body = nullptr;  // the job's captures are destroyed on this thread, not in the loop
     lock.lock();
     replaced = job->wedged;
     poster(std::move(job->done));

@@ -23,7 +23,7 @@ class Workers {
   Workers& operator=(Workers&&) = delete;
 
   // Runs `job`, which must not throw, on a worker, then `done` in the loop. If a job exceeds its deadline,
-  // `overdue` runs in the loop and another thread replaces the worker; `done` runs if the job ever ends.
+  // `overdue` runs in the loop and another thread replaces the worker; `done` still runs when the job ends.
   void run(std::function<void()> job, std::function<void()> done, std::chrono::milliseconds deadline,
            std::function<void()> overdue);
 

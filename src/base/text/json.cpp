@@ -19,7 +19,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Builder(const JsonTerms& terms) : terms_(terms) {}
 
-  // Closes the levels that are still open.
+  // Returns the value. Objects and arrays that are still open are closed.
   JsonPart take() {
     unwanted_ = 0;
     while (!open_.empty()) close();
@@ -55,7 +55,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  // The place of a value, in the terms of JsonTerms::kept.
+  // The path of a value, as in JsonTerms::kept.
   struct Place {
     std::string path;
     bool kept = false;  // the value and everything below it are kept
@@ -84,7 +84,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
            });
   }
 
-  // Values that are left out count as well, because they take time.
+  // Counts values that are left out as well, because parsing them takes time.
   bool count() {
     if (++values_ <= terms_.most_values) return true;
     return fail("this JSON has more than " + std::to_string(terms_.most_values) + " values");
@@ -101,7 +101,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     put(std::move(value));
     return true;
   }
-  // Adds the memory of the next value.
+  // Adds the memory of the next value to bytes_. Fails above JsonTerms::most_kept.
   bool charge(std::size_t text) {
     bytes_ += sizeof(Json::Member) + text + (open_.empty() ? 0 : open_.back().key.size());
     if (bytes_ <= terms_.most_kept) return true;
@@ -120,7 +120,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
       std::get<Json::Array>(level.values).push_back(std::move(value));
   }
 
-  // The limit protects recursive functions over a value.
+  // The limit of the depth protects functions that recurse over a value.
   template <typename Values>
   bool open(Values values) {
     if (!count()) return false;
@@ -183,7 +183,7 @@ void append_string(std::string& text, std::string_view value) {
   text += '"';
 }
 
-// Appends values; if `depth` is set, each on its own line.
+// Serializes values. If `depth` is set, each value has its own line, indented by the depth.
 class Writer {
  public:
   explicit Writer(std::optional<std::size_t> depth) : depth_(depth) {}
@@ -235,7 +235,7 @@ std::string written(const Json& value, std::optional<std::size_t> depth) {
   return writer.take();
 }
 
-// Returns the value if it has that type, or that type's default.
+// Returns the value if it has the type Value, and otherwise an empty Value.
 template <typename Value, typename Variant>
 const Value& value_or_none(const Variant& value) {
   static const Value kNone{};
@@ -243,7 +243,7 @@ const Value& value_or_none(const Variant& value) {
   return found != nullptr ? *found : kNone;
 }
 
-// Turns null into a value of that type.
+// Returns the value, which must be null or of the type Value. Null becomes an empty Value first.
 template <typename Value, typename Variant>
 Value& made(Variant& value) {
   if (std::holds_alternative<std::nullptr_t>(value)) value = Value{};

@@ -23,7 +23,7 @@ namespace plughost {
 // Limits for parsing untrusted text.
 struct JsonTerms {
   std::size_t most_values = std::numeric_limits<std::size_t>::max();
-  std::string_view left_out;           // name of the members to leave out; empty: none
+  std::string_view left_out;           // name of the members to leave out at any depth; empty: none
   bool other_numbers_as_text = false;  // non-integers and integers beyond 64 bits become text, not errors
   // The members to keep, with everything below them: "status.phase", "spec.containers.name". The elements of
   // an array have the array's path. All other members are left out. Empty: all members are kept.
@@ -57,8 +57,8 @@ class Json {
 
   // Deeper nesting is refused.
   static constexpr std::size_t kDeepest = 64;
-  // Throws std::runtime_error, with one line as its text, if the text is not JSON or exceeds the terms. No
-  // memory is allocated for the excess.
+  // Throws std::runtime_error, with a message of one line, if the text is not JSON or exceeds a limit of
+  // `terms`. No memory is allocated for values beyond a limit.
   static Json parse(std::string_view text, const JsonTerms& terms = {});
   // Serializes the value on one line, or with one member per line. Invalid UTF-8 is replaced by U+FFFD.
   std::string dump() const;
@@ -74,7 +74,8 @@ class Json {
   const Object& object() const;
   const Json& operator[](std::string_view name) const;
 
-  // Turn null into an object or an array. Calling them on any other type is an error.
+  // Return the member, which is added as null if it is missing, or the appended value. Null becomes an object
+  // or array first; any other type throws std::bad_variant_access.
   Json& operator[](std::string_view name);
   Json& push_back(Json value);
 
@@ -100,13 +101,13 @@ struct JsonPart {
 JsonPart parse_json_part(std::string_view text, const JsonTerms& terms);
 
 using WallTime = std::chrono::system_clock::time_point;
-// Returns "2026-11-21T18:00:00.000000Z", or null for nullopt.
+// Returns "2026-11-21T18:00:00.000000Z", or null for nullopt and for WallTime().
 Json time_json(std::optional<WallTime> time);
 
 // Returns the text as a quoted JSON string. Invalid UTF-8 is replaced by U+FFFD.
 std::string json_string(std::string_view text);
 
-// Splits a stream into JSON texts as it arrives. Stores at most one of them. A value; not thread-safe.
+// Splits a stream of bytes into JSON texts. Stores at most one incomplete text. A value; not thread-safe.
 class JsonSplitter {
  public:
   // The number of bytes that are kept of a text above the limit: enough to contain the object's name.
@@ -121,18 +122,18 @@ class JsonSplitter {
   };
   struct Piece {
     std::string text;
-    bool whole = true;  // false: the text exceeds the limit, and these are its first bytes
+    bool whole = true;  // false: the text exceeds the limit, and only its beginning is kept
   };
   using Take = std::function<void(Piece piece)>;
 
   // `most` is the limit for one text in bytes, without the text's long strings.
   JsonSplitter(Form form, std::size_t most) : form_(form), most_(most) {}
 
-  // Calls take for each text that is now complete. The JSON is not validated; the parser does that.
+  // Calls `take` for each text that `bytes` completes. The JSON is not validated.
   void feed(std::string_view bytes, const Take& take);
   // Returns the number of bytes stored of the incomplete text.
   std::size_t held() const { return piece_.text.size(); }
-  // Returns the outermost object without its items, at most kBeginning bytes.
+  // Returns the outermost object without the elements of `items` (Form::kItems), at most kBeginning bytes.
   const Piece& rest() const { return rest_; }
 
  private:
@@ -150,7 +151,7 @@ class JsonSplitter {
   bool in_items_ = false;
   bool in_string_ = false;
   bool escaped_ = false;         // the next byte of the string is escaped
-  std::size_t string_from_ = 0;  // offset in the current text
+  std::size_t string_from_ = 0;  // where the current string begins in its text
   bool too_long_ = false;        // the current string is too long
 };
 

@@ -12,7 +12,7 @@
 
 namespace plughost {
 
-// Parsed forms such as "localhost", "127.0.0.1:9464" and "[::1]:9464".
+// The parts of a text such as "localhost", "127.0.0.1:9464" or "[::1]:9464".
 struct HostAndPort {
   std::string host;  // without brackets
   bool brackets = false;
@@ -29,10 +29,10 @@ struct SocketAddress {
 // Returns the address of an IP literal, with port 0 if it has none. Returns nullopt if the host is a name.
 std::optional<SocketAddress> ip_address(const HostAndPort& parts);
 
-// Parses "127.0.0.1:9464" or "[::1]:9464". Otherwise returns why no socket can listen there, as a sentence.
+// Parses "127.0.0.1:9464" or "[::1]:9464". For any other text, returns how to correct the text.
 std::variant<SocketAddress, std::string> listen_address(std::string_view text);
 
-// Returns true if the host (with or without a port) always is this machine, regardless of name servers.
+// Returns true if the host (with or without a port) means this machine, whatever name servers answer.
 bool names_this_machine(std::string_view host);
 
 }  // namespace plughost

@@ -9,8 +9,8 @@
 
 namespace plughost {
 
-// Replaces the stream's buffer during its lifetime, and passes printable() text to the former buffer, with
-// newlines and tabs. The stream must outlive it.
+// While this object lives, it replaces the stream's buffer: the former buffer receives printable() text, in
+// which newlines and tabs are kept, at each newline and flush. The stream must outlive this object.
 class PrintableStream final : public std::streambuf {
  public:
   explicit PrintableStream(std::ostream& stream) : stream_(stream), former_(stream.rdbuf(this)) {}

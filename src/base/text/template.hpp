@@ -27,7 +27,7 @@ class Template {
 
   // Returns true if the text can be the name of a placeholder.
   static bool is_name(std::string_view text);
-  // Returns a template that expands to exactly this text.
+  // Returns the text of a template that expands to exactly `text`.
   static std::string escape(std::string_view text);
 
   const std::string& text() const { return text_; }
@@ -37,8 +37,8 @@ class Template {
   bool literal() const;
   bool empty() const { return text_.empty(); }
 
-  // Returns nullopt at the first placeholder for which lookup has no value, and stores its name in *missing
-  // unless that is nullptr.
+  // Replaces all placeholders by the values that `lookup` returns. If `lookup` returns nullopt, expand() does
+  // as well, and stores the name of that placeholder in *missing unless `missing` is nullptr.
   using Lookup = std::function<std::optional<std::string>(std::string_view placeholder)>;
   std::optional<std::string> expand(const Lookup& lookup, std::string* missing = nullptr) const;
   // Returns a template in which the placeholders that `lookup` knows are replaced by their values. Other
@@ -56,8 +56,8 @@ class Template {
   std::vector<Part> parts_;
 };
 
-// A text in which {n} is replaced by a device's position in an allocation: "/dev/modem{n}". Literal braces
-// are doubled: Template::escape() turns a text from the machine into a pattern.
+// A text in which {n} is replaced by a device's position in an allocation: "/dev/modem{n}". A pattern has
+// each literal brace twice: Template::escape() turns a literal text into a pattern.
 class PositionText {
  public:
   PositionText() = default;
@@ -66,9 +66,8 @@ class PositionText {
   PositionText(const std::string& pattern) : PositionText(std::string_view(pattern)) {}
   PositionText(const char* pattern) : PositionText(std::string_view(pattern)) {}
 
-  // Returns false if the pattern has a brace without a meaning. The whole pattern is then literal text.
+  // Returns false if the pattern has a single brace outside {n}. The whole pattern is then literal text.
   bool valid() const { return valid_; }
-  // Returns true if the text depends on the position.
   bool has_position() const { return !places_.empty(); }
   std::string at(std::size_t n) const;
   std::string pattern() const;

@@ -18,12 +18,12 @@
 
 namespace plughost {
 
-// Returns the text as one word of a line: as a JSON string if it is empty, or has a space, a quote, a control
-// character or a byte outside ASCII.
+// Returns the text as one word of a line: as a JSON string if the text is empty, or has a space, a double
+// quote, a backslash, '=', a control character or a byte outside ASCII.
 std::string one_word(std::string_view text);
 // Text from untrusted sources (a device's serial number, an annotation, another program's file) must not move
 // a terminal's cursor, end a line of a log or change the direction of the text beside it. The next three
-// functions make such text safe where it leaves the program; JSON and YAML escape the same characters.
+// functions make such text safe where it leaves the program. Our JSON and YAML escape the same characters.
 //
 // Returns true for C0, DEL, C1, U+2028, U+2029 and the directional controls of Unicode (UAX #9).
 bool is_unsafe(char32_t code);
@@ -81,8 +81,6 @@ std::optional<Number> number_in(std::string_view text, Number most = std::numeri
   return number;
 }
 
-// Tables whose columns are as wide as their widest cell.
-
 using TableRow = std::vector<std::string>;
 
 // Returns "gpu-0", or "gpu-0 (x4)" for a device with four replicas.
@@ -90,17 +88,15 @@ std::string id_text(const std::string& id, unsigned replicas);
 // Returns "Healthy", or "Unhealthy" with the error.
 std::string health_text(const std::string& error);
 
-// Each row must have as many cells as the head. Cells are made printable().
+// Each row must have as many cells as the head. Cells are made printable(); an empty cell becomes "-".
 void print_table(std::ostream& out, const TableRow& head, const std::vector<TableRow>& rows);
-
-// Shell patterns for names.
 
 // Returns true if the fnmatch(3) pattern matches the whole text. '*' matches '/' and a leading '.' as well.
 inline bool matches(const std::string& pattern, const std::string& text) {
   return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
 }
 
-// Returns true if the pattern can match several names. A backslash does not count.
+// Returns true if the pattern has a wildcard. A backslash is not a wildcard.
 inline bool has_wildcards(std::string_view pattern) {
   return pattern.find_first_of("*?[") != std::string_view::npos;
 }

@@ -1,9 +1,7 @@
 #pragma once
 // The names of an enumeration's values, in one table per enumeration. Pure functions, thread-safe.
 
-#include <algorithm>
 #include <optional>
-#include <span>
 #include <string_view>
 
 namespace plughost {

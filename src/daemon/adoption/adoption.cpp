@@ -9,7 +9,7 @@
 namespace plughost {
 namespace {
 
-// The ids of a resource that one container holds and the resource does not list.
+// Some ids of one resource that a container holds, and the answer that the container got for them.
 struct Claim {
   const Checkpoint::PodDevices* answer;
   std::vector<std::string> ids;
@@ -56,8 +56,8 @@ bool is_same(const Device& one, const Device& other) {
          one.attributes == other.attributes;
 }
 
-// Returns the device that had this id before a reload, by all that its kind knows of it; among equal devices,
-// the one at the same position.
+// Returns the device with the same nodes, mounts, environment and attributes as `device` had before a reload;
+// among equal devices, the device at the same position. nullptr if there is none.
 const Device* now(std::span<const Device> devices, std::span<const Device> before, const Device& device) {
   auto place =
       std::count_if(before.data(), &device, [&](const Device& each) { return is_same(each, device); });
@@ -81,7 +81,7 @@ GivenBy given_by(const Allocation& answer, const DeviceNode& node, const Paths& 
   return best;
 }
 
-// Returns true for the device's id and the ids of its shares.
+// Returns true if `id` is the device's id or the id of one of its shares.
 bool is_or_shares(const std::string& id, const std::string& of_device) {
   return id == of_device || device_behind(id) == of_device;
 }
@@ -91,7 +91,7 @@ bool is_adopted(const HeldIds& held, const std::string& resource, const std::str
   return of_resource != held.adopted.end() && of_resource->second.contains(id);
 }
 
-// A device of a list.
+// A device, and the list that contains it.
 struct Listed {
   const Inventory* list = nullptr;
   const Device* device = nullptr;  // nullptr: none
@@ -112,7 +112,7 @@ class Draft {
     if (const auto own = held.own.find(resource); own != held.own.end()) own_before_ = own->second;
   }
 
-  // Classifies what one container holds of the resource.
+  // Classifies the ids of the resource that one container holds.
   void sort(const Checkpoint::PodDevices& some) {
     Claim claim{.answer = &some, .ids = {}};
     Claim listed{.answer = &some, .ids = {}};
@@ -145,7 +145,7 @@ class Draft {
     if (!gone.ids.empty()) gone_claims_.push_back(std::move(gone));
   }
 
-  // Adopts what a container holds under the name that the resource has with the other sharing.
+  // Adopts ids that a container holds under the resource's other name (see with_other_sharing()).
   void sort_with_other_sharing(const Checkpoint::PodDevices& some) {
     for (const auto& [numa_node, ids] : some.ids)
       for (const std::string& id : ids) adopt_resized(some, id);
@@ -177,7 +177,7 @@ class Draft {
       its.erase(nullptr);
       if (its.empty() && claim.was_ours) its = those_of_before(claim);
       if (its.empty()) its = those_that_could_have(claim.ids);
-      // A shared device belongs to no single container.
+      // A shared device is left out, because its hardware belongs to no single container.
       if (std::ranges::none_of(its, [](const Device* device) { return device->replicas > 1; }))
         find_successors(claim, spec, paths);
       if (!its.empty())
@@ -189,7 +189,7 @@ class Draft {
     }
   }
 
-  // Adopts a device that had the id with another number of shares. Returns false if there is none.
+  // Adopts a device that had the id with a different number of shares. Returns false if there is none.
   bool adopt_resized(const Checkpoint::PodDevices& some, const std::string& id) {
     const Device* const device = resized(id);
     if (!device) return false;
@@ -197,7 +197,7 @@ class Draft {
     return true;
   }
 
-  // Returns the device that had the id with another number of shares; nullptr if there is none.
+  // Returns the device that had the id with a different number of shares; nullptr if there is none.
   const Device* resized(const std::string& id) const {
     const Device* const device = device_of_id(devices_, id);
     return device ? device : device_of_id(devices_, device_behind(id));
@@ -214,7 +214,7 @@ class Draft {
       devices.push_back(device ? device : resized(id));
     }
     const Drift drift = drift_of(resource_, spec, *claim.answer->allocation, devices, paths);
-    // A program may have added what every container gets.
+    // An `allocate` program may have added nodes that every container gets.
     const auto by_program = [&](const Device* device) {
       return terms_of(*device, spec).allocate.has_value();
     };
@@ -223,7 +223,7 @@ class Draft {
       const Device& device = *devices[i];
       const auto moved = drift.moved.find(device.id);
       Stale stale{.holder = former(claim, claim.ids[i]), .given = drift.lost, .units = drift.units};
-      // A hold by an id from the other sharing is reported in any case.
+      // An id from the other sharing is already reported as adopted.
       if (moved != drift.moved.end() && find_device(devices_, claim.ids[i])) {
         stale.share = share_of(device, claim.ids[i]);
         stale.now = moved->second;
@@ -232,8 +232,8 @@ class Draft {
     }
   }
 
-  // A container of a device that is gone has paths that may belong to other devices now. Paths that every
-  // device of the entry brings do not count.
+  // Finds the hardware of other devices to which a container's paths may lead, now that its device is gone.
+  // Ignores paths that every device of the entry brings.
   void find_successors(const Claim& claim, const AllocationSpec& spec, const Paths& paths) {
     if (!claim.answer->allocation) return;
     std::set<const AllocationSpec*> terms;
@@ -264,7 +264,7 @@ class Draft {
           {.holder = former(claim, id), .given = given, .now = {}, .units = units});
   }
 
-  // Returns true if the id is adopted, or from before the latest reload.
+  // Returns true if the id is adopted, or was listed before the latest reload.
   bool stands_for_another(const std::string& id) const {
     if (is_adopted(held_, resource_, id)) return true;
     if (!held_.reloaded) return false;
@@ -319,10 +319,10 @@ class Draft {
   const HeldIds& held_;
   const std::map<std::string, Inventory>& listed_;
   std::vector<Claim> claims_;
-  std::vector<Claim> listed_claims_;  // claims by listed ids, with nodes
-  std::vector<Claim> gone_claims_;    // claims by ids that were listed
+  std::vector<Claim> listed_claims_;  // claims with listed ids, and with nodes in the answer
+  std::vector<Claim> gone_claims_;    // claims with ids that were listed earlier
   IdsPointer own_before_;
-  std::vector<std::string_view> own_;  // of the checkpoint
+  std::vector<std::string_view> own_;  // the resource's own ids in the checkpoint
   Adoption adoption_;
 };
 

@@ -3,11 +3,11 @@
 // served the resource before, or plughost's own from before a reload. Pure functions of values, thread-safe.
 //
 // The kubelet remembers ids, and a device may be held by an id that is not listed any more: after a
-// migration, or a reload that changes `id`. Listing such a device as free would give it twice; reserving too
-// much costs a device. An id is matched only by certain evidence: the device nodes, mounts and CDI names of
-// the kubelet's checkpoint, the resource's own ids before a reload, and X for X::n. Matching by similar ids
-// was built and removed: it could reserve a device that is free. What is not recognised is a warning that
-// names the pod.
+// migration, or a reload that changes `id`. Listing such a device as free would allocate it twice; reserving
+// too much costs a device. An id is matched only by certain evidence: the device nodes, mounts and CDI names
+// of the kubelet's checkpoint, the resource's own ids before a reload, and X for X::n. Matching by similar
+// ids was built and removed: it could reserve a device that is free. An unmatched id causes a warning with
+// the pod.
 
 #include <compare>
 #include <map>
@@ -36,7 +36,7 @@ struct FormerId {
 
 // Shared because a pod can hold 48,000 ids and each scan receives them. nullptr if there are no ids.
 using IdsPointer = std::shared_ptr<const IdList>;
-// Returns the union; one of the two pointers if it has all ids.
+// Returns the union; if one of the lists has all ids, returns the pointer to that list.
 IdsPointer united(const IdsPointer& some, const IdsPointer& others);
 
 // The known facts about the ids that containers hold. The maps are keyed by resource.
@@ -56,7 +56,7 @@ struct Stale {
   FormerId holder;
   unsigned share = 0;
   std::vector<std::string> given;
-  std::string now;  // a node of the device that the container was not given; empty if there is none
+  std::string now;  // a node of the device that the container does not have; empty if there is none
   std::vector<std::string> units;  // other devices' hardware to which the given nodes lead
 };
 
@@ -75,15 +75,15 @@ struct Adoption {
 };
 
 // Returns the evidence (see WasGiven) that the checkpoint's container with this id was given a node of the
-// device. An answer without nodes, as with CDI, is evidence for an id by place only.
+// device. An answer without nodes, as with CDI, is evidence only if `id` is the device's id by place.
 GivenBy was_given(const Checkpoint& checkpoint, const std::string& resource, const std::string& id,
                   const Device& device, const Paths& paths);
 
-// `spec` is that of the resource's first entry. `resources` are the devices from assemble() or join().
-// `listed` are the previous lists, including devices that are gone. A device is recognised by a node, a mount
-// or a CDI name that the container has and no other device of the resource has; a device from before a reload
-// is also recognised by what its kind knows of it. A device that a container holds by its listed id cannot
-// belong to another container, because the kubelet has allocated it since.
+// Returns the adoptions by resource. `spec` belongs to the resource's first entry. `resources` are the
+// devices from assemble() or join(). `listed` are the previous lists, including devices that are gone. A
+// device is recognised by a node, a mount or a CDI name that the container has and no other device of the
+// resource has; after a reload, also by equal nodes, mounts, environment and attributes. A device that a
+// container holds by a listed id cannot belong to another container: the kubelet has allocated it since.
 std::map<std::string, Adoption> adopt(const AllocationSpec& spec, const DevicesOf& resources,
                                       const std::map<std::string, Inventory>& listed, const HeldIds& held,
                                       const Paths& paths);

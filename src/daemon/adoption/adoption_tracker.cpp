@@ -17,8 +17,8 @@ const Holder* find(const Holdings& holdings, const AdoptedDevices::Name& name) {
   return nullptr;
 }
 
-// Returns the last free shares of the device. If there are too few free shares, adds the last used ones,
-// which stay held after their pods have ended.
+// Returns the last free shares of the device. If there are too few free shares, adds the last used shares,
+// which then stay held after their own pods have ended.
 std::vector<unsigned> last_shares(const Device& device, const std::vector<unsigned>& used,
                                   std::size_t count) {
   std::vector<unsigned> shares;
@@ -188,7 +188,7 @@ AdoptionTracker::AdoptionTracker(Platform& platform, KubeletLink& link, std::fun
           [this](const PodResources::Answer& answer) { return on_answer(answer); }) {}
 
 void AdoptionTracker::prepare(bool may_be_new, const std::function<void(HeldIds held)>& done) {
-  // While adoptions are open, a new pod may get the same id with another answer.
+  // While adoptions are open, a new pod may get the same id with a different answer.
   if (may_be_new || devices_.open()) since_ = Clock::now();
   const auto held = [this] {
     return HeldIds{.checkpoint = checkpoint_,
@@ -216,7 +216,7 @@ void AdoptionTracker::merge(std::map<std::string, Adoption> found) {
   AdoptedDevices::News news = devices_.merge(std::move(found));
   const bool adopts = !news.adopted.empty() || !news.moved.empty();
   untold_.push_back(std::move(news));
-  // The checkpoint may contain pods that ended long ago: the kubelet writes it when it allocates.
+  // The checkpoint may contain pods that ended long ago: the kubelet writes it only when it allocates.
   if (adopts) poll_.reset();
   if (devices_.open() && (!poll_.pauses() || adopts)) poll_.ask();
 }
@@ -226,7 +226,7 @@ void AdoptionTracker::notify() {
 }
 
 void AdoptionTracker::on_reload(std::map<std::string, Inventory> listed) {
-  // Without holders the lists are not needed.
+  // The former lists are useless if no adopted id is held.
   if (devices_.ids().empty()) before_reload_.clear();
   before_reload_.insert(before_reload_.begin(), std::move(listed));
   before_reload_.resize(std::min(before_reload_.size(), kMostLists));

@@ -42,7 +42,7 @@ class AdoptedDevices final : public Overlay {
     std::vector<std::pair<Name, Holder>> strangers;
   };
 
-  // Adds the result of a scan, with all resources of the scan.
+  // Replaces the result of the previous scan. `found` has all resources of the scan.
   News merge(std::map<std::string, Adoption> found);
   // Updates the holders. If `final` is set, the kubelet's answer is complete, and an id without a holder is
   // no longer adopted. Otherwise, a missing holder has no meaning.
@@ -73,7 +73,7 @@ class AdoptedDevices final : public Overlay {
   // Held ids with stale nodes; true if the device's present node has been reported.
   std::map<Name, bool> stale_;
   std::map<Name, Holder> holders_;  // of ids_ and stale_, as far as the kubelet has reported
-  std::set<Name> strangers_;        // it is unknown whether they are still held
+  std::set<Name> strangers_;        // unrecognised ids, which may be released already
   std::set<Name> told_;             // reported strangers
   std::set<Name> over_;
 };
@@ -94,9 +94,8 @@ class AdoptionTracker {
   // Obtains the held ids for a scan. `done` runs in the loop, possibly at once. `may_be_new` means that
   // resources may appear whose devices pods have received since the checkpoint was last read.
   void prepare(bool may_be_new, const std::function<void(HeldIds held)>& done);
-  // Adds the result of a scan.
   void merge(std::map<std::string, Adoption> found);
-  // Requests a new reading of the checkpoint, because a device has other nodes under its id.
+  // Makes the next scan read the checkpoint again, because a device has different nodes under its id.
   void read_anew() { since_ = Clock::now(); }
   // Logs the news. Call it when the lists have been published.
   void notify();
@@ -118,7 +117,7 @@ class AdoptionTracker {
   AdoptedDevices devices_;
   std::vector<AdoptedDevices::News> untold_;
   CheckpointReader::Reading reading_;
-  std::shared_ptr<const Checkpoint> checkpoint_;  // the last readable one
+  std::shared_ptr<const Checkpoint> checkpoint_;  // the last readable checkpoint
   std::vector<std::map<std::string, Inventory>> before_reload_;
   bool reloaded_ = false;                   // no scan has ended since the reload
   Clock::time_point since_ = Clock::now();  // the checkpoint must be at least this new

@@ -7,7 +7,7 @@
 namespace plughost {
 namespace {
 
-// Paths as written, and their targets.
+// A set of paths, and of the targets of those paths that are links.
 class Nodes {
  public:
   explicit Nodes(const Paths& paths) : paths_(paths) {}

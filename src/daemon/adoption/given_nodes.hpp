@@ -1,5 +1,5 @@
 #pragma once
-// Compares what a container was given for its devices with their present nodes: the kubelet restarts a
+// Compares the nodes that a container was given with its devices' present nodes: the kubelet restarts a
 // container with the stored answer, and so with the former nodes. Pure functions of values, thread-safe.
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace plughost {
 
-// The machine's present data about paths.
+// Functions that resolve paths on this machine.
 struct Paths {
   // Returns the path to which the links at `path` lead; `path` itself if that is unknown.
   std::function<std::string(const std::string& path)> leads_to;
@@ -35,10 +35,10 @@ struct Drift {
 Drift drift_of(const std::string& resource, const AllocationSpec& spec, const Allocation& given,
                std::span<const Device* const> devices, const Paths& paths);
 
-// Returns true if the device has other nodes, in any order, or other hardware.
+// Returns true if `now` has different nodes than `before`, in any order, or different hardware.
 bool is_elsewhere(const Device& before, const Device& now);
 
-// Returns what a container gets with the device.
+// Returns the allocation that a container with the device gets.
 Allocation given_of(const std::string& resource, const AllocationSpec& spec, const Inventory& inventory,
                     const Device& device);
 

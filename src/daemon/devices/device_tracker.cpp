@@ -20,7 +20,7 @@ std::set<std::string> held_devices(const Inventory& listed, const std::string& r
   return held;
 }
 
-// Keeps the former object if the content is equal.
+// Returns `former` if the contents are equal, and `list` otherwise.
 Inventory newer(const Inventory& former, Inventory list) {
   if (list == former) return former;
   return list;
@@ -77,7 +77,7 @@ DeviceTracker::Listing DeviceTracker::list(const std::string& resource, Row& row
 std::vector<Device> DeviceTracker::settle(const std::string& resource, Row& row, std::vector<Device> devices,
                                           Clock::time_point now, const Terms& terms) {
   const auto before = row.bare.devices();
-  // A device that is away may be in the network namespace of the pod that holds it.
+  // A device that is away stays Healthy while a pod holds it: it may be in the pod's network namespace.
   for (Device& device : devices)
     if (device.away && terms.held && terms.held(resource, device.id)) device.error.clear();
   const bool at_once = terms.named_after_devices && devices.empty() && !row.ever_held;
@@ -90,7 +90,7 @@ std::vector<Device> DeviceTracker::settle(const std::string& resource, Row& row,
     return verdict.stays;
   };
   devices = row.remembered.merge(before, std::move(devices), now, forget_after, stays);
-  // A shared device has several holders, and must not be allocated to others while it flaps.
+  // A shared device has several holders, and must not be allocated to more pods while it flaps.
   row.damping.apply(before, devices, now, [&](const std::string& id) {
     const Device* const device = device_of_id(devices, id);
     return (!device || device->replicas == 1) && terms.held && terms.held(resource, id);

@@ -2,13 +2,13 @@
 // Tracks which devices an entry lists: present ones, vanished ones, flapping ones, and held ones. A value:
 // the time is passed in. Not thread-safe.
 //
-// A scan says what is present now; the kubelet needs a list that it can rely on. The kubelet reports a device
-// that is no longer listed as Healthy in the status of the pod that has it, so a vanished device stays listed
-// as Unhealthy until no pod holds it. The kubelet allocates a flapping device in a moment when it is well, so
-// flapping devices are held back. Reasons that no scan finds (drained, held under another id) are overlays on
-// the list, so that they take effect at once, also while a driver hangs. All reasons are combined here,
-// because two places would each be right and the list wrong. Memory grows by 5 % for 1,000 devices that come
-// and go for 10 s, 18,370 events (./dev bench).
+// A scan reports what is present now; the kubelet needs a list that it can rely on. The kubelet reports a
+// device that is no longer listed as Healthy in the status of the pod that holds it, so a vanished device
+// stays listed as Unhealthy until no pod holds it. The kubelet would allocate a flapping device while the
+// device is Healthy, so flapping devices are held back. Reasons that no scan finds (drained, held under
+// another id) are overlays on the list: they take effect at once, even while a driver stalls. All reasons are
+// combined here, because the results of two places could contradict each other. Memory grows by 5 % for 1,000
+// devices that come and go for 10 s, 18,370 events (./dev bench).
 
 #include <chrono>
 #include <functional>
@@ -30,7 +30,7 @@ class DeviceTracker {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr Clock::time_point kNever = Clock::time_point::max();
-  // The interval of queries for holders of devices that are due to be forgotten; it doubles each time.
+  // The first interval of queries for holders of devices that are due to be forgotten; it doubles each time.
   static constexpr std::chrono::milliseconds kFirstPause{2000};
   static constexpr std::chrono::milliseconds kLongestPause{60'000};
 
@@ -38,7 +38,7 @@ class DeviceTracker {
   struct Seen {
     std::vector<Device> devices;
     Clock::time_point waits_until =
-        kNever;  // end of the wait for the first check of missing devices; kNever: none is missing
+        kNever;  // when the wait for the devices' first checks ends; kNever: no wait
   };
   struct Terms {
     std::chrono::seconds forget_after{};

@@ -2,7 +2,6 @@
 // Tracks the devices that pods hold: records them at each Allocate, and verifies them with the kubelet until
 // the pods have ended.
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <set>

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -28,7 +27,7 @@ std::string error_of(const DrainOrder& order) {
 std::string why_not(const DrainOrder& order, const DrainSet::Name& name, const DrainSet& drains,
                     ResourceSnapshots snapshots) {
   if (std::string error = error_of(order); !error.empty()) return error;
-  if (drains.find(name)) return {};  // the device may be absent
+  if (drains.find(name)) return {};  // a drained device may be absent
   std::vector<std::string> known;
   const Device* const listed = device_named(snapshots, name.resource, name.device);
   if (!order.terms && listed && listed->lasting) return {};
@@ -107,7 +106,7 @@ DrainController::DrainController(EventLoop& loop, Workers& workers, Log& log, st
                {{"file", file_->path().string()}, {"why", joined(parsed.errors, "; ")}});
   if (drains_.count() > 0)
     log_.info("devices still drained from before the start", {{"count", std::to_string(drains_.count())}});
-  // The valid part of a broken file is not in any file now.
+  // Saves the valid drains of a broken file, because the file has been set aside.
   if (expire() || !parsed.errors.empty()) save(nullptr);
   arm();
 }
@@ -196,7 +195,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A node has some hundred devices, and a drain some hundred bytes.
+// Far more than needed: a node has some hundred devices, and a drain has some hundred bytes.
 constexpr std::size_t kMostBytes = 16u << 20;
 constexpr int kMostBroken = 100;
 
@@ -229,7 +228,7 @@ fs::path DrainFile::set_aside() {
   for (int n = 2; n <= kMostBroken && fs::exists(aside); ++n)
     aside = path_.string() + ".broken-" + std::to_string(n);
   int renamed = ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, aside.c_str(), RENAME_NOREPLACE);
-  // Not every file system supports RENAME_NOREPLACE.
+  // Some file systems do not support RENAME_NOREPLACE.
   if (renamed < 0 && errno == EINVAL && !fs::exists(aside)) renamed = ::rename(path_.c_str(), aside.c_str());
   check(renamed, "rename");
   broken_ = false;

@@ -41,7 +41,7 @@ struct DrainOrder {
   bool operator==(const DrainOrder&) const = default;
 };
 
-// Returns why the order is invalid in any case, as a sentence; empty if it is valid.
+// Returns why the order is invalid for any device, as a sentence; empty if it is valid.
 std::string error_of(const DrainOrder& order);
 
 using ResourceSnapshots = std::span<const SharedSnapshot>;  // of all resources
@@ -66,7 +66,7 @@ struct DrainAnswer {
 const Device* device_named(const Inventory& inventory, std::string_view id);
 const Device* device_named(ResourceSnapshots snapshots, std::string_view resource, std::string_view id);
 
-// Returns "there is no resource x.com/c; there are x.com/a and x.com/b", short for any number.
+// Returns "there is no resource x.com/c; there are x.com/a and x.com/b", with at most 16 names of `known`.
 std::string no_such(const std::string& what, const std::string& name, std::span<const std::string> known);
 
 // The file with the drains, which outlives the daemon. Blocks; one thread at a time.
@@ -96,14 +96,13 @@ class DrainFile {
 // only.
 class DrainController {
  public:
-  // The wall clock may be set while a timer, which uses another clock, runs.
+  // The longest wait of a timer: timers use the steady clock, and the wall clock may be set meanwhile.
   static constexpr std::chrono::seconds kLongestWait{60};
 
   // Owns the drained devices. Called from the loop, never from within the constructor.
   class Owner {
    public:
     virtual ~Owner() = default;
-    // Returns the snapshots of all resources.
     virtual std::vector<SharedSnapshot> snapshots() const = 0;
     virtual void read_holdings(HoldingsReader::Done done) = 0;
     // Called when drains() has changed.

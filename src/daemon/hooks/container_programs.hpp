@@ -1,10 +1,9 @@
 #pragma once
-// Programs that take part when a container gets devices: they add to its answer, and prepare its start.
+// Programs that add to a container's allocation, or prepare its start.
 
 #include <cstddef>
 #include <functional>
 #include <list>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,7 +19,7 @@ namespace plughost {
 // Runs the programs that prepare a container's devices before it starts. Loop thread only.
 class PreStarts {
  public:
-  // Called once, with why the container cannot start, or "". If destroyed uncalled, the start fails.
+  // Called once, with why the container cannot start, or "". Dropping it without a call fails the start.
   using Answer = std::function<void(std::string error)>;
   // The maximum number of devices of one start that are prepared at the same time.
   static constexpr std::size_t kAtOnce = 8;
@@ -57,7 +56,7 @@ class AllocationPrograms {
  public:
   // The program's addition, or why there is no answer, as a sentence.
   using Outcome = std::variant<Allocation, std::string>;
-  // Called once. If it is destroyed without a call, there is no answer.
+  // Called once. Dropping the callback without a call means that there is no answer.
   using Answer = std::function<void(Outcome)>;
 
   // `programs` must outlive this object. The destructor kills running programs and drops the answers.

@@ -95,7 +95,7 @@ void UnhealthyPrograms::start(const Due& due, const PodResources::Answer& holder
   if (watched == watched_.end() || watched->second.spells.since(due.device) != due.since) return;
   const Device* const device = device_of_id(watched->second.inventory.devices(), due.device);
   const auto& wants = terms_of(*device, *watched->second.spec).when_unhealthy;
-  if (!wants) return;  // the entry has changed
+  if (!wants) return;  // the entry has changed meanwhile
   CommandLine line = command_line(wants->program.command, due.resource, *device);
   Run run{.resource = due.resource, .device = due.device, .program = nullptr};
   if (!line.missing.empty())

@@ -86,9 +86,9 @@ class RemovalPrograms {
   RemovalPrograms(Programs& programs, Log& log);
   RemovalPrograms& operator=(RemovalPrograms&&) = delete;
 
-  // Runs the program of onRemove for each of the snapshot's devices whose entry has one. Failures are logged.
+  // Runs the `onRemove` program for each device of the snapshot whose entry has one. Failures are logged.
   void run(const ResourceSnapshot& snapshot);
-  // Calls done, later, when all programs have ended; after limit it kills the remaining ones and calls done.
+  // Calls `done`, later, when all programs have ended. After `limit`, kills the remaining programs first.
   void finish(std::chrono::milliseconds limit, std::function<void()> done);
 
  private:

@@ -9,7 +9,7 @@ namespace plughost {
 namespace {
 
 constexpr Spoken kCheckSpoken{.what = "the health check", .words = Program::Errors::kWithOutput};
-// The result of a check that uses its whole timeout arrives a little later.
+// The result of a check that uses its whole timeout arrives a little after the timeout.
 constexpr std::chrono::milliseconds kVerdictSlack{200};
 
 bool listed_as_healthy(std::span<const Device> listed, const std::string& id) {
@@ -86,7 +86,7 @@ void HealthChecks::apply(const std::string& resource, std::span<const Device> li
   };
   std::erase_if(devices, [&](const Device& device) {
     const Check* check = check_of(device);
-    // Before its turn, a check cannot time out; afterwards, its timeout is a result.
+    // A check cannot time out before its turn. Once it runs, it has a result at its timeout.
     return unknown(device, check) && (check->why_none.empty() || now < check->wait_until);
   });
   for (Device& device : devices) {
@@ -132,7 +132,7 @@ void HealthChecks::on_end(Check& check, const Ending& ending) {
   const bool lacks = ending.how == Ending::How::kNoMeans;
   record_means(check, lacks ? why : "");
   if (!lacks) return judge(check, why);
-  // Counts from the check's own start, because its turn may have come last.
+  // The wait counts from the check's own start, because its turn may have come last.
   if (check.why_none.empty())
     check.wait_until = Clock::now() - ending.timeout + check.timeout + kVerdictSlack;
   check.why_none = why;

@@ -40,8 +40,8 @@ class HealthChecks {
   // unchecked, or Unhealthy because its check waits for its turn. A device that cannot be checked is
   // Unhealthy after the check's timeout, which counts from the check's own start. `listed` is sorted by id.
   void apply(const std::string& resource, std::span<const Device> listed, std::vector<Device>& devices) const;
-  // Returns the time until which a new resource waits for the first results of its devices, and for a device
-  // that cannot be checked; Clock::time_point::max() if the resource waits for nothing.
+  // Returns until when a new resource waits for its devices' first results; then a device that cannot be
+  // checked becomes Unhealthy. Returns Clock::time_point::max() if the resource waits for no result.
   Clock::time_point waits_until(const std::string& resource) const;
 
  private:
@@ -54,7 +54,7 @@ class HealthChecks {
     std::string why_none;                // why the last check could not be run
     Clock::time_point wait_until;        // see waits_until()
     Clock::time_point due;
-    std::unique_ptr<Subprocess> program;  // while it waits for its turn, runs, or lives after its kill
+    std::unique_ptr<Subprocess> program;  // set while it waits for its turn, runs, or survives its kill
   };
   using Checks = std::map<std::string, Check>;  // by the device's id
 

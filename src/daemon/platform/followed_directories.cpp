@@ -7,7 +7,7 @@
 namespace plughost {
 namespace {
 
-// If a directory has more names, a single watch for all of its entries is cheaper.
+// Above this number of names, a single watch for all entries of a directory is cheaper.
 constexpr std::size_t kNamesPerDirectory = 8;
 
 std::set<WatchedDirectory> few_watches(std::span<const WatchedDirectory> wanted) {

@@ -29,7 +29,7 @@ HoldingsBuilder unlisted_holders(const Holdings& listed, const CheckpointReader:
 
 KnownHolders known_holders(std::shared_ptr<const Holdings> listed, bool settled,
                            const CheckpointReader::Reading& reading) {
-  // A missing file is read as an empty checkpoint with a reason. It adds nothing to `List`, nor replaces it.
+  // A missing file is read as an empty checkpoint with a reason: it adds nothing to `List`, nor replaces it.
   if (!reading.checkpoint || (!listed && !reading.why.empty()))
     return {.holdings = std::move(listed), .complete = false};
   static const Holdings kNothing;
@@ -49,8 +49,8 @@ bool KubeletAge::settled() {
   const auto at = Clock::now();
   if (seen_ != now) {
     settled_at_ = at + kSettling;
-    // The kubelet may have been running for long when plughost starts. A clock that was set back makes it
-    // seem younger, by kSettling at most.
+    // The kubelet may have been running for long when plughost starts. If the clock was set back, the kubelet
+    // seems younger, by kSettling at most.
     if (!seen_ && (now[0] || now[1])) {
       const std::int64_t made_ns =
           std::max(now[0].value_or(FileIdentity{}).changed_ns, now[1].value_or(FileIdentity{}).changed_ns);

@@ -31,10 +31,10 @@ namespace plughost {
 //
 // Neither source is complete. `List` of the pod resources API names pods, but omits ordinary init containers
 // (KEP-606), and can be empty for a kubelet's first seconds. The checkpoint has every container, but keeps a
-// pod that has ended until the kubelet's next Allocate. So a container holds what `List` says, and what the
-// checkpoint says while the kubelet keeps a directory for its pod. Each source alone was wrong: with `List`,
-// the device of a running init container was allocated to another pod 8 s after its Allocate; with the
-// checkpoint, the device of an ended pod stayed reserved until the kubelet's next Allocate.
+// pod that has ended until the kubelet's next Allocate. So a container holds its devices in `List`, and its
+// devices in the checkpoint while the kubelet keeps a directory for its pod. Each source alone was wrong:
+// with `List`, the device of a running init container was allocated to another pod 8 s after its Allocate;
+// with the checkpoint, the device of an ended pod stayed reserved until the kubelet's next Allocate.
 struct KnownHolders {
   std::shared_ptr<const Holdings> holdings;  // nullptr: neither source could be read
   bool complete = false;  // true: a device that is not in `holdings` is held by no container
@@ -76,18 +76,18 @@ class HoldingsReader {
   using Done = std::function<void(const PodResources::Answer& answer)>;
   // The maximum age of holders that are only displayed.
   static constexpr std::chrono::seconds kShown{1};
-  // The limit for merging the sources, which takes memory and time but never waits.
+  // The deadline for merging the sources on a worker. A merge takes memory and time, but never waits.
   static constexpr std::chrono::seconds kMergeDeadline{10};
 
-  // `kubelet` has the sockets that the kubelet creates at its start. The other arguments must outlive this.
+  // `kubelet` has the sockets that the kubelet creates at its start. All references must outlive this object.
   HoldingsReader(EventLoop& loop, Workers& workers, PodResources& pods, CheckpointReader& checkpoint,
                  KubeletAge::Sockets kubelet)
       : loop_(loop), workers_(workers), pods_(pods), checkpoint_(checkpoint), age_(std::move(kubelet)) {}
   HoldingsReader& operator=(HoldingsReader&&) = delete;
 
-  // Calls `done` with the holders at `since` or later; or, when `patience` is over, with the result that they
-  // are unknown. Without `patience`, waits for as long as the kubelet and its checkpoint may take. `done`
-  // runs in the loop, possibly at once, and never after this object is destroyed.
+  // Calls `done` with the holders at `since` or later, or with unknown holders when `patience` is over.
+  // Without `patience`, waits for as long as the kubelet and its checkpoint may take. `done` runs in the
+  // loop, possibly at once, and never after this object is destroyed.
   void read(Clock::time_point since, Done done,
             std::optional<std::chrono::milliseconds> patience = std::nullopt);
   // Returns the answer for a merge that does not end by kMergeDeadline.
@@ -123,7 +123,7 @@ class HoldingsReader {
   Lifetime questions_;  // of the open queries
 };
 
-// Queries the holders repeatedly, with growing pauses, for as long as its user needs them; with short pauses
+// Queries the holders repeatedly, with growing pauses, for as long as `on_answer` requests; with short pauses
 // while the kubelet may not know all of its pods yet. Loop thread only.
 class HoldingsPoll {
  public:

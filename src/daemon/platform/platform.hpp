@@ -19,7 +19,7 @@ namespace plughost {
 
 // Counters across all resources. Thread-safe.
 struct Tallies {
-  std::shared_ptr<Durations> answers = std::make_shared<Durations>();  // to Allocate
+  std::shared_ptr<Durations> answers = std::make_shared<Durations>();  // times of answers to Allocate
   Durations recoveries;  // from a kubelet's appearance, or a stream's end, to the open stream
   Durations scans;
   Counter kubelets;  // appearances of kubelets

@@ -24,7 +24,7 @@ void ScanSchedule::request_scan(Clock::time_point now) {
 void ScanSchedule::begin(Clock::time_point now) {
   scanning_ = true;
   began_ = now;
-  const bool storm = requested_ == first_request_ + kLongestWait;  // the storm continues
+  const bool storm = requested_ == first_request_ + kLongestWait;  // no quiet moment came before
   spent_until_ = storm ? now + kAtOnce * kCost : std::max(spent_until_, now) + kCost;
   requested_ = timed_ = kNever;
 }
@@ -36,7 +36,7 @@ void ScanSchedule::succeed(Clock::time_point now, std::chrono::seconds rescan_af
 }
 
 void ScanSchedule::change_at(Clock::time_point then) {
-  // The scan has covered whatever was due before its beginning.
+  // The result of the scan includes changes that were due before the scan began.
   if (then > began_) timed_ = std::min(timed_, std::max(then, began_ + kQuiet));
 }
 

@@ -10,13 +10,13 @@
 namespace plughost {
 
 // Events only request scans; a scan determines what is present. A request is served at once, up to five scans
-// in a row and ten a second. Further requests wait for a quiet moment, up to a limit.
+// in a row and ten a second. Further requests wait for a quiet moment, but not longer than kLongestWait.
 class ScanSchedule {
  public:
   using Clock = LoopClock;
   static constexpr Clock::time_point kNever = Clock::time_point::max();
   static constexpr std::chrono::milliseconds kQuiet{100};
-  // The cost of a scan in a budget that allows a burst and grows by the cost of one scan in this time.
+  // The budget for scans allows kAtOnce scans in a row, and recovers by one scan in this time.
   static constexpr std::chrono::milliseconds kCost{100};
   static constexpr int kAtOnce = 5;
   static constexpr std::chrono::milliseconds kLongestWait{1000};
@@ -26,7 +26,7 @@ class ScanSchedule {
 
   // Returns when the next scan begins if nothing else happens; never during a scan.
   Clock::time_point due() const { return scanning_ ? kNever : std::min(requested_, timed_); }
-  // Returns true if a scan has exceeded its deadline, and none has ended since.
+  // Returns true if a scan has exceeded its deadline, and no scan has ended since.
   bool stalled() const { return stalled_; }
 
   // Call it when something may have changed.
@@ -36,7 +36,7 @@ class ScanSchedule {
   // Call it when the scan exceeds its deadline.
   void overdue() { stalled_ = true; }
 
-  // Call it when the scan has ended. Another scan follows after `rescan_after`, unless that is zero.
+  // Call it when the scan has ended. The next scan follows after `rescan_after`; zero: no scheduled scan.
   void succeed(Clock::time_point now, std::chrono::seconds rescan_after);
   // Schedules a scan for the time at which the list will change by itself.
   void change_at(Clock::time_point then);
@@ -55,7 +55,7 @@ class ScanSchedule {
   bool scanning_ = false;
   bool stalled_ = false;
   bool requested_meanwhile_ = false;      // a scan was requested during the scan
-  Clock::time_point began_{};             // the latest scan
+  Clock::time_point began_{};             // when the latest scan began
   Clock::time_point spent_until_{};       // when the budget will be complete
   Clock::time_point first_request_{};     // of the pending requests
   Clock::time_point requested_ = kNever;  // when the scan for the pending requests begins

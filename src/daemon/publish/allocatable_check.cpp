@@ -136,7 +136,7 @@ Disagreement compare(const Inventory& sent, const std::vector<std::string>& coun
 }
 
 bool Agreement::update(const Inventory& sent, Time attached_since, Disagreement disagreement, Time now) {
-  // Between two answers another kubelet may have appeared, which is just receiving the list.
+  // A disagreement over a former list or stream does not count: a new kubelet may be receiving the list.
   if (!sent.lists_same_as(sent_) || since_ < attached_since) since_.reset();
   sent_ = sent;
   found_ = std::move(disagreement);

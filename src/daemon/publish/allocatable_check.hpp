@@ -1,14 +1,14 @@
 #pragma once
 // Compares the devices that the kubelet counts with the list that it was sent.
 //
-// An open stream shows that a kubelet reads, not that it counts: a kubelet up to 1.36 can keep a stream and
-// yet have dropped the resource, and then no pod is ever scheduled again. The pod resources API tells what it
-// would allocate, so that is compared with the list that was sent, after each change and once a minute. A
-// difference of 5 s leads to a new registration: sooner, a list on its way would look like one. With a misled
-// kubelet counts are right again after 6.1 s (median of 20; tests/e2e/conformance/run --line misled).
+// An open stream shows that a kubelet reads, not that it counts the devices: a kubelet up to 1.36 can keep
+// the stream after it has dropped the resource, and then no pod is ever scheduled again. The pod resources
+// API reports which devices the kubelet would allocate. This is compared with the sent list, after each
+// change and once a minute. A difference of 5 s causes a new registration; earlier, it may be a list on its
+// way. A misled kubelet counts right again after 6.1 s (median of 20; tests/e2e/conformance/run --line
+// misled).
 
 #include <chrono>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,8 +20,6 @@
 #include "model/device/inventory.hpp"
 
 namespace plughost {
-
-// Judges one resource's count over repeated queries. A value without I/O; callers pass the time.
 
 // The difference between the kubelet's count and the list that it was sent.
 struct Disagreement {
@@ -39,12 +37,13 @@ struct Disagreement {
 // `counted` must be sorted and free of duplicates.
 Disagreement compare(const Inventory& sent, const std::vector<std::string>& counted);
 
+// Judges one resource's count over repeated queries. A value without I/O; callers pass the time.
 class Agreement {
  public:
   using Time = std::chrono::steady_clock::time_point;
   // A shorter disagreement is ignored: the list may be under way, or the kubelet still processing it.
   static constexpr std::chrono::seconds kLasts{5};
-  // Pause after a new registration that did not help. It doubles each time.
+  // The first pause after a new registration that did not help. The pause doubles each time.
   static constexpr std::chrono::seconds kFirstPause{10};
   static constexpr std::chrono::seconds kLongestPause{600};
 
@@ -72,7 +71,7 @@ class AllocatableCheck {
  public:
   // Interval between queries while the kubelet disagrees.
   static constexpr std::chrono::seconds kAgain{1};
-  // Limit for one comparison on a worker. A comparison has no I/O, so it never comes close.
+  // Limit for one comparison on a worker. A comparison has no I/O, so it is far faster.
   static constexpr std::chrono::seconds kCompareDeadline{10};
 
   struct Subject {
@@ -93,8 +92,8 @@ class AllocatableCheck {
   // `platform` and `owner` must outlive this object.
   AllocatableCheck(Platform& platform, Owner& owner);
 
-  // Queries the kubelet behind `link`, if the link has a stream; a query that is already running is followed
-  // by another. `link` must outlive the answer or the call of forget().
+  // Queries the kubelet of `link`, if any resource has a stream. If a query is running, another query follows
+  // it. `link` must outlive the answer or the call of forget().
   void check(KubeletLink& link);
   // Returns true while a query or a comparison is running.
   bool busy() const { return comparing_ || (link_ && link_->allocatable().asking()); }

@@ -38,7 +38,7 @@ class Course {
     s_.due = due;
     s_.was_late = false;
   }
-  // A stream is open. If the socket has changed since Register, the stream's kubelet must be determined.
+  // Call it when a stream is open. If the socket has changed since Register, determines the stream's kubelet.
   void enter_attached() {
     if (s_.registers && s_.kubelet && s_.kubelet != s_.asked) return enter(Phase::kLingering, now_ + kGrace);
     enter(Phase::kAttached);
@@ -59,8 +59,8 @@ void Course::on(const KubeletSeen& event) {
   s_.kubelet = event.kubelet;
   s_.unreachable.reset();
   s_.refused.reset();
-  // The kubelet that was called may be this kubelet with a new socket, and then a second Register would cost
-  // it its stream. If the called kubelet has ended, the call ends as well.
+  // The kubelet that was called may be this kubelet with a new socket, and then a second Register would end
+  // its stream. If the called kubelet has ended, the call ends as well.
   if (s_.phase == Phase::kAsking) return;
   // The same applies if the kubelet has accepted or dialed, and may be about to open its stream.
   if (s_.phase == Phase::kExpecting || (s_.phase == Phase::kBackingOff && s_.dialed))
@@ -71,7 +71,7 @@ void Course::on(const KubeletSeen& event) {
 void Course::meet_kubelet() {
   if (!s_.kubelet) return enter(s_.streams == 0 ? Phase::kWaiting : Phase::kAttached);
   s_.searching_since = now_;
-  // Registering is forbidden while this kubelet has a stream: first determine whether the stream is its own.
+  // A second Register would end this kubelet's stream: first determine whether the stream is its own.
   if (s_.streams > 0) return enter(Phase::kLingering, now_ + kGrace);
   attach();
 }
@@ -135,21 +135,21 @@ void Course::on(const Dialed& event) {
   if (!s_.registers) return on_found(event.by);
   if (s_.streams > 0 || !is_kubelets(event.by)) return;
   s_.dialed = true;
-  // The kubelet is late but present: the next attempt would cost it the stream that it is about to open.
+  // The kubelet is late but present: another attempt would end the stream that it is about to open.
   if (s_.phase == Phase::kExpecting || s_.phase == Phase::kBackingOff)
     enter(Phase::kExpecting, now_ + kStreamAfterDial);
 }
 
 // Called when the kubelet's plugin registry has found the socket; no other program searches there.
 void Course::on_found(const Caller& by) {
-  // The end of the former kubelet, or of this one's former stream, may be reported later.
+  // The end of the former kubelet's stream, or of this kubelet's former stream, may be reported later.
   if (s_.streams > 0) {
     s_.dialed = true;
     if (by.process != s_.process) s_.successor = by.process;
     return;
   }
   s_.process = by.process;
-  // The kubelet is late but present, as above.
+  // The kubelet is late but present, as in on(Dialed).
   if (s_.phase == Phase::kBackingOff && by.incarnation == s_.incarnation)
     enter(Phase::kBackingOff, now_ + kStreamAfterDial);
 }
@@ -178,7 +178,7 @@ void Course::on(const StreamClosed& event) {
     if (s_.successor != 0) s_.process = std::exchange(s_.successor, 0);
     return enter(Phase::kBackingOff, now_ + kStreamAfterDial);
   }
-  // A lost stream is the only sign of a kubelet's failure without a new socket. The loss of a former
+  // If a kubelet fails without creating a new socket, the lost stream is the only sign. The loss of a former
   // kubelet's stream has no meaning for this kubelet.
   if (s_.phase == Phase::kAsking) {
     s_.stream_lost = true;
@@ -216,7 +216,7 @@ void Course::on(const SocketGone&) {
     if (s_.phase == Phase::kAnnounced) attach();
     return;
   }
-  // The kubelet has or is receiving this name: it must find the socket there, now or when it dials.
+  // The kubelet has this name, or is receiving it: it must find the socket there, now or when it dials.
   const bool told = s_.phase == Phase::kAsking || s_.phase == Phase::kExpecting;
   const bool known = s_.phase == Phase::kAttached || s_.phase == Phase::kLingering;
   if (told || (known && s_.kubelet)) actions_.push_back(ListenAgain{});

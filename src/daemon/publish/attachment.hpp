@@ -3,12 +3,12 @@
 // events to actions. Plain values: no I/O, and the time comes with the event.
 //
 // A kubelet communicates with a plugin only by opening and ending a stream. Old kubelets answer Register
-// before they dial, new ones after; the end of a former stream can remove the new client, and then nothing
-// ever happens again. generic-device-plugin waits 5 s after each restart for that reason. To avoid waiting,
-// every order of events must be handled correctly, and no process meets the same order twice. A pure function
-// can be tried in all of them: the tests explore 12 events on a model of the node, ./dev model any number,
-// and a failure is a list of events. 64 resources are listed 36.5 ms after a kubelet listens, the last
-// Register after 15.8 ms (./dev bench --real).
+// before they dial, new ones after; the end of a former stream can remove the new client, and then the
+// kubelet never dials again. generic-device-plugin waits 5 s after each restart for that reason. To avoid
+// waiting, every order of events must be handled correctly, and no process meets the same order twice. A pure
+// function can be tested with all orders: the tests explore 12 events on a model of the node, ./dev model any
+// number, and a failure is a list of events. 64 resources have sent their lists 36.5 ms after a kubelet
+// listens, the last Register is sent after 15.8 ms (./dev bench --real).
 
 #include <sys/types.h>
 
@@ -38,11 +38,11 @@ inline constexpr std::chrono::milliseconds kStreamAfterDial{500};
 // A process that ends closes its streams before another process can replace its socket: a stream that is
 // still open after this time belongs to a live kubelet.
 inline constexpr std::chrono::milliseconds kGrace{500};
-// A stream that lived this long was not accidental: its loss is answered at once.
+// A lost stream is replaced at once if it lived for kFlapping, and resets the back-off after kSettled.
 inline constexpr std::chrono::seconds kSettled{10};
 inline constexpr std::chrono::seconds kFlapping{1};
 // A kubelet that has just ended our stream needs this long to forget its client: the end of the former
-// registration could affect an earlier registration.
+// registration could end a new registration that comes earlier.
 inline constexpr std::chrono::milliseconds kSettling{100};
 // A timer that is this late fires after the process was stopped, or after the machine slept. Events from that
 // time are still pending, and arrive within this time.
@@ -75,7 +75,7 @@ struct State {
   pid_t process = 0;                    // of the kubelet that was sent the name, or has found the socket
   bool dialed = false;                  // the kubelet has dialed, and has not opened a stream since
   pid_t successor =
-      0;  // plugins_registry: the kubelet that has found us while the former one's stream is open
+      0;  // plugins_registry: the kubelet that has found the socket while its predecessor's stream is open
   unsigned streams = 0;      // open streams of the kubelet with this incarnation; other streams do not count
   bool stream_lost = false;  // kAsking: a stream opened and ended before the answer
   Time searching_since{};    // since when there has been a kubelet without a stream

@@ -8,13 +8,12 @@
 #include "host/hardware/machine_files.hpp"
 #include "model/allocate/cdi.hpp"
 #include "model/assume/answer.hpp"
-#include "model/device/names.hpp"
 
 namespace plughost {
 
-// Shared with the worker, which may hang for longer than the writer lives.
+// Shared with the worker, which may stall and outlive the writer.
 struct CdiWriter::Shared {
-  std::mutex mutex;  // when the writer ends, the remaining jobs do not wait for their turn
+  std::mutex mutex;  // after the writer's end, the remaining jobs may start in parallel
   CdiDirectory directory;
 };
 
@@ -84,7 +83,7 @@ void CdiWriter::start() {
   busy_ = true;
   struct Batch {
     std::vector<Work> works;
-    bool told = false;  // its end, or its stall, has been reported
+    bool told = false;  // the end or the stall of the batch has been reported
   };
   const auto batch = std::make_shared<Batch>();
   batch->works.swap(waiting_);

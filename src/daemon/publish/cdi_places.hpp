@@ -1,6 +1,6 @@
 #pragma once
-// The directory of our CDI specifications, and during a move also the former directory, so that a container
-// that starts meanwhile finds its specification in either. Loop thread only.
+// The directory of our CDI specifications, and during a move also the former directory: a container that
+// starts meanwhile finds its specification in one of the two. Loop thread only.
 
 #include <chrono>
 #include <filesystem>
@@ -20,20 +20,20 @@
 namespace plughost {
 
 // The CDI specifications, by which container runtimes resolve device names. One thread at a time; every call
-// may hang with the file system.
+// may block on the file system.
 class CdiDirectory {
  public:
   // `directory` is the path on the host; it is created on first use. Several plughosts may share it, each
   // with its own `owner`, which is the prefix of file names.
   CdiDirectory(HostRoot host, std::filesystem::path directory, std::string owner);
 
-  // Writes the specification of the snapshot's resource. Does nothing for a resource without one, and for
-  // unchanged devices unless the file was removed. Returns why it failed and what to do, as a sentence;
-  // empty: the file is complete.
+  // Writes the specification of the snapshot's resource, if the resource needs one and its devices have
+  // changed or the file is missing. Returns why it failed and what to do, as a sentence; empty: the file is
+  // complete.
   std::string specify(const ResourceSnapshot& snapshot);
   // Writes a specification from another program. Returns an error as specify() does.
   std::string put(const std::string& file, const std::string& text);
-  // Removes this owner's specifications for all resources but these, also those of a former process.
+  // Removes this owner's specifications for all resources but these, including files of a former process.
   void remove_others(const std::set<std::string>& resources);
   // Writes the specification of a late name to a file of its own, which remove_others() ignores.
   std::string put_late(const std::string& name, const std::string& text);
@@ -66,7 +66,7 @@ class CdiWriter {
   // A directory that takes longer counts as stalled, and is not used until it responds.
   static constexpr std::chrono::seconds kDeadline{2};
 
-  // Missing specifications and their reasons, as sentences that say what to do.
+  // Why specifications are missing, as sentences that say what to do.
   struct Outcome {
     std::string common;                              // for all resources of the entry
     std::map<std::string, std::string> by_resource;  // for single resources
@@ -130,7 +130,7 @@ class CdiPlaces {
             const std::string& owner);
 
   CdiWriter& present() { return *present_; }
-  // Writes to another directory from now on; the former one keeps its files until remove_others().
+  // Writes to another directory from now on. The former directory keeps its files until remove_others().
   void move(const std::filesystem::path& directory, const std::string& owner);
   // Removes the specifications of all resources but these, and empties the former directory.
   void remove_others(std::set<std::string> resources);

@@ -182,7 +182,7 @@ void Resource::carry_out(const attachment::ListenAgain&) {
     platform_.log.info("our socket was removed: created again",
                        {{"resource", name_}, {"socket", endpoint_.socket_name()}});
   } catch (const std::runtime_error& exception) {
-    // The directory is missing. Its return, or the start of the next kubelet, is an event of its own.
+    // The directory is missing. Its return, or the start of the next kubelet, causes a further event.
     platform_.log.debug("cannot create our socket again", {{"resource", name_}, {"error", exception.what()}});
   }
 }
@@ -220,7 +220,7 @@ void Resource::carry_out(const attachment::StreamKept&) {
 
 void Resource::carry_out(const attachment::Failed& action) {
   const bool told =
-      error_ == action.why || action.unreachable;  // the link has already logged that it is unreachable
+      error_ == action.why || action.unreachable;  // the link has logged that the kubelet is unreachable
   error_ = action.why;
   last_error_ = action.why;
   last_error_at_ = std::chrono::system_clock::now();

@@ -57,7 +57,7 @@ class Resource final : private EndpointOwner {
   // Call it before the resource is destroyed for good, with no successor of its name. Sends the kubelet an
   // empty list if AllocationSpec::empty_at_stop is set.
   void end_for_good();
-  // Ends the kubelet's stream. The attachment then registers again, which corrects the kubelet's view.
+  // Ends the kubelet's stream. The attachment then registers again, which corrects the kubelet's count.
   void register_anew() { feed_->readers().dismiss(); }
 
  private:

@@ -152,7 +152,7 @@ void ResourcePublisher::go_out(const DeviceTracker::Listing& listing, ResourceSn
   const SharedSnapshot before = served.resource ? served.resource->snapshot() : nullptr;
   serve(served, std::move(snapshot));
   log_specification(context_.platform.log, listing.resource, former_error, served.cdi_error);
-  // The first list is logged with the resource's attachment.
+  // The size of the first list is logged when the resource has attached.
   const auto now = listing.now.devices();
   log_changes(context_.platform.log, listing.resource,
               before ? device_changes(listing.before.devices(), now) : device_changes_of_first(now));

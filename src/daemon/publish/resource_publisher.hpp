@@ -1,5 +1,5 @@
 #pragma once
-// Publishes an entry's lists to the kubelet's streams, after the container runtime's specifications. Loop
+// Publishes an entry's lists to the kubelet's streams, after their CDI specifications have been written. Loop
 // thread only.
 
 #include <chrono>
@@ -28,7 +28,7 @@ namespace plughost {
 // get two lists for it. Entries are identified by their names. A value; not thread-safe.
 class ResourceNames {
  public:
-  // Returns the entry that owns the resource: `entry`, unless another one claimed it before.
+  // Returns the entry that owns the resource: `entry`, unless another entry has claimed the resource before.
   const std::string& claim(const std::string& resource, const std::string& entry);
   // Releases the resource, or withdraws the entry's wait for it.
   void release(const std::string& resource, const std::string& entry);
@@ -81,7 +81,7 @@ class ControllerOwner {
   virtual void removed(const std::string& resource, const std::string& entry) = 0;
   // Called when a resource begins to serve this snapshot.
   virtual void published(const ResourceSnapshot& snapshot) = 0;
-  // Called when a resource named after its devices ends with the last of them. `last` is its last snapshot.
+  // Called when a resource named after its devices ends with its last device. `last` is its last snapshot.
   virtual void emptied(const ResourceSnapshot& last) = 0;
   // Called when a stage, a list or the set of resources has changed.
   virtual void changed() = 0;
@@ -106,7 +106,7 @@ class ResourcePublisher {
   // Pause before a CDI specification that could not be written is retried.
   static constexpr std::chrono::seconds kCdiRetry{5};
 
-  // Objects that all entries share. They must outlive the publishers.
+  // Objects that all entries share, and that must outlive the publishers.
   struct Context {
     Platform& platform;
     KubeletLink& link;
@@ -134,7 +134,7 @@ class ResourcePublisher {
   bool idle() const { return findings_.empty(); }
   bool empty() const { return served_.empty(); }
 
-  // Refuses the devices whose scans have stalled; see AllocationSpec::near and ResourceSnapshot::joined.
+  // Replace the stalls, neighbours or joined cards in the snapshots, and publish the snapshots again.
   void set_stalls(std::vector<Stall> stalls);
   void set_neighbours(Neighbours neighbours);
   void set_joined(std::shared_ptr<GivenCards> joined);
@@ -150,7 +150,7 @@ class ResourcePublisher {
  private:
   struct Served {
     std::string cdi_error;    // why the CDI file is not written; empty: it is written
-    std::string owner;        // the other entry that serves the resource
+    std::string owner;        // which other entry serves the resource; empty: none
     std::string serve_error;  // why the resource could not be created although this entry owns it
     std::unique_ptr<Resource> resource;
   };
@@ -160,15 +160,14 @@ class ResourcePublisher {
   void go_out(const Finding& finding, const CdiWriter::Outcome& specified);
   void go_out(const DeviceTracker::Listing& listing, ResourceSnapshot snapshot, const std::string& cdi_error);
   ResourceSnapshot snapshot_of(const Finding& finding, const DeviceTracker::Listing& listing) const;
-  // Starts the timer that retries failed steps.
   void arm_retry();
   // Returns true if this entry owns the resource.
   bool claim(Served& served, const std::string& name);
   // Creates the resource if necessary and publishes the snapshot.
   void serve(Served& served, ResourceSnapshot snapshot);
-  // Ends a resource that was named after its devices, after the last of them has gone.
+  // Ends a resource that was named after its devices, after its last device has gone.
   void drop(const std::string& name);
-  // Returns why the devices cannot be promised now.
+  // Returns why the devices cannot be allocated now.
   std::vector<Stall> stalls(const Served& served) const;
   // Publishes the resources' lists again, with the current stalls.
   void republish();
@@ -177,7 +176,7 @@ class ResourcePublisher {
   const ResourceConfig& config_;
   PublisherOwner& controller_;
   std::map<std::string, Served> served_;  // by resource
-  std::list<Finding> findings_;           // the first one's CDI files are being written
+  std::list<Finding> findings_;           // the CDI files of the first finding are being written
   Backoff serve_again_{std::chrono::seconds(1), std::chrono::seconds(60)};
   Timer retry_;
   std::vector<Stall> stalls_;

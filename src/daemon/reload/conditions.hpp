@@ -1,6 +1,6 @@
 #pragma once
-// Decides which entries of the configuration apply, and again whenever something changes that a condition
-// depends on. Loop thread only.
+// Decides which entries of the configuration apply on this node, and decides again when the facts have
+// changed on which a condition depends. Loop thread only.
 
 #include <chrono>
 #include <functional>
@@ -45,7 +45,7 @@ class Conditions {
   void request_check();
   void check();
   void on_checked(Selection found);
-  // Returns the node's labels as the API server last sent them, if any condition needs them.
+  // Returns the node's labels as last received from the API server, if any condition needs them.
   NodeLabels labels_told() const;
   void log_errors(const std::vector<std::string>& errors);
   void arm();

@@ -7,7 +7,7 @@ namespace {
 
 // Pause before a failed roll-back is retried.
 constexpr std::chrono::seconds kGiveUpAgain{10};
-constexpr std::size_t kMostErrors = 10;  // Most errors in the status; the log has all.
+constexpr std::size_t kMostErrors = 10;  // for the status; the log has all errors
 
 std::vector<std::string> texts_of(const std::vector<Diagnostic>& diagnostics) {
   std::vector<std::string> texts;
@@ -165,12 +165,12 @@ void ConfigController::finish(ConfigReader::Reading reading, Selection selection
   follow_files();
   for (const ReloadDone& done : reload.waiting) done(*answer);
   if (queue_.begin()) return load();
-  running_.end_former();  // all their callers have been answered
+  running_.end_former();  // all callers on the former servers have their answers
 }
 
-// The caller of a reload decides whether it is on trial. A change that the watch found has no caller, so the
-// configuration in force decides; during a trial, the trial goes on with the new files, unless they are those
-// from before the trial.
+// Returns how long the configuration is on trial. The caller of a reload decides. For a change that the watch
+// has found, the configuration in force decides; during a trial, the new files are on trial as well, unless
+// they are the files from before the trial.
 ConfigController::Confirm ConfigController::confirm_of(const ReloadQueue::Batch& reload) const {
   if (!reload.waiting.empty()) return reload.order.confirm;
   const Config& trusted = provisional_ ? *provisional_->before().config : running_.config();
@@ -180,7 +180,7 @@ ConfigController::Confirm ConfigController::confirm_of(const ReloadQueue::Batch&
 
 void ConfigController::follow_files() {
   const Config& config = running_.config();
-  // A refused file may lack some sources, so the last read decides; otherwise they would not be watched.
+  // Watches the sources of the last read, even of a refused one, which may name new sources.
   const auto& sources = files_.sources.empty() ? config.files.sources : files_.sources;
   watch_.follow(config.watch ? std::span<const WatchedDirectory>(sources)
                              : std::span<const WatchedDirectory>());
@@ -240,7 +240,7 @@ ReloadAnswer ConfigController::apply(const std::shared_ptr<const Config>& config
   return answer;
 }
 
-// Returns the configuration to roll back to: the one in force, or, during a trial, the one before it.
+// Returns the configuration to roll back to: the present one, or during a trial, the one before the trial.
 ProvisionalConfig::Before ConfigController::way_back() const {
   if (provisional_) return provisional_->before();
   const std::shared_ptr<const Config>& whole = conditions_.config();
@@ -291,7 +291,7 @@ void ConfigController::go_back(const std::shared_ptr<const Config>& config, Sele
   given_up_why_ = why;
   platform_.log.error("configuration on trial rolled back: the previous one is in force", {{"reason", why}});
   follow_files();
-  if (queue_.idle()) running_.end_former();  // otherwise the running reload closes them
+  if (queue_.idle()) running_.end_former();  // a running reload calls this at its end
   changed_();
 }
 

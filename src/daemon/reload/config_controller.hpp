@@ -1,12 +1,12 @@
 #pragma once
-// Controls which configuration is in force: reads, applies or refuses a new one, and keeps or rolls back one
-// on trial. Loop thread only.
+// Controls which configuration is in force: reads, applies or refuses a new one, and keeps or rolls back a
+// configuration on trial. Loop thread only.
 //
 // A reload on a thousand nodes must not be able to take a thousand nodes down. A file is read and checked
 // whole on a worker, under a deadline, and applied only without an error; `--confirm` puts it on trial, and
-// it is rolled back unless it is confirmed, or as soon as the kubelet loses a resource. Orders wait in a
-// queue and equal ones merge, so two administrators get one reload and two answers. Rolling back by the file
-// was refused: the file is the user's.
+// it is rolled back unless it is confirmed, or as soon as the kubelet loses a resource. Equal requests in the
+// queue merge, so two administrators get one reload and two answers. A roll-back does not restore the file,
+// because the file is the user's.
 
 #include <chrono>
 #include <cstdint>
@@ -75,7 +75,7 @@ class ConfigReader {
 
   // Calls `done` once, in the loop; at once, with an error, while a read is stalled. One read at a time.
   void read(const Done& done);
-  // Returns true while the file system does not answer. Nothing else is read until it does.
+  // Returns true while the file system does not respond. Nothing else is read during this time.
   bool hangs() const { return hangs_; }
 
  private:
@@ -105,7 +105,7 @@ class ReloadQueue {
     if (!joins) batches_.push_back({order, {}});
     batches_.back().waiting.push_back(std::move(done));
   }
-  // Adds a reload without a caller. It does nothing if the files are unchanged.
+  // Adds a reload without a caller, which does nothing if the files are unchanged.
   void add_if_changed() {
     if (batches_.size() == (under_way_ ? 1u : 0u)) batches_.push_back({});
   }
@@ -127,7 +127,7 @@ class ReloadQueue {
 
  private:
   std::deque<Batch> batches_;
-  bool under_way_ = false;  // of the first batch
+  bool under_way_ = false;  // the reload of the first batch is running
 };
 
 // The entries, servers and files that run under the configuration in force.
@@ -139,13 +139,12 @@ class Running {
   // Throws std::runtime_error and changes nothing on failure.
   virtual Changes apply(Config config) = 0;
   virtual Attachments attachments() const = 0;
-  // Records the errors of a refused reload.
   virtual void record_refusal(const std::vector<std::string>& errors) = 0;
 
   // Opens the endpoints that `config` moves, beside the present ones. Throws std::runtime_error,
   // "file:line:col: key: why", with nothing new left open. Calling the returned function puts the new
-  // endpoints into use and returns the errors of those that could not be had: devices are served without
-  // them.
+  // endpoints into use, and returns errors of endpoints that cannot be opened: devices are served without
+  // these.
   using Move = std::function<std::vector<std::string>()>;
   virtual Move prepare(const TelemetryConfig& config) = 0;
   // Closes the endpoints that were replaced, once all their answers have been sent.
@@ -154,14 +153,14 @@ class Running {
 
 class ConfigController {
  public:
-  // The file and the command line's settings, which win over the file.
+  // The file, and the command line's settings, which take precedence over the file.
   struct Source {
     std::string file;
     Overrides overrides;
     std::optional<LogLevel> level;
   };
 
-  // Starts with `config`, of which `first` is the selection. Calls `changed` when status() may have changed.
+  // Starts with `config` and its selection `first`. Calls `changed` when status() may have changed.
   // `platform`, `notifier` and `running` must outlive this object.
   ConfigController(Platform& platform, const Notifier& notifier, Running& running, Source source,
                    const std::shared_ptr<const Config>& config, Selection first,
@@ -170,9 +169,9 @@ class ConfigController {
 
   // Calls `done` once, in the loop, when the configuration has been applied or refused.
   void reload(ReloadOrder order, ReloadDone done);
-  // Keeps the configuration on trial for good, even after its time if the previous one could not be restored.
+  // Keeps the configuration on trial for good, even after its time if the roll-back has failed.
   void confirm(const ConfirmDone& done);
-  // Call it when the kubelet may have lost a resource: that ends a trial.
+  // Call it when the kubelet may have lost a resource, because a lost resource ends a trial.
   void check_provisional() {
     if (!giving_up_) on_provisional_time();
   }
@@ -224,11 +223,11 @@ class ConfigController {
   WallTime provisional_until_;
   Timer provisional_timer_;
   bool giving_up_ = false;       // the trial has ended, and the roll-back is under way or waits for the timer
-  std::string roll_back_error_;  // the last one logged; empty: none
+  std::string roll_back_error_;  // the last error that was logged; empty: none
   Lifetime provisional_life_;    // renewed with provisional_
   ReloadQueue queue_;
   ConfigReader reader_;
-  ConfigFiles files_;  // read last, whether applied or refused
+  ConfigFiles files_;  // the files that were read last, applied or refused
   ConfigWatch watch_;
   Conditions conditions_;
 };

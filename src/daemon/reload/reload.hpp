@@ -27,7 +27,7 @@ struct Changes {
 
 // The steps of a reload, in their order. Entries are identified by their names.
 struct Reconciliation {
-  Changes changes;                     // the removed ones end for good
+  Changes changes;                     // the removed entries end for good
   std::vector<std::string> ended;      // replaced by entries of the same name
   bool cdi = false;                    // the CDI directory changes
   std::vector<EntriesOfName> kept;     // unchanged, though perhaps elsewhere in the file
@@ -59,14 +59,14 @@ using ReloadDone = std::function<void(const ReloadAnswer& answer)>;
 using ConfirmDone = std::function<void(const std::string& error)>;  // empty: confirmed
 
 struct ConfigStatus {
-  std::vector<std::string> files;  // the main one first
+  std::vector<std::string> files;  // the main file first
   std::uint64_t hash = 0;          // hash of their contents
   WallTime loaded_at;
   std::vector<NotHere> others;          // entries that do not apply on this node
   std::optional<WallTime> refused_at;   // last refusal since loaded_at, if any
   std::vector<std::string> errors;      // errors of that refusal
   std::optional<WallTime> trial_until;  // end of the trial unless it is confirmed; nullopt: no trial
-  std::optional<WallTime> given_up_at;  // last roll-back since then, if any
+  std::optional<WallTime> given_up_at;  // when a trial was rolled back, if no reload has been applied since
   std::string given_up_why;
   // For metrics only.
   std::uint64_t reloads_applied = 0;

@@ -103,7 +103,7 @@ void FeatureDirectory::put(const std::string& file, const Labels::Pairs& labels,
     fs::create_directories(directory);
     fs::permissions(directory, fs::perms(0755));
   }
-  // The name is hidden, because NFD reads every other file.
+  // The temporary name is hidden, because NFD reads every other file.
   replace_file(directory / file, directory / ('.' + file + ".tmp"),
                feature_file_text(labels, now + kFeaturesLast));
 }

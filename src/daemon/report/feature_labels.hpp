@@ -29,11 +29,11 @@ class FeatureDirectory {
     bool operator==(const Wanted&) const = default;
   };
 
-  // `directory` is the path on the machine. It is created when first needed, and several owners may use it.
+  // `directory` is the path on the machine, created when first needed. Several owners may use one directory.
   FeatureDirectory(HostRoot host, std::filesystem::path directory, std::string owner);
 
   // Writes the files that have changed or expire, and removes the owner's other files, including those of a
-  // former process. Returns an empty string, or why that failed.
+  // former process. Returns the reason of a failure; empty on success.
   std::string make(const Wanted& wanted, FeatureTime now) const;
 
   const std::filesystem::path& path() const { return path_; }
@@ -43,7 +43,7 @@ class FeatureDirectory {
   }
 
  private:
-  // Both throw std::system_error.
+  // Throw std::system_error.
   void put(const std::string& file, const Labels::Pairs& labels, FeatureTime now) const;
   void remove_all_but(const std::set<std::string>& files) const;
 
@@ -55,17 +55,16 @@ class FeatureDirectory {
 // Publishes the entries' labels through feature files for Node Feature Discovery. Loop thread only.
 class FeatureLabels {
  public:
-  // An entry with labels.
   struct Subject {
-    std::string entry;  // the entry's name
-    std::string where;  // its position in the configuration
+    std::string entry;
+    std::string where;  // the entry's position in the configuration
     std::span<const LabelSpec> labels;
     std::vector<Inventory> lists;
     bool settled = false;  // false: the lists are not complete yet
   };
 
-  // The arguments must outlive this object. The files stay when it ends, so a restart changes nothing on the
-  // node.
+  // The arguments must outlive this object. The files stay when this object ends, so that a restart changes
+  // nothing on the node.
   FeatureLabels(EventLoop& loop, Workers& workers, Log& log, FeatureDirectory directory);
 
   // Moves the files to `directory` at the next follow().

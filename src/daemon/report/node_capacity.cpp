@@ -111,7 +111,7 @@ void NodeCapacity::on_other_server() {
   update();
 }
 
-// Calls `done` from the loop, because it may destroy this object.
+// Calls `done` from the loop, because `done` may destroy this object.
 void NodeCapacity::end_settling() {
   if (done_ && !call_) limit_.arm(std::chrono::milliseconds(0));
 }

@@ -31,20 +31,20 @@ class NodeCounts {
   explicit NodeCounts(Backoff again = kPauses) : again_(again) {}
 
   struct Patch {
-    NodeResources resources;  // empty: the node shows what it should
+    NodeResources resources;  // empty: the node shows the wanted counts
     Clock::time_point at;     // earliest time for the patch
   };
 
   // `counted` has the counts of entries whose cards are known; `unknown` has the keys of the other entries,
-  // which stay unchanged because a former process may have written them. A key that is no longer in either is
-  // set to 0, and is forgotten once the node shows 0.
+  // which stay unchanged because a former process may have written them. A key that is no longer in `counted`
+  // or `unknown` is set to 0, and is forgotten once the node shows 0.
   void want(const NodeResources& counted, const std::set<std::string>& unknown);
   // Makes a pending patch due immediately.
   void hurry() { earliest_ = {}; }
   // Returns true if no count is maintained, now or once the cards are known.
   bool empty() const { return wanted_.empty() && unknown_.empty(); }
 
-  // Call it when the node's capacity has been received. Earlier patches are either in it or lost.
+  // Call it when the node's capacity has been received, which includes all earlier patches that are not lost.
   void on_node() { written_.clear(); }
   // Call it when the API server has answered again: an unanswered patch becomes due.
   void on_server();
@@ -60,23 +60,22 @@ class NodeCounts {
   NodeResources wanted_;
   std::set<std::string> leaving_;  // keys of wanted_ that no entry counts any more
   std::set<std::string> unknown_;
-  NodeResources written_;  // since the capacity was last received
+  NodeResources written_;  // counts written since the capacity was last received
   Clock::time_point earliest_{};
   bool unanswered_ = false;  // the last patch got no answer
   Backoff again_;
 };
 
-// Maintains the counts of cards that the Node shows beside the kubelet's. Loop thread only.
+// Maintains counts of cards on the Node, beside the kubelet's resources. Loop thread only.
 class NodeCapacity {
  public:
   // Period in which rewriting unchanged counts is logged once.
   static constexpr std::chrono::seconds kTellAgain{60};
 
-  // An entry with counts.
   struct Subject {
     std::span<const NodeResourceSpec> counts;
     std::vector<Inventory> lists;
-    bool settled = false;  // false: its cards are not known yet
+    bool settled = false;  // false: the entry's cards are not known yet
   };
 
   // The arguments must outlive this object. The API server is not contacted before there is something to
@@ -91,7 +90,7 @@ class NodeCapacity {
   // `limit`. A second call replaces the first.
   void settle(std::chrono::milliseconds limit, std::function<void()> done);
 
-  // Drops the `done` of a settle() that has not called it.
+  // Drops the `done` of a settle() that has not ended.
   void abandon_settling() {
     done_ = nullptr;
     limit_.cancel();

@@ -4,7 +4,6 @@
 #include <utility>
 #include <variant>
 
-#include "base/text/text.hpp"
 #include "daemon/status/status.hpp"
 #include "kubernetes/apiserver/api_request.hpp"
 #include "model/device/inventory.hpp"
@@ -144,7 +143,7 @@ void NodeEvents::go_on() {
   if (!draft_) draft_ = queue_.take(EventQueue::Clock::now());
   ApiClient* const client = draft_ ? server_.client() : nullptr;
   if (!client) {
-    if (finished_) return limit_.arm({});  // nothing else may be written now
+    if (finished_) return limit_.arm({});  // nothing more can be written now
     if (const auto next = queue_.next_due(); !draft_ && next != EventQueue::kNever) due_.arm_at(next);
     return;
   }
@@ -155,7 +154,7 @@ void NodeEvents::go_on() {
     query_pods();
 }
 
-// kubectl finds a pod's Events by the pod's uid. A node's account may list only the pods of its node.
+// Queries the pod's UID, by which kubectl finds Events. A node's account may list only its node's pods.
 void NodeEvents::query_pods() {
   call_ = server_.client()->send(
       {.verb = ApiVerb::kList,

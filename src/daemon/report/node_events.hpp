@@ -42,7 +42,7 @@ class NodeEvents {
   NodeEvents(EventLoop& loop, Log& log, ApiServer& server, QueryHolders query_holders);
   NodeEvents& operator=(NodeEvents&&) = delete;
 
-  // Turns Events on or off; they begin off. Turning them off discards those that wait.
+  // Turns Events on or off; they are off at first. Turning Events off discards waiting Events.
   void use(bool on);
   // Call it when a resource serves a new snapshot.
   void follow(const ResourceSnapshot& snapshot);

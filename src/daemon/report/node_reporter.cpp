@@ -19,9 +19,9 @@ FeatureDirectory NodeReporter::feature_directory(const Config& config) const {
 void NodeReporter::use(const Config& config, const Subjects& now) {
   labels_.use(feature_directory(config));
   events_.use(config.events);
-  // Runs before a server is chosen: counts that a killed process wrote become ours.
+  // Runs before the API server is replaced, to adopt the counts that a killed process has written.
   node_capacity_.follow(now.counts);
-  // A pending farewell belongs to the former configuration: its end would drop the API server of this one.
+  // A pending settle() belongs to the former configuration, and would drop the API server of the new one.
   node_capacity_.abandon_settling();
   const auto use = [&server = platform_.api_server, access = config.api_server] { server.use(access); };
   if (config.api_server || node_capacity_.idle())

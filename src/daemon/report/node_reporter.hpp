@@ -1,6 +1,6 @@
 #pragma once
-// Reports the devices beyond the kubelet: as labels, counts of the Node, Events, and to programs of the
-// operator. Loop thread only.
+// Reports the devices to others than the kubelet: as labels, counts and Events of the Node, and to programs
+// of the operator. Loop thread only.
 
 #include <chrono>
 #include <functional>
@@ -40,7 +40,6 @@ class NodeReporter {
   void follow(const ResourceSnapshot& snapshot);
   // Call it when a resource ends for good. `last` is its last snapshot.
   void end(const ResourceSnapshot& last);
-  // Reports a refused reload.
   void record_refusal(const std::vector<std::string>& errors) { events_.record_refusal(errors); }
   // Reports that no devices are left, and calls `done` later: once everything is written, or after `limit`.
   void finish(std::chrono::milliseconds limit, const std::function<void()>& done);

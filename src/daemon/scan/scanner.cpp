@@ -52,7 +52,7 @@ void add_away(const HostRoot& host, const std::map<std::string, Inventory>& list
   }
 }
 
-// Joins the results of all entries of the resource, with this entry's new one.
+// Joins the results of all entries of the resource, including this entry's new result.
 void join_with(Scanner::Siblings siblings, const std::map<std::string, Inventory>& listed,
                Scanner::Found& found) {
   found.version = siblings.version;
@@ -66,7 +66,6 @@ void join_with(Scanner::Siblings siblings, const std::map<std::string, Inventory
 
 }  // namespace
 
-// The result of one scan on a worker.
 struct Scanner::Outcome {
   std::variant<Found, std::string> found;  // or why the scan failed
   Clock::duration took{};

@@ -1,12 +1,12 @@
 #pragma once
-// Scans one source on a worker, and again whenever something changes that the scan depends on. Loop thread
-// only.
+// Scans one source on a worker, and scans again whenever something that the scan depends on may have changed.
+// Loop thread only.
 //
-// A scan may hang in a driver, and events may come faster than scans end. So events only request a scan, one
-// runs at a time, and requests meanwhile are one. After 5 s a scan is reported, the former list stays,
-// Allocate refuses with that reason, and another thread replaces the worker; a late result is used.
-// Cancelling was refused: a thread in the kernel cannot be. What a scan has read decides what is watched
-// afterwards, so the two cannot differ.
+// A scan may stall in a driver, and events may come faster than scans end. So events only request a scan, one
+// scan runs at a time, and requests during a scan count as one. After 5 s a scan is reported as stalled, the
+// former list stays, Allocate refuses with that reason, and another thread replaces the worker; a late result
+// is used. Scans are not cancelled, because a thread in the kernel cannot be. Directories that a scan has
+// read are watched afterwards, so scans and watches cannot differ.
 
 #include <cstdint>
 #include <functional>
@@ -41,14 +41,14 @@ class Scanner {
   };
   struct Found {
     Scan scan;  // its devices have moved into `assembly`
-    // The remarks are those of this entry's scan.
+    // The remarks belong to this entry's scan.
     Assembly assembly;
-    // This entry's devices if several entries form one resource; `assembly` then has those of all entries.
+    // This entry's devices if several entries form one resource; `assembly` then has all entries' devices.
     std::shared_ptr<const DevicesOf> own = nullptr;
-    std::vector<std::string> joint_remarks = {};     // remarks about all of them together
+    std::vector<std::string> joint_remarks = {};     // remarks about all entries' devices together
     std::uint64_t version = 0;                       // see Siblings
     std::map<std::string, Adoption> adoptions = {};  // by resource
-    // Devices whose nodes or hardware differ from those they were listed with.
+    // Devices that have gone, or whose nodes or hardware differ from the previous list.
     std::vector<Ledger::Name> others = {};
   };
   // Gives a scan its input and receives its result. Called from the loop, never from within a call of Scanner
@@ -79,7 +79,7 @@ class Scanner {
   // Requests a scan: at once, or after a quiet moment.
   void request_scan();
   void rest(bool at_rest);  // see DeviceSource::rest(); a change requests a scan
-  // See DeviceSource::forgive(). The next scan uses it.
+  // See DeviceSource::forgive(). Requests a scan.
   void forgive(const Device& device);
   const ScanSchedule& schedule() const { return schedule_; }
 
@@ -91,7 +91,7 @@ class Scanner {
   void scan_on_worker(HeldIds held);
   void on_ended(Outcome& outcome);
   void on_overdue();
-  // Watches the directories that the scan read. Returns true if one of them was not watched before.
+  // Watches what the scan has read. Returns true if a udev subsystem was not watched before.
   bool follow(const Scan& scan);
   void arm();
 

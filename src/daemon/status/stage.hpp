@@ -5,7 +5,7 @@ namespace plughost {
 
 enum class Stage {
   kWaiting,      // no kubelet is running
-  kRegistering,  // requested; no stream yet
+  kRegistering,  // a registration is in progress; no stream is open yet
   kAttached,     // a stream is open
   kBackingOff,   // the last attempt failed; a retry is due
 };

@@ -195,7 +195,7 @@ std::vector<std::string> problems(const DaemonStatus& status) {
   for (const EntryStatus& entry : status.entries) {
     const auto of_entry = [&](const ResourceStatus& resource) { return resource.entry == entry.name; };
     const auto offers_one = [&](const ResourceStatus& resource) {
-      // A device that a pod got from another plugin is in service.
+      // A device counts as in service if a pod holds it by an id of another plugin.
       return of_entry(resource) &&
              std::ranges::any_of(resource.snapshot->inventory.devices(), &Device::in_service);
     };

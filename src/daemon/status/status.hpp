@@ -14,7 +14,6 @@
 
 #include "base/system/tally.hpp"
 #include "base/text/json.hpp"
-#include "config/selection.hpp"
 #include "daemon/reload/reload.hpp"
 #include "daemon/status/stage.hpp"
 #include "kubernetes/apiserver/api_tally.hpp"
@@ -65,7 +64,7 @@ struct ResourceStatus {
     std::size_t unhealthy = 0;
     std::size_t held = 0;
     std::size_t drained = 0;
-    std::size_t adopted = 0;  // held by others, with no other reason to be Unhealthy
+    std::size_t adopted = 0;  // Unhealthy only because pods hold them by other ids
 
     Json json() const { return {{"healthy", healthy}, {"unhealthy", unhealthy}, {"held", held}}; }
   };
@@ -87,10 +86,10 @@ struct ResourceStatus {
   }
 };
 
-// Used for metrics, readiness and patterns without a match.
+// The status of one entry, for metrics, readiness and patterns without a match.
 struct EntryStatus {
-  std::string name;                    // its name in the configuration
-  std::string where;                   // its position there
+  std::string name;                    // the entry's name in the configuration
+  std::string where;                   // the entry's position in the configuration
   std::vector<std::string> unmatched;  // positions of the patterns that match no device now
   std::uint64_t scans_completed = 0;
   std::uint64_t scans_failed = 0;
@@ -103,7 +102,7 @@ struct EntryStatus {
 struct KubeletStatus {
   bool present = false;
   std::string directory;
-  std::optional<WallTime> since;  // last time it appeared or went; nullopt: unknown
+  std::optional<WallTime> since;  // when the kubelet last appeared or disappeared; nullopt: unknown
   std::optional<pid_t> process;   // if the kernel reports it
   std::string unverified;         // why the kubelet's count of devices is unknown; empty: it was queried
 
@@ -129,7 +128,7 @@ struct ApiServerStatus {
   std::string identity;              // source of the credentials
   std::string node;                  // name of the Node
   std::optional<WallTime> heard_at;  // last answer; nullopt if there is none yet
-  std::string error;                 // why it cannot be queried now; empty if it can, or was never needed
+  std::string error;                 // why requests fail; empty: the last one was answered, or none was sent
   std::vector<std::string> warnings;
   std::vector<Watch> watches;
   std::vector<ApiTally::Requests> requests;  // for metrics only
@@ -137,7 +136,7 @@ struct ApiServerStatus {
   Json json() const;
 };
 
-// Returns nullopt if the API server was never needed.
+// Returns nullopt if the configuration has no API server.
 std::optional<ApiServerStatus> api_server_status(const ApiServer& server);
 
 // Used for metrics only.

@@ -261,7 +261,7 @@ std::optional<DevicesOf> EntryGroup::merge(EntryScan& entry, Scanner::Found& fou
   if (!all_have_scanned()) return std::nullopt;
   taken_ = true;
   if (!is_stale) return std::move(found.assembly.resources);
-  // Another entry's result has changed in the meantime. The next scan reads its holders.
+  // Another entry's result has changed during the scan. A further scan finds the holders of that result.
   entry.request_scan();
   return join(this->found(), listed).resources;
 }
@@ -270,7 +270,7 @@ std::optional<DevicesOf> EntryGroup::merge_due(const Lists& listed) {
   if (!is_due()) return std::nullopt;
   taken_ = true;
   if (!several()) {
-    // The other entries were removed, and the scan of this one may stall.
+    // The other entries were removed. This entry's next scan may stall, so its last result is used.
     const auto devices = first().devices();
     first().set_devices(nullptr);
     return devices ? std::optional(*devices) : std::nullopt;

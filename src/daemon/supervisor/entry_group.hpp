@@ -45,7 +45,7 @@ class EntryScan final : private Scanner::Owner {
   EntryScan(Platform& platform, EntryScanOwner& owner, ResourceConfig config);
   EntryScan& operator=(EntryScan&&) = delete;
 
-  // Starts scanning. `former` is the schedule of the entry that this one replaces.
+  // Starts scanning. `former` is the schedule of the replaced entry.
   void begin(ScanSchedule former = {});
 
   const ResourceConfig& config() const { return config_; }
@@ -65,7 +65,7 @@ class EntryScan final : private Scanner::Owner {
   // Returns true once the first scan has finished, failed or timed out.
   bool has_scanned() const { return has_scanned_; }
   void mark_scanned() { has_scanned_ = true; }
-  // Returns why the devices cannot be promised; nullopt: no scan is stalled.
+  // Returns why the devices cannot be allocated; nullopt: no scan is stalled.
   std::optional<std::string> stall() const;
   // Records an error from outside a scan for the entry's status.
   void record_error(const std::string& error);
@@ -86,9 +86,9 @@ class EntryScan final : private Scanner::Owner {
   EntryScanOwner& owner_;
   ResourceConfig config_;
   std::shared_ptr<const DevicesOf> devices_;
-  std::set<std::string> remarked_;                       // in the last scan
-  std::set<std::string> unmatched_;                      // in the last scan
-  std::map<std::string, Clock::time_point> unfinished_;  // since when each has waited for udev
+  std::set<std::string> remarked_;                       // remarks of the last scan
+  std::set<std::string> unmatched_;                      // unmatched patterns of the last scan
+  std::map<std::string, Clock::time_point> unfinished_;  // since when each device has waited for udev
   std::string scan_error_;                               // error of the last scan; empty if it succeeded
   std::uint64_t scans_completed_ = 0;
   std::uint64_t scans_failed_ = 0;
@@ -110,12 +110,11 @@ class EntryGroup {
 
   // Starts the first scan of each entry.
   void begin();
-  // Replaces the entries. An unchanged entry keeps its result. A changed one scans at once and keeps its
+  // Replaces the entries. An unchanged entry keeps its result. A changed entry scans at once, and keeps its
   // predecessor's result until then. `listed` are the present lists, used if there was only one entry.
   void update(Configs configs, const Lists& listed);
-  // Updates the positions of entries that have moved in the file.
   void set_where(const Configs& configs);
-  // Returns one configuration for the resource: the first entry's, with the labels and counts of all.
+  // Returns one configuration for the resource: the first entry's, with all entries' labels and counts.
   ResourceConfig whole() const;
 
   bool several() const { return entries_.size() > 1; }
@@ -130,7 +129,7 @@ class EntryGroup {
   std::vector<EntryStatus> status() const;
   Scanner::Siblings siblings_of(const EntryScan& entry) const;
 
-  // Returns true if the completed scan began after the last update. An older scan is repeated.
+  // Returns true if the completed scan began after the last update, which has requested a scan of each entry.
   bool counts(EntryScan& entry, const Scanner::Found& found) const;
   // Returns the devices of all entries, including this result. Returns nullopt while an entry has not scanned
   // yet: a partial list would take the devices of running pods away.
@@ -151,7 +150,7 @@ class EntryGroup {
   std::vector<std::unique_ptr<EntryScan>> entries_;
   std::uint64_t version_ = 0;  // see Scanner::Siblings
   std::uint64_t updated_ = 0;  // the version at the last update
-  bool taken_ = false;         // the devices have been merged since then
+  bool taken_ = false;         // the devices have been merged since the last update
 };
 
 }  // namespace plughost

@@ -133,8 +133,8 @@ void ResourceController::apply_due_update() {
 void ResourceController::check_drift(const std::vector<Ledger::Name>& others) {
   const bool drifts =
       std::ranges::any_of(others, [this](const Ledger::Name& other) { return held_.ledger()->held(other); });
-  // A source that reports another device each time is scanned twice, not forever: the second scan has already
-  // read the assignments.
+  // A device that differs at every scan must not cause endless scans: after a scan with differences, the next
+  // scan has already read the checkpoint again.
   if (std::exchange(drifts_, drifts) || !drifts) return;
   adoption_.read_anew();
   request_scan();
@@ -237,7 +237,7 @@ void ResourceControllers::retry_waiting() {
   for (const std::string& name : names_.take_waiting()) at(name).request_scan();
 }
 
-// Waits until every entry has scanned, because the set of resources is unknown before.
+// Does nothing until every entry has been scanned: the set of resources is unknown before.
 void ResourceControllers::forget_specifications() {
   std::set<std::string> specified;
   bool late = false;
@@ -249,7 +249,7 @@ void ResourceControllers::forget_specifications() {
         [&](const Resource& resource) { specified.insert(resource.name()); });
     late = late || (spec.assume && spec.assume->late());
   }
-  if (!late) cdi_.present().remove_other_late({});  // otherwise the late binding owns them
+  if (!late) cdi_.present().remove_other_late({});  // otherwise Assuming removes unused files
   cdi_.remove_others(std::move(specified));
 }
 

@@ -36,8 +36,8 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
 
   // See EntryGroup::whole().
   const ResourceConfig& config() const { return config_; }
-  // Applies new devices and terms without touching a stream. Unchanged entries go on. The options must be the
-  // same (see PluginOptions).
+  // Replaces the entries without ending a stream. Unchanged entries go on. The options must be the same (see
+  // PluginOptions).
   void update(Configs configs);
   // Updates the positions of entries that have moved in the file.
   void set_where(const Configs& configs);
@@ -45,8 +45,8 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   void on_sockets();
   // Requests a scan: at once, or after a quiet moment.
   void request_scan() { group_.request_scan(); }
-  // Call it when the CDI directory has changed. Writes the specifications of the present lists there; later
-  // scans use it, too.
+  // Call it when the CDI directory has changed. Writes the specifications of the present lists to the new
+  // directory, and requests a scan.
   void specify_anew();
   // Clears a lasting fault of one of this entry's devices (see Device::lasting).
   void forgive(const DrainSet::Name& name);
@@ -54,7 +54,7 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   void on_overlay();
   ResourcePublisher& publisher() { return publisher_; }
   const ResourcePublisher& publisher() const { return publisher_; }
-  // Returns true when every resource that the machine's devices form exists.
+  // Returns true if every resource of the present devices has its list, and all lists are published.
   bool settled() const { return tracker_.complete() && publisher_.idle(); }
   bool names_by_cdi() const { return group_.names_by_cdi(); }
 
@@ -72,10 +72,10 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   Clock::time_point accept(EntryScan& entry, Scanner::Found& found) override;
   void on_error() override;
 
-  // Returns the lists that the scan changes. If its result cannot count yet, adds the reason to its remarks.
+  // Returns the lists that the scan changes. If the scan is incomplete, adds the reason to its remarks.
   std::vector<DeviceTracker::Listing> merge(EntryScan& entry, Scanner::Found& found);
   void apply_due_update();
-  // Reads the assignments of changed devices again and requests a scan.
+  // If held devices differ, reads the checkpoint again and requests a scan.
   void check_drift(const std::vector<Ledger::Name>& others);
   std::vector<DeviceTracker::Listing> update_lists(DevicesOf resources);
   void query_holders();
@@ -109,9 +109,9 @@ class ResourceControllers final : private ControllerOwner {
 
   // `entry` has the configuration's entries of one name. `link` must outlive the controller.
   void add(ResourceController::Configs entry, KubeletLink& link);
-  // Ends a controller, so that another of its name can begin.
+  // Ends a controller, so that another controller of that name can begin.
   void end(const std::string& name);
-  // Ends a controller for good, and reports that.
+  // Ends a controller for good, and reports the end of its resources.
   void retire(const std::string& name);
   void retire_all();
   // Requests scans of the entries whose resource name has become free.
@@ -124,12 +124,10 @@ class ResourceControllers final : private ControllerOwner {
   ResourceController& at(const std::string& name) { return *controllers_.at(name); }
   // Returns nullptr if no such controller exists.
   ResourceController* find(const std::string& name) const;
-  // Calls `visit` with each name and controller.
   template <typename Visit>
   void for_each(Visit visit) const {
     for (const auto& [name, controller] : controllers_) visit(name, *controller);
   }
-  // Calls `visit` with each resource and its controller.
   template <typename Visit>
   void for_each_resource(Visit visit) const {
     for (const auto& [name, controller] : controllers_)
@@ -138,7 +136,7 @@ class ResourceControllers final : private ControllerOwner {
   }
   std::vector<SharedSnapshot> snapshots() const;
   NodeReporter::Subjects subjects() const;
-  // Replaces the kubelet's ids by those of the cards in the pods' annotations, on a worker, if a scheduler
+  // Replaces the kubelet's ids by the ids of the cards in the pods' annotations, on a worker, if a scheduler
   // chooses the cards. Calls `done` in the loop, possibly from within the call; never, if this object is
   // destroyed first.
   void by_chosen_card(const PodResources::Answer& answer, HoldingsReader::Done done) const;

@@ -170,7 +170,7 @@ void Supervisor::read_holdings(HoldingsReader::Done done) {
 void Supervisor::stop(const std::function<void()>& done) {
   controllers_.retire_all();
   cdi_.end_former();
-  burst_timer_.cancel();  // without entries it would remove specifications that must stay
+  burst_timer_.cancel();  // without entries, after_burst() would remove specifications that must stay
   reporter_.finish(kRemovalLimit, done);
 }
 

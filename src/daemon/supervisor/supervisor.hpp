@@ -1,11 +1,11 @@
 #pragma once
-// Makes the running entries match a Config, and leaves the unchanged ones alone. Loop thread only.
+// Makes the running entries match a Config, and leaves unchanged entries alone. Loop thread only.
 //
 // A change must touch only what has changed: registering a resource again leaves the node at 0 for a moment,
-// and pods are refused meanwhile. So entries are compared by their text, and an unchanged one keeps its
-// sockets, streams and state; a changed one is given the new text, and registers again only if the kubelet
-// has to know. Restarting everything, as the plugins do that plughost replaces, was refused for that moment.
-// A name that two entries claim belongs to the first, and the second takes over when that one goes.
+// and pods are refused meanwhile. So entries are compared by their text. An unchanged entry keeps its
+// sockets, streams and state; a changed entry is updated, and registers again only if its options in Register
+// have changed. Restarting everything, as other plugins do, was refused for that moment. A resource that two
+// entries claim belongs to the first entry, and passes to the second when the first ends.
 
 #include <chrono>
 #include <cstddef>
@@ -30,14 +30,14 @@
 
 namespace plughost {
 
-// Tracks relations between entries: `near`, shared cards, and ids that two of them list. Loop thread only.
+// Tracks relations between entries: `near`, shared cards, and ids that two entries list. Loop thread only.
 class ResourceAffinity {
  public:
   // `log` and `controllers` must outlive this object.
   ResourceAffinity(Log& log, ResourceControllers& controllers) : log_(log), controllers_(controllers) {}
 
-  // Joins the entries that share their cards (see AllocationSpec::same_card). That is known without a scan,
-  // so it applies to the first list.
+  // Joins the entries that share their cards (see AllocationSpec::same_card). Needs no scan, so the first
+  // list is joined already.
   void join(const std::vector<ResourceConfig>& entries);
   // Applies the present lists: updates `near` (see AllocationSpec::near) and logs ids that two entries list.
   void update();
@@ -48,7 +48,7 @@ class ResourceAffinity {
 
   Log& log_;
   ResourceControllers& controllers_;
-  std::size_t shared_ids_ = 0;                                      // number of such ids last logged
+  std::size_t shared_ids_ = 0;                                      // number of shared ids last logged
   std::map<std::string, std::size_t> card_groups_;                  // see same_card_groups()
   std::map<std::size_t, std::shared_ptr<GivenCards>> given_cards_;  // by the number of the group
 };
@@ -82,13 +82,12 @@ class Supervisor final : private DrainController::Owner, private AllocatableChec
   // Calls `done` later, after that or after kRemovalLimit. Call nothing else in between.
   void stop(const std::function<void()>& done);
   const Config& config() const { return config_; }
-  // Reports a refused reload.
   void record_refusal(const std::vector<std::string>& errors) { reporter_.record_refusal(errors); }
   Summary summary() const;
   Attachments attachments() const;
 
-  // Fills everything but the fields of the process. Calls `done` in the loop, possibly from within the call;
-  // never, if this object is destroyed first.
+  // Fills the whole status except the fields of the process. Calls `done` in the loop, possibly from within
+  // the call; never, if this object is destroyed first.
   using StatusDone = std::function<void(DaemonStatus)>;
   void query_status(WithHolders with, StatusDone done);
 

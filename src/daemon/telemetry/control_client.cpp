@@ -22,7 +22,7 @@ namespace {
 namespace http = boost::beast::http;
 using Clock = EventLoop::Clock;
 
-// A node's list of devices may be long.
+// The maximum size of an answer in bytes: a node's list of devices may be long.
 constexpr std::uint64_t kMostBytes = 256 << 20;
 
 UniqueFd connected(const std::filesystem::path& socket) {

@@ -33,13 +33,13 @@ class ControlClient {
 
   explicit ControlClient(std::filesystem::path socket) : socket_(std::move(socket)) {}
 
-  // All throw NoAnswer: at once if the connection is refused, and within seconds if no answer comes.
+  // All functions throw NoAnswer: at once if the connection is refused, within seconds if there is no answer.
   Json status(std::chrono::seconds deadline = kDeadline) const;
   Json carry_out(const Order& order) const;
-  // Calls `tell` for each status until it returns false or the daemon ends, which throws NoAnswer.
+  // Calls `tell` for each status until `tell` returns false or the daemon ends, which throws NoAnswer.
   void watch_status(const Tell& tell) const;
-  // Calls `tell` for the newest events, at most `limit` (0: all), and with `follow` for later ones until it
-  // returns false.
+  // Calls `tell` for the newest events, at most `limit` (0: all), until `tell` returns false. With kYes,
+  // waits for later events, too.
   void events(unsigned limit, Follow follow, const Tell& tell) const;
 
  private:

@@ -33,7 +33,7 @@ void HttpConnection::on_deadline() {
 
 void HttpConnection::on_event(std::uint32_t events) {
   if (state_ == State::kGone) return;
-  // A client may close its sending half after the request; but a page that watches and does so has gone.
+  // A client may close its sending half after the request, but a client of a stream that does so has gone.
   if ((events & (EPOLLERR | EPOLLHUP)) != 0 || (state_ == State::kStreaming && (events & EPOLLRDHUP) != 0))
     return end();
   if ((events & (EPOLLIN | EPOLLRDHUP)) != 0) read();
@@ -120,7 +120,7 @@ void HttpConnection::flush() {
   if (state_ == State::kReplying) linger();
 }
 
-// Reads the rest first: closing a socket with unread input resets the connection and loses the answer.
+// Reads the remaining input: closing a socket with unread input resets the connection and loses the answer.
 void HttpConnection::linger() {
   state_ = State::kLingering;
   ::shutdown(socket_.get(), SHUT_WR);

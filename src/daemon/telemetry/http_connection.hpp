@@ -23,9 +23,9 @@ class HttpConnection {
   static constexpr std::chrono::seconds kLingerDeadline{1};
 
   struct Hooks {
-    std::function<void(const HttpRequest& request)> asked;  // once
-    std::function<void()> drained;  // the whole output has been sent, after some had to wait
-    std::function<void()> gone;     // once, from the loop: the connection has ended
+    std::function<void(const HttpRequest& request)> asked;  // called once
+    std::function<void()> drained;  // called when output that had to wait has been sent
+    std::function<void()> gone;     // called once, from the loop, when the connection has ended
   };
 
   // `socket` must be non-blocking. Throws std::system_error. `loop` must outlive this object.

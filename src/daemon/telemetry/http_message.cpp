@@ -34,7 +34,7 @@ std::optional<std::variant<HttpRequest, HttpFault>> read_request(std::string_vie
   if (!parser.is_header_done() || (error && error != http::error::need_more)) return HttpFault::kBad;
   if (!parser.is_done()) return std::nullopt;
   const auto& head = parser.get();
-  // If there were two Host headers, one could be checked while the other is meant.
+  // With two Host headers, the client could mean the header that is not checked.
   if (head.count(http::field::host) > 1) return HttpFault::kBad;
   const std::string target = text_of(head.target());
   const std::size_t end = std::min(target.find('?'), target.size());
@@ -106,7 +106,7 @@ std::optional<HttpReply> refusal(const HttpRequest& request, HttpDoor door) {
   const bool reads = request.method == "GET" || request.method == "HEAD";
   if (!reads && door != HttpDoor::kControl) return text_reply(405, "this only reads: GET or HEAD\n");
   if (!reads && request.method != "POST") return text_reply(405, "there is GET, HEAD and POST\n");
-  // A page of another site, whose name resolves to this machine, must not read what only local clients may.
+  // DNS rebinding: a page of another site, whose name resolves to this machine, must not get local data.
   if (door == HttpDoor::kLoopback && request.host && !names_this_machine(*request.host))
     return text_reply(421, "plughost listens for this machine only\n");
   return std::nullopt;

@@ -13,7 +13,6 @@
 
 namespace plughost {
 
-// A client's request. A value.
 struct HttpRequest {
   std::string method;
   std::string path;                 // without the query
@@ -85,7 +84,7 @@ HttpReply not_found(HttpDoor door);
 HttpReply ready(const DaemonStatus& status);
 // Returns the reply to an order that came by POST. `error` means that the order was not carried out.
 HttpReply done_reply(const Json& answer, bool error);
-// Returns the events after that number.
+// Returns the events with a number above `after`.
 HttpReply events(const LogHistory& history, std::uint64_t after);
 // Formats an event of a text/event-stream. `data` must be one line.
 std::string event_text(std::string_view name, std::string_view data);

@@ -25,12 +25,12 @@ namespace {
 // the HTTP server only.
 class HttpStream {
  public:
-  // A page needs regular messages to tell silence from a lost connection.
+  // The interval of `alive` messages: a page must be able to detect a lost connection.
   static constexpr std::chrono::seconds kAlive{15};
 
   struct Terms {
     bool statuses = false;
-    std::uint64_t after = 0;  // number of the event before the first one sent
+    std::uint64_t after = 0;  // the stream begins with the event after this number
   };
 
   // Begins the answer. The arguments must outlive this object.
@@ -38,7 +38,7 @@ class HttpStream {
   ~HttpStream();
   HttpStream& operator=(HttpStream&&) = delete;
 
-  // Sends one message after the other. A slow client costs nothing and skips to the newest status.
+  // Sends waiting messages one by one. A slow client costs nothing and skips to the newest status.
   void advance();
 
  private:
@@ -54,7 +54,7 @@ class HttpStream {
   std::shared_ptr<Watcher> watcher_;
 };
 
-// Wakes the stream; several calls before it runs count as one.
+// Wakes the stream. Several changes before the stream runs count as one.
 class HttpStream::Watcher final : public FeedReader {
  public:
   Watcher(EventLoop::Poster post, std::function<void()> awake, std::function<void()> closed)
@@ -64,7 +64,7 @@ class HttpStream::Watcher final : public FeedReader {
     if (!waking_.exchange(true)) post_(awake_);
   }
   void on_closed() override { post_(closed_); }
-  // The stream runs from here on; later changes wake it again.
+  // Call it when the stream begins to run: later changes wake the stream again.
   void looks() { waking_ = false; }
 
  private:
@@ -137,7 +137,7 @@ struct HttpServer::Core {
   struct Client {
     uid_t user;
     std::unique_ptr<HttpConnection> connection;
-    std::unique_ptr<HttpStream> stream;  // set once it streams
+    std::unique_ptr<HttpStream> stream;  // set if the client receives a stream
   };
   using Clients = std::map<Number, Client>;
 
@@ -296,7 +296,7 @@ void HttpServer::Core::carry_out(Number number, Order order) {
                          }));
 }
 
-// Queries the loop only: a kubelet that does not answer is no reason to restart the daemon.
+// Queries only the daemon's loop: a kubelet that does not answer is no reason to restart the daemon.
 void HttpServer::Core::ask_pulse(Number number) {
   probes.insert(number);
   find(number)->expect(Pulse::kAnswer, [this, number] {

@@ -3,10 +3,10 @@
 // read-only; on the control socket it accepts orders, too.
 //
 // Readers of the status must not slow the loop down, nor take the descriptors that the kubelet needs. So each
-// address has a thread with a loop of its own, at most 64 connections of which the oldest idle one makes
-// room, and responses that concurrent requests share. Orders are POSTs and are accepted on the control socket
-// alone, whose file mode is the access control. HTTP itself is Boost.Beast: parsing requests of strangers is
-// not what plughost exists for.
+// address has a thread with a loop of its own, at most 64 connections (a new one closes the oldest idle one),
+// and responses that concurrent requests share. Orders are POSTs and are accepted on the control socket
+// alone, whose file mode is the access control. HTTP itself is Boost.Beast, because a parser of untrusted
+// requests is not plughost's purpose.
 
 #include <chrono>
 #include <memory>
@@ -47,13 +47,13 @@ class Pulse {
   std::optional<Clock::time_point> asked_;  // time of the unanswered query
 };
 
-// Constructed on the loop thread, destroyed on any. A thread of its own answers requests and never blocks.
+// Constructed on the loop thread, destroyed on any thread. Its own thread answers requests and never blocks.
 class HttpServer {
  public:
   // The maximum number of clients with a stream.
   static constexpr unsigned kMostStreams = 16;
-  // The maximum number of connections. A further connection closes the oldest idle one, or else the oldest
-  // without a stream; a connection of root is closed only for another connection of root.
+  // The maximum number of connections. A further connection closes the oldest idle connection, or else the
+  // oldest connection without a stream. A connection of root is closed only for another connection of root.
   static constexpr unsigned kMostConnections = 64;
 
   struct Listening {
@@ -68,7 +68,7 @@ class HttpServer {
 
   // `loop`, `log` and `requests` must outlive this object. Throws std::system_error.
   HttpServer(EventLoop& loop, Log& log, StatusRequests& requests, Listening listening);
-  // Ends waiting requests with an error, and streams. Takes some milliseconds.
+  // Ends streams, and ends waiting requests with an error. Takes some milliseconds.
   ~HttpServer();
   HttpServer& operator=(HttpServer&&) = delete;
 

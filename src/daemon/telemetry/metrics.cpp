@@ -35,7 +35,7 @@ ClientMetric labelled(Labels labels) {
 
 class Families {
  public:
-  // Begins a family. The following metrics belong to it.
+  // Begins a family, to which the following metrics belong.
   Families& family(const char* name, const char* help, MetricType type) {
     MetricFamily& added = all_.emplace_back();
     added.name = name;
@@ -153,7 +153,7 @@ void write_calls(const DaemonStatus& status, Families& families) {
 }
 
 void write_scans(const DaemonStatus& status, Families& families) {
-  // several resources may have one entry
+  // Entries of one name have common metrics.
   std::map<std::string_view, EntryStatus> entries;
   for (const EntryStatus& entry : status.entries) {
     EntryStatus& all = entries[entry.name];
@@ -173,7 +173,7 @@ void write_scans(const DaemonStatus& status, Families& families) {
 }
 
 void write_configuration(const DaemonStatus& status, Families& families) {
-  // a double holds 53 bits
+  // A double holds 53 bits.
   families.gauge("plughost_config_hash", "Changes whenever the configuration changes.")
       .add(status.configuration.hash & 0xffff'ffff'ffffu);
   families.gauge("plughost_config_last_reload_successful", "0: the last reload was refused or rolled back.")
@@ -205,7 +205,7 @@ void write_api_server(const DaemonStatus& status, Families& families) {
     families.add(watch.objects, {{"collection", watch.collection}});
 }
 
-// These names are those of Prometheus' own client libraries.
+// Writes the metrics under the names of Prometheus' own client libraries.
 void write_process(const DaemonStatus& status, Families& families) {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);

@@ -120,7 +120,7 @@ void Servers::end(std::shared_ptr<void> server) {
       server.reset();
       post(ended);
     });
-  } catch (const std::system_error&) {  // no thread can be started, so the server has ended on this one
+  } catch (const std::system_error&) {  // no thread can be started: this thread has destroyed the server
     ending_.erase(number);
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The servers that report on the daemon: which are open, and how a reload moves them. Loop thread only.
+// The servers that report on the daemon: opens them, and moves them at a reload. Loop thread only.
 
 #include <cstdint>
 #include <filesystem>
@@ -19,20 +19,20 @@
 
 namespace plughost {
 
-// Members of this group may use the control socket, beside root.
+// Besides root, members of this group may use the control socket.
 inline constexpr const char* kControlGroup = "plughost";
 
-// The control socket: HTTP on a unix socket. Constructed and stopped on the loop thread, destroyed on any.
+// The control socket: HTTP on a unix socket. Constructed and stopped in the loop, destroyed on any thread.
 class ControlServer {
  public:
   // Creates the socket's directory if necessary and replaces a socket without a listener. The socket's mode
-  // is 0660, with group kControlGroup if that exists. Throws std::system_error, or std::runtime_error if
-  // something else has the path. `loop`, `log` and `requests` must outlive this object.
+  // is 0660, with group kControlGroup if that group exists. Throws std::system_error, or std::runtime_error
+  // if something else has the path. `loop`, `log` and `requests` must outlive this object.
   ControlServer(EventLoop& loop, Log& log, StatusRequests& requests, const std::filesystem::path& socket);
   ControlServer& operator=(ControlServer&&) = delete;
 
-  // Call it before the object ends in another thread. Removes the socket's file, so no client can connect;
-  // connected clients are served.
+  // Call it before the object is destroyed in another thread. Removes the socket's file, so that no client
+  // can connect; connected clients are served.
   void stop_listening() { file_.reset(); }
 
  private:
@@ -42,7 +42,7 @@ class ControlServer {
 
 class Servers {
  public:
-  // Servers that a configuration moves. They listen already, beside those that they replace.
+  // The new servers of a configuration. They listen already, beside the servers that they replace.
   struct Opened {
     TelemetryConfig config;
     std::unique_ptr<ControlServer> control;
@@ -51,19 +51,19 @@ class Servers {
 
   // The arguments must outlive this object.
   Servers(EventLoop& loop, Log& log, StatusRequests& requests);
-  // Call requests.close() before: it ends the calls that wait for an answer.
+  // Call requests.close() before, which ends the calls that wait for an answer.
   ~Servers();
 
-  // Opens the servers at the start. Returns the errors of those that could not be opened: devices are served
-  // without them.
+  // Opens the servers at the start. Returns the errors of servers that could not be opened; devices are
+  // served without these servers.
   std::vector<std::string> open(const TelemetryConfig& config);
 
-  // Throws std::runtime_error, "file:line:col: key: why", with nothing new left open.
+  // Opens moved servers. Throws std::runtime_error, "file:line:col: key: why", with nothing new left open.
   Opened prepare(const TelemetryConfig& config);
-  // Puts the new servers into use. The former ones serve their clients until end_former(). Retries what
-  // open() could not open, and returns errors as open() does.
+  // Puts the new servers into use. The former servers serve their clients until end_former(). Retries to open
+  // servers that open() could not open, and returns errors as open() does.
   std::vector<std::string> use(Opened opened);
-  // Ends the former servers, without waiting for that.
+  // Ends the former servers, and does not wait for their end.
   void end_former();
 
  private:

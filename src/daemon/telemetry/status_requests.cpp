@@ -7,7 +7,7 @@ namespace {
 
 using Clock = SnapshotTimes::Clock;
 
-// No text should take this long. If a text does, another thread makes the next texts.
+// A text that takes longer has stalled: another thread makes the next texts.
 constexpr std::chrono::seconds kTextDeadline{10};
 
 bool same(const std::shared_ptr<const Holdings>& one, const std::shared_ptr<const Holdings>& other) {

@@ -30,7 +30,7 @@ class Snapshot {
   explicit Snapshot(DaemonStatus status) : status_(std::move(status)) {}
 
   const DaemonStatus& status() const { return status_; }
-  // Returns the JSON on one line. The first call makes it, which may take milliseconds for many devices.
+  // Returns the JSON on one line. The first call makes the JSON, which may take milliseconds.
   const std::string& json() const {
     std::call_once(made_, [this] { json_ = status_.json().dump(); });
     return json_;
@@ -65,7 +65,7 @@ class SnapshotTimes {
     changed_ = true;
     due_ = now;
   }
-  // Returns true if a snapshot must be made now; call arrived() when it is there.
+  // Returns true if a snapshot must be made now; call arrived() when the snapshot has been made.
   bool begin(Clock::time_point now, bool watched) {
     due_.reset();
     if (!watched) return false;
@@ -80,7 +80,7 @@ class SnapshotTimes {
 
  private:
   std::optional<Clock::time_point> due_;
-  bool changed_ = false;  // since the newest snapshot
+  bool changed_ = false;  // the status may have changed since the newest snapshot
   bool making_ = false;
 };
 
@@ -115,8 +115,8 @@ class StatusRequests {
   // Loop thread. Ends the watchers and drops all waiting requests.
   void close();
 
-  // The other members may be called on any thread. `done` runs on a thread of its own, where the text of a
-  // long status can be made; never, if the daemon stops. Equal requests share a snapshot.
+  // The following functions may be called on any thread. `done` runs on the thread that makes texts, because
+  // the text of a status may be long; never, if the daemon stops. Equal requests share a snapshot.
   void query_status(WithHolders with, StatusDone done);
   // Calls `done` in the loop; never, if the daemon stops.
   void request_reload(ReloadOrder order, ReloadDone done);
@@ -126,7 +126,7 @@ class StatusRequests {
   void request_drain(DrainOrder order, DrainDone done);
 
   // A reader is woken after each new snapshot, when its JSON is ready. Call watch() after subscribing to get
-  // a first one.
+  // a first snapshot.
   Readers& readers() { return told_->readers; }
   void watch();
   Newest newest() const;
@@ -158,7 +158,7 @@ class StatusRequests {
   std::map<WithHolders, std::vector<StatusDone>> asking_;  // requests under way
   Newest published_;
   const std::shared_ptr<Told> told_ = std::make_shared<Told>();
-  Lifetime open_;  // until close()
+  Lifetime open_;  // ends with close()
   // copied by other threads
   const std::function<void(const std::function<void()>& task)> if_open_ =
       open_.bound([](const std::function<void()>& task) { task(); });

@@ -40,7 +40,7 @@ enum class Found { kNode, kOther, kNothing, kElsewhere };
 
 struct Look {
   Found found;
-  fs::path path = {};  // the target of its links, if it exists
+  fs::path path = {};  // the path without links, if it exists
 };
 
 // Examines a path below /dev without leaving /dev, because a link may lead to a file system that hangs.

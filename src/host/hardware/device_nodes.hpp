@@ -1,6 +1,6 @@
 #pragma once
-// Checks whether a container could have a device now: its nodes, and what an Allocate of it would return.
-// Thread-safe.
+// Checks whether a container could get a device now: whether the device's nodes can be passed into a
+// container, and whether an Allocate would succeed. Thread-safe.
 
 #include <optional>
 #include <string>
@@ -17,11 +17,11 @@ namespace plughost {
 // elsewhere may be on a file system that hangs, and are not checked.
 std::string missing_device_node(const HostRoot& host, const Allocation& allocation);
 
-// Returns the target of the links at a path below /dev, or the path itself if they lead elsewhere or nowhere.
-// Does not block.
+// Returns the target of the links at a path below /dev, or the path itself if the links lead out of /dev or
+// nowhere. Does not block.
 std::string node_behind(const HostRoot& host, const std::string& path);
 
-// The directories and events whose changes may change the result of a check.
+// The directories whose changes, and the subsystems whose events, can change the result of a check.
 struct ReasonsToCheck {
   std::vector<WatchedDirectory> directories;
   std::vector<std::string> subsystems;  // of udev's events
@@ -29,9 +29,9 @@ struct ReasonsToCheck {
 
 // Marks each device Unhealthy that no container could get now, with the sentence that would refuse its
 // Allocate: a node is missing, is not a device node or has another number; its VFIO group cannot be opened;
-// two things would have the same path in the container; a template needs a value that the device lacks. An
-// Unhealthy device keeps its error. Also stores in the devices what CDI specifications need: the nodes' link
-// targets and owners. Worker threads; may block, because nodes may be anywhere.
+// two nodes or mounts would have one path in the container; a template needs a value that the device lacks.
+// An Unhealthy device keeps its error. Also stores in the devices what CDI specifications need: the nodes'
+// link targets and owners. Worker threads; may block, because nodes may be anywhere.
 ReasonsToCheck check_devices(const HostRoot& host, const std::string& resource, const AllocationSpec& spec,
                              const NodeNumbers& numbers, std::vector<Device>& devices);
 
@@ -50,7 +50,7 @@ void find_units(const HostRoot& host, const AllocationSpec& spec, std::vector<De
 std::optional<std::string> link_by_id(const SysDevice& device);
 // Returns a link such as /dev/serial/by-path/pci-0000:00:14.0-usb-0:1:1.0-port0.
 std::optional<std::string> link_by_path(const SysDevice& device);
-// Returns a link that stays valid while the kubelet stores the answer; nullopt if no link leads to the
+// Returns a link that stays valid while the kubelet stores the response; nullopt if no link leads to the
 // device's node. `has_twin` means that another device has the same link by identity.
 std::optional<std::string> lasting_link(const HostRoot& host, const SysDevice& device, bool has_twin);
 

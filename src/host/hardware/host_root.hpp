@@ -1,11 +1,11 @@
 #pragma once
-// The machine that is scanned: this one, a tree under a prefix made by a test, or a recorded one.
+// The machine that is scanned: this machine, a test's tree under a prefix, or a recorded machine.
 // Thread-safe. Calls may block on the file system.
 //
 // Kinds read the machine through this class alone. So a test can make a machine in a directory, and a machine
 // can be recorded on one node and planned for on another (`facts`, `plan`) without code in the kinds. libudev
 // cannot do this: it has no root directory for tests, and enumerates by opening files that may hang. What
-// must not happen on a recorded machine (running programs, loading NVML, naming a path of this one) is
+// must not happen on a recorded machine (running programs, loading NVML, naming a path of this machine) is
 // refused here, once.
 
 #include <filesystem>
@@ -55,9 +55,9 @@ class HostRoot {
   std::filesystem::path at(const std::filesystem::path& path) const;
 
   bool recorded() const { return machine_ != nullptr; }
-  // If false, what programs would print is unknown.
+  // Returns false if programs must not be run, so that their output is unknown.
   bool runs_programs() const { return !recorded() && !note_; }
-  // NVML's recorded answers; nullptr if NVML itself can be queried.
+  // NVML's recorded results; nullptr if NVML itself can be queried.
   const NvmlView* nvml() const { return nvml_.get(); }
   // A cache of device data for a machine that cannot change; nullptr if the machine may change.
   SysfsMemory* sysfs_memory() const { return sysfs_memory_.get(); }

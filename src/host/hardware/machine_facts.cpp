@@ -9,7 +9,7 @@
 namespace plughost {
 namespace {
 
-// Returns the first line; device trees end it with a null character.
+// Returns the first line, which ends with a null character in a device tree.
 std::string line_of(const HostRoot& host, const char* path) {
   std::string text = host.text(path).value_or("");
   if (const std::size_t end = text.find_first_of(std::string_view("\n\0", 2)); end != std::string::npos)

@@ -12,14 +12,14 @@ struct MachineFacts {
   std::string hostname;
   std::string kernel;  // the release: "6.1.0-28-amd64"
   std::string arch;    // the kernel's name: "x86_64"
-  // From the DMI table. A machine without it has the model of its device tree as the product.
+  // From the DMI table. Without a DMI table, the product is the model of the device tree.
   std::string vendor;
   std::string product;
 };
 
 MachineFacts machine_facts(const HostRoot& host);
 
-// Returns Kubernetes' name of an architecture: "amd64". Names that it does not know are unchanged.
+// Returns Kubernetes' name of an architecture: "amd64". Returns an unknown architecture unchanged.
 std::string kubernetes_arch(const std::string& arch);
 
 }  // namespace plughost

@@ -28,7 +28,7 @@ FileType type_of(mode_t mode) {
   return found == std::end(kTypes) ? FileType::kOther : found->second;
 }
 
-// Uses the type from readdir if it has one, instead of a system call for each of a hundred thousand files.
+// Uses readdir's type if the file system reports it, which saves a system call for each of 100,000 files.
 FileType type_of(const dirent& entry, int directory) {
   if (entry.d_type != DT_UNKNOWN) return type_of(static_cast<mode_t>(DTTOIF(entry.d_type)));
   struct stat status {};

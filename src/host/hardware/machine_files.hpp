@@ -19,7 +19,6 @@ inline constexpr std::size_t kMostFileText = 64u << 10;  // sysfs returns a page
 // rounded up to a whole read. Returns nullopt if the file is missing or unreadable.
 std::optional<std::string> file_text(const std::filesystem::path& file, std::size_t most = kMostFileText);
 
-// The type of a file. A value.
 enum class FileType { kNothing, kDirectory, kRegular, kLink, kCharacter, kBlock, kSocket, kFifo, kOther };
 
 inline bool is_device_node(FileType type) { return type == FileType::kCharacter || type == FileType::kBlock; }
@@ -47,8 +46,8 @@ class MachineFiles {
   virtual std::error_code list(const std::string& directory, const Entry& entry) const = 0;
 };
 
-// Returns this machine's files, or a tree below a prefix without a trailing '/'. Targets of links that leave
-// the tree are named as on this machine.
+// Returns this machine's files, or the tree below a prefix without a trailing '/'. canonical() returns a path
+// outside the tree as it is on this machine.
 std::shared_ptr<const MachineFiles> live_files(std::string prefix);
 
 }  // namespace plughost

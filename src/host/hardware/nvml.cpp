@@ -45,7 +45,7 @@ struct FabricInfo {
 };
 static_assert(sizeof(FabricInfo) == 36);
 constexpr unsigned kFabricVersion = sizeof(FabricInfo) | 2U << 24U;
-// nvmlGpuFabricState_t. 0: the card has no fabric.
+// nvmlGpuFabricState_t; its value 0 is for cards without a fabric
 constexpr unsigned kFabricNotStarted = 1;
 constexpr unsigned kFabricInProgress = 2;
 constexpr unsigned kFabricCompleted = 3;
@@ -77,7 +77,7 @@ struct FieldValue {
   } value;
 };
 static_assert(sizeof(FieldValue) == 40);
-constexpr unsigned kUnsignedLong = 2;  // nvmlValueType_t: as wide as a pointer
+constexpr unsigned kUnsignedLong = 2;  // of nvmlValueType_t: an unsigned long
 constexpr unsigned kUnsignedLongLong = 3;
 
 std::string address_of(const PciInfo& info) {
@@ -86,7 +86,7 @@ std::string address_of(const PciInfo& info) {
   return text.data();
 }
 
-// A function of the library, in the newest version that it exports. A call fails if it exports no version.
+// A function in the newest version that the library exports. A call fails if the library exports none.
 template <typename... Arguments>
 struct Call {
   Call(void* library, const char* called, std::initializer_list<const char*> versions = {""}) : name(called) {
@@ -102,11 +102,11 @@ struct Call {
   }
 
   const char* name;
-  bool is_first = true;  // the newest version is used
+  bool is_first = true;  // the function's first version, without a suffix, is used
   int (*function)(Arguments...) = nullptr;
 };
 
-// Converts the result of a call.
+// Converts the value of a successful call.
 template <typename From, typename Make>
 NvmlResult<std::invoke_result_t<Make, From>> made(NvmlResult<From> result, Make make) {
   if (auto* const failure = std::get_if<NvmlFailure>(&result)) return std::move(*failure);

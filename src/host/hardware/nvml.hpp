@@ -1,7 +1,7 @@
 #pragma once
-// NVIDIA's management library, loaded at run time: nothing of it is needed to build. Every call can block for
-// as long as the driver does: worker threads only, one at a time. Source: nvml.h of the CUDA toolkit.
-// NvmlView is a value with NVML's answers, for recorded machines.
+// NVIDIA's management library, loaded at run time: plughost builds without it. Every call can block for as
+// long as the driver does: worker threads only, one at a time. Source: nvml.h of the CUDA toolkit. NvmlView
+// is a value with NVML's results, for recorded machines.
 
 #include <chrono>
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace plughost {
 
 struct NvmlView {
-  // A card, or a part of a divided one (a MIG device).
+  // A card, or a part of a divided card (a MIG device).
   struct Unit {
     std::string uuid;
     std::string name;
@@ -26,7 +26,7 @@ struct NvmlView {
     std::optional<unsigned> minor;   // of the card's node
     std::uint64_t memory = 0;        // in bytes; 0: unknown
     std::vector<std::string> nodes;  // in /dev, without those that all cards share
-    std::vector<Bond> bonds;         // to other cards; those of a part are its card's
+    std::vector<Bond> bonds;         // to other cards; a part has the bonds of its card
 
     bool operator==(const Unit&) const = default;
   };
@@ -129,7 +129,7 @@ class Nvml {
   // The path from which the library was loaded.
   const std::string& file() const { return file_; }
 
-  // Makes the card report those of `events` that it supports. Returns nullopt on success.
+  // Makes the card report those of `events` that the card supports. Returns nullopt on success.
   std::optional<NvmlFailure> follow(NvmlDevice card, std::uint64_t events);
   // Returns the next event of the cards that report events. The failure is timed_out() if no event came.
   NvmlResult<NvmlEvent> next_event(std::chrono::milliseconds wait) const;

@@ -12,7 +12,7 @@
 namespace plughost {
 namespace {
 
-// The kernel writes "0x15b3".
+// Returns an id such as "15b3", which the kernel writes as "0x15b3".
 std::string id_in(const SysDevice& device, std::string_view attribute) {
   const std::string text = device.attribute(attribute).value_or("");
   return text.starts_with("0x") ? text.substr(2) : text;

@@ -21,12 +21,12 @@ struct PciFunction {
   std::string path;        // from the host bridge: "pci0000:00/0000:00:01.0/0000:03:00.0"
   // The address of the physical function, if this is a virtual function; empty otherwise.
   std::string physical_function;
-  // The index among the virtual functions of the physical one, as text; empty if it is not virtual.
+  // The index among the physical function's virtual functions, as text; empty if this function is physical.
   std::string virtual_number;
-  // The number of its virtual functions, as text; empty: none.
+  // The number of this function's virtual functions, as text; empty: none.
   std::string virtual_functions;
-  // The network interface of the function, or of a virtual function's physical one; several are separated by
-  // commas. Empty: none at present, or it is not a network card.
+  // The network interfaces of the function, or of a virtual function's physical function, separated by
+  // commas. Empty: none at present, or this function is not a network card.
   std::string physical_name;
 
   bool is_network() const { return class_code.starts_with("02"); }
@@ -38,7 +38,7 @@ PciFunction pci_function(const SysDevice& device);
 // and subfunctions in switchdev mode are not among them.
 std::vector<std::string> own_interfaces(const SysDevice& device);
 
-// An empty list selects any function; otherwise one of its words must match.
+// Selects functions. An empty list matches any function; of any other list, one word must match.
 struct PciSelectors {
   std::vector<std::string> vendors;
   std::vector<std::string> devices;
@@ -48,8 +48,8 @@ struct PciSelectors {
   bool matches(const PciFunction& function) const;
 };
 
-// Returns pci, vendor, device, class, driver, pciPath, physfn, vf, vfs and pfName. Unknown ones are left out,
-// so that templates that need them are refused.
+// Returns pci, vendor, device, class, driver, pciPath, physfn, vf, vfs and pfName. Leaves out unknown
+// attributes, so that templates that need these attributes are refused.
 std::vector<Attribute> attributes_of(const PciFunction& function);
 
 // Returns a function's member of the JSON object in the variable PCIDEVICE_…_INFO, in the form of the SR-IOV
@@ -70,7 +70,7 @@ class VfioGroups {
   explicit VfioGroups(const HostRoot& host) : host_(host) {}
 
   // Returns the number of the group that the node opens: /dev/vfio/15, /dev/vfio/noiommu-15 or
-  // /dev/vfio/devices/vfio0. Empty if it is not a VFIO node.
+  // /dev/vfio/devices/vfio0. Empty if the node is not a VFIO node.
   std::string group_of(const std::string& node) const;
   // Returns why VFIO does not open the group, as a sentence; empty if it does. The kernel accepts bridges,
   // and functions without a driver, with a VFIO driver or with pci-stub (vfio_dev_viable() in drivers/vfio).

@@ -1,6 +1,6 @@
 #pragma once
-// A recorded machine: its files as a tree in memory, whose links are resolved as the kernel does, and NVML's
-// answers. Values; thread-safe once built.
+// A recorded machine: its files as a tree in memory, whose links are resolved as by the kernel, and NVML's
+// results. Values; thread-safe once built.
 
 #include <cstddef>
 #include <optional>

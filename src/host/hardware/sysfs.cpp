@@ -134,7 +134,7 @@ const SysDevice::Facts& SysDevice::facts() const {
       case 'S':
         facts->links.push_back("/dev/" + value);
         break;
-      case 'G':  // all tags ever set; Q has the present ones, but old udevs write only G
+      case 'G':  // all tags ever set; Q has the present tags, but old udevs write only G
         facts->tags.push_back(value);
         break;
       default:

@@ -70,8 +70,8 @@ class SysDevice {
   std::optional<SysDevice> parent() const;
   // The nearest ancestor of that subsystem, and of that DEVTYPE unless it is empty.
   std::optional<SysDevice> parent(std::string_view subsystem, std::string_view type = {}) const;
-  // Returns the descendants of that subsystem, or of any if it is empty, sorted by path; except those that
-  // belong to a descendant of the device's own kind, as behind a USB hub.
+  // Returns the descendants of that subsystem, or of any subsystem if `subsystem` is empty, sorted by path.
+  // Does not descend below devices with this device's subsystem and DEVTYPE, such as those at a USB hub.
   std::vector<SysDevice> below(std::string_view subsystem) const;
 
   bool operator==(const SysDevice& other) const { return path_ == other.path_; }

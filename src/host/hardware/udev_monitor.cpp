@@ -75,7 +75,7 @@ bool UdevMonitor::open(Group group) {
   monitor_.reset(::udev_monitor_new_from_netlink(context_.get(), group == Group::kUdev ? "udev" : "kernel"));
   if (!monitor_) return failed("udev_monitor_new_from_netlink");
   group_ = group;
-  // Refused without privileges; then the default size is used.
+  // Fails without privileges; the default size is used then.
   (void)::udev_monitor_set_receive_buffer_size(monitor_.get(), kReceiveBuffer);
   if (::udev_monitor_enable_receiving(monitor_.get()) < 0) return failed("udev_monitor_enable_receiving");
   try {

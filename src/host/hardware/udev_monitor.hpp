@@ -1,11 +1,11 @@
 #pragma once
 // Device events: one udev monitor for the whole process. Loop thread only.
 //
-// Each plugin of the field polls, or has a netlink socket of its own; a storm of uevents costs every one of
-// them the same work. Here one socket with the kernel's filter by subsystem serves all entries. udevd's own
-// events are preferred, because links and properties exist only after its rules; without udevd the kernel's
-// are used. Events only request scans, so a lost one (ENOBUFS) costs one scan of everything, and is never a
-// device that stays wrong.
+// Other device plugins poll, or have a netlink socket each, and a storm of uevents costs every plugin the
+// same work. Here one socket with the kernel's filter by subsystem serves all entries. udevd's events are
+// preferred, because links and properties exist only after udevd's rules; without udevd the kernel's events
+// are used. Events only request scans, so a lost event (ENOBUFS) costs one scan of everything, and leaves no
+// device wrong.
 
 #include <cstdint>
 #include <functional>
@@ -46,7 +46,7 @@ class UdevWatch {
 
 class UdevMonitor {
  public:
-  // error is called when events may be missed, so that periodic scans have to suffice.
+  // `error` is called when events may be missed, so that only periodic scans find changes.
   UdevMonitor(EventLoop& loop, DirWatcher& directories, const HostRoot& host,
               std::function<void(std::string)> error);
   ~UdevMonitor();
@@ -61,7 +61,7 @@ class UdevMonitor {
 
  private:
   friend class UdevWatch;
-  // udev's events follow its rules. Without a udevd, only the kernel's events exist.
+  // udevd sends its events after it has applied its rules. Without udevd, only the kernel's events exist.
   enum class Group { kKernel, kUdev };
 
   Group group_to_use() const;

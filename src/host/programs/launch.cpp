@@ -16,7 +16,7 @@
 #include <memory>
 #include <string_view>
 
-// glibc's clone under its other name: the thread sanitizer treats the first one as a fork and takes locks
+// glibc's clone under its other name: the thread sanitizer treats `clone` as a fork and takes locks
 // that a child in this memory would release. NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
 
@@ -27,8 +27,7 @@ namespace {
 constexpr std::array<const char*, 2> kEnvironment = {
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"};
 
-// This process raises its soft limit; programs get the kernel's default, for select(2). They may raise it
-// again.
+// This process raises its soft limit. Programs get the kernel's default, for select(2), and may raise it.
 constexpr rlim_t kDescriptors = 1024;
 
 // The child runs in this process's memory, on its own stack, until it executes the program.
@@ -77,12 +76,12 @@ bool close_each(rlim_t end) {
   return true;
 }
 
-// Runs in this process's memory while the thread that started it waits. Uses system calls only, and not the C
-// library's wrappers, which sanitizers intercept.
+// Runs as the child, in this process's memory, while the thread that called clone waits. Uses system calls
+// only, and not the C library's wrappers, which sanitizers intercept.
 int become(void* argument) {
   Plan& plan = *static_cast<Plan*>(argument);
   plan.pid.store(static_cast<pid_t>(::syscall(SYS_getpid)));
-  // No handler of this process may run in the child. The kernel's struct of zeros means the default action.
+  // No handler of this process may run in the child. A sigaction of zeros means the default action.
   const std::array<unsigned long, 4> by_default{};
   constexpr std::size_t kSetSize = sizeof(std::uint64_t);
   for (int signal = 1; signal <= SIGRTMAX; ++signal)
@@ -105,7 +104,7 @@ int become(void* argument) {
   return 127;
 }
 
-// Moves a descriptor away from the standard ones, which the child replaces one by one.
+// Moves a descriptor away from the standard descriptors, which the child replaces one by one.
 UniqueFd above_standard(UniqueFd fd) {
   if (fd.get() > STDERR_FILENO) return fd;
   return UniqueFd{check(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1), "fcntl")};
@@ -132,7 +131,7 @@ class NoSignals {
   sigset_t former_{};
 };
 
-// Errors of execve that are not caused by the program.
+// Returns true for errors of execve(2) that are not caused by the program.
 bool lacks(int number) {
   return number == EAGAIN || number == ENOMEM || number == EMFILE || number == ENFILE || number == ETXTBSY;
 }
@@ -232,7 +231,7 @@ void Launch::start() {
 void Launch::give_up() {
   const std::lock_guard lock(mutex_);
   given_up_ = true;
-  // Until the call has returned, the child cannot have been reaped.
+  // Before clone() has returned, the child is not reaped, so the pid is still that of the child.
   if (const pid_t pid = pid_.load(); pid != 0 && !returned_) ::kill(pid, SIGKILL);
 }
 

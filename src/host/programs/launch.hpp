@@ -1,6 +1,6 @@
 #pragma once
-// Starts one program, for which its file system may need any time. run() may be called by any thread;
-// everything else belongs to the loop, which may abandon the start.
+// Starts one program, which may take any time if the program's file system does not respond. Any thread may
+// call run(); everything else belongs to the loop, which may abandon the start.
 //
 // execve() waits for the program's file system, for hours if an NFS server hangs. So a start runs on a
 // thread, which the loop abandons at the deadline; the thread ends its child itself when execve() returns
@@ -32,7 +32,7 @@ class Launch {
   explicit Launch(const Program& program);
   Launch& operator=(Launch&&) = delete;
 
-  // Returns when the program has begun, or cannot begin. Call it once.
+  // Blocks until the program has begun, or cannot begin. Call run() once.
   void run();
   // Kills the program, even while it is being started.
   void give_up();
@@ -41,7 +41,7 @@ class Launch {
   const std::string& path() const { return command_[0]; }
   // Returns true once run() has begun.
   bool begun() const;
-  // Returns true if there is a child. The following functions can then be used as after run().
+  // Returns true if there is a child. The functions below are then valid even before run() returns.
   bool has_child() const;
   // The reason why there is no child; kExited if there is a child. Valid after run().
   Ending::How how() const { return how_; }
@@ -59,7 +59,7 @@ class Launch {
   mutable std::mutex mutex_;
   bool begun_ = false;
   bool given_up_ = false;
-  bool returned_ = false;       // from the call that starts the program
+  bool returned_ = false;       // clone() has returned
   std::atomic<pid_t> pid_ = 0;  // written by the child
   Ending::How how_ = Ending::How::kExited;
   int number_ = 0;

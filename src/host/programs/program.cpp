@@ -69,7 +69,7 @@ CommandLine command_line(std::span<const Template> command, const std::string& r
 
 std::vector<std::string> words_as(const std::string& user) {
   if (user.empty()) return {};
-  // Looking up a user may block. With "/", chroot only looks up the user and sets the user's groups.
+  // The child looks up the user, because a lookup may block. With "/", chroot only sets the user and groups.
   return {"/usr/sbin/chroot", "--userspec=" + user + ':', "/"};
 }
 

@@ -20,7 +20,6 @@ namespace plughost {
 std::string first_line(std::string_view output);
 std::string last_line(std::string_view output);
 
-// A program to run, its time limit, and how much of its output to keep.
 struct Program {
   static constexpr std::size_t kMostOutput = 64u << 10;
   static constexpr std::chrono::milliseconds kForEver = std::chrono::milliseconds::max();
@@ -53,16 +52,16 @@ struct Ending {
     kSignalled,   // number: the signal
     kOverdue,     // the timeout has passed; the program has ended or will end
     kNotStarted,  // number: errno. The program cannot be run: it is missing, or not executable
-    kHangs,       // not started, because too many instances of it hang
+    kHangs,       // not started, because too many instances of the program hang
     kNoMeans,     // number: errno. The machine lacked resources to start any program
-    kUntold,      // another part of this process has received its exit status
+    kUntold,      // another part of this process has received the exit status
   };
   How how = How::kExited;
   int number = 0;
   std::chrono::milliseconds timeout{0};
   std::string output;  // standard output, and standard error if it is not apart; any bytes
   std::string errors;
-  bool excess = false;  // more output than the limit
+  bool excess = false;  // the output has exceeded Program::most_output
 };
 
 // The command lines of configured commands. Pure functions, thread-safe.
@@ -76,17 +75,16 @@ struct CommandLine {
 CommandLine command_line(std::span<const Template> command, const std::string& resource,
                          const Device& device);
 
-// Returns the words that, in front of a command, run it as that user with the user's groups. Empty if `user`
-// is empty.
+// Returns the words to put in front of a command, so that the command runs as that user with the user's
+// groups. Empty if `user` is empty.
 std::vector<std::string> words_as(const std::string& user);
-// Reads the key `user`.
 std::string read_user(Fields& fields);
 
 // Returns a program that prints a document, or one document per line: standard error is apart, and output
 // above 4 MiB is fatal.
 Program document_program(std::vector<std::string> command);
 
-// All sentences about how a program ended. Pure functions, thread-safe.
+// The functions below make all sentences about how a program ended. Pure functions, thread-safe.
 
 // How messages refer to a program.
 struct Spoken {

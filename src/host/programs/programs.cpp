@@ -101,8 +101,9 @@ void Programs::end(Child child, const std::vector<std::string>& command, std::fu
   arm_reap();
 }
 
-// The number of an unreaped process is not reused for a group. A process that has ended but has left others
-// in its group, such as a shell with its pipeline, stays unreaped until the time of the others is over.
+// Kills the group before the child is reaped: afterwards the kernel may reuse the group's number. A child
+// that has ended before other processes of its group, such as a shell with a pipeline, stays unreaped until
+// these processes have ended or kGrace is over.
 bool Programs::has_gone(Terminated& terminated, EventLoop::Clock::time_point now) {
   Child& child = terminated.child;
   if (!terminated.killed) {
@@ -110,7 +111,7 @@ bool Programs::has_gone(Terminated& terminated, EventLoop::Clock::time_point now
     if (!all_ended && now < terminated.since + kGrace) return false;
     ::kill(-child.pid, SIGKILL);
     terminated.killed = now;
-    child = {.pid = child.pid};  // a hanging process must not keep resources of this one
+    child = {.pid = child.pid};  // a hanging child must not keep descriptors of this process
   }
   return ::waitpid(child.pid, nullptr, WNOHANG) != 0;
 }

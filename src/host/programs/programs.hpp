@@ -33,7 +33,7 @@ enum class Purpose : std::size_t {
 };
 
 // Decides which program runs next. A plain value. Waiting programs form lines, each with its own limit.
-// Within a purpose, the program that has waited longest is next; among purposes, the one with the fewest
+// Within a purpose, the program that has waited longest is next; among purposes, the purpose with the fewest
 // running programs. Thus neither a long line nor hanging programs can block another purpose.
 class Turns {
  public:
@@ -50,9 +50,9 @@ class Turns {
   // The line must have no tickets.
   void close(Line line);
   Ticket wait(Line line);
-  // Ends waiting, or gives the place back.
+  // Ends the ticket's wait, or frees the place that the ticket occupies.
   void leave(Line line, Ticket ticket);
-  // Returns the next ticket whose turn it is, which then occupies a place.
+  // Returns the ticket whose turn it is, which then occupies a place; nullopt if no program may run now.
   std::optional<Ticket> next();
 
  private:
@@ -75,10 +75,9 @@ class Turns {
   Ticket next_ticket_ = 1;
 };
 
-// The programs of this process. Loop thread only.
 class Subprocess;
 
-// One per loop. Its own threads start the programs, because a program's file system may hang.
+// One per loop. Loop thread only. Its own threads start the programs, because a file system may hang.
 class Programs {
  public:
   // After this time, a start keeps its thread, and other starts get another thread.
@@ -110,8 +109,8 @@ class Programs {
     Subprocess* owner;  // nullptr: abandoned
     std::optional<EventLoop::Clock::time_point> given_up = std::nullopt;
   };
-  // A program that is being ended. Its pipes are not read but stay open, so that output while it cleans up
-  // does not kill it.
+  // A program that is being ended. Its pipes are not read but stay open, so that the program is not killed by
+  // output during its clean-up.
   struct Terminated {
     Child child;
     std::vector<std::string> command;
@@ -149,7 +148,7 @@ class Programs {
   Workers starters_;
 };
 
-// Programs that wait in one line. At most at_once of them run at the same time, as far as the process has
+// Programs that wait in one line. At most `at_once` of these programs run at the same time, if Turns has free
 // places. Loop thread only.
 class ProgramQueue {
  public:

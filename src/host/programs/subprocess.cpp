@@ -17,8 +17,8 @@ constexpr std::chrono::milliseconds kPause{10};
 
 constexpr std::size_t kPipe = 64u << 10;
 
-// Passes what can be read to take, at most the content of a pipe, so that endless output cannot block the
-// loop. Returns false if the pipe was closed.
+// Passes to `take` what can be read now, at most the content of a pipe, so that endless output cannot block
+// the loop. Returns false if the pipe was closed.
 template <typename Take>
 bool read_some(int fd, Take take) {
   for (std::size_t taken = 0; taken < kPipe;) {
@@ -98,7 +98,7 @@ void Subprocess::watch() {
 }
 
 void Subprocess::terminate() {
-  if (child_.pid == 0) return;  // it has been reaped, or will be
+  if (child_.pid == 0) return;  // the child has been reaped, or will be
   stop_reading();
   process_watch_.reset();
   programs_.end(std::exchange(child_, {}), program_.command, lifetime_.bound([this] { finish(); }));
@@ -184,7 +184,7 @@ void Subprocess::stop_reading() {
   errors_watch_.reset();
 }
 
-// The number of an unreaped process is not reused for a group.
+// Kills the group before the child is reaped: afterwards the kernel may reuse the group's number.
 void Subprocess::on_exit() {
   ::kill(-child_.pid, SIGKILL);
   if (!reap()) return;

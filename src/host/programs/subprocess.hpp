@@ -21,13 +21,13 @@ class Subprocess {
   // The program gets a small environment (PATH and LANG), only the standard descriptors, no blocked signals
   // and its own process group. When it ends, the other processes of its group are killed and `done` is
   // called. After the timeout, the group gets SIGTERM, and SIGKILL Programs::kGrace later; the place becomes
-  // free and `done` is called with kOverdue at once. `gone` is called when the program has ended, because a
-  // process that waits for hardware cannot be killed. Both callbacks run in the loop, after the constructor,
-  // and may destroy this object. `queue` must outlive this object.
+  // free and `done` is called with kOverdue at once. `gone` is then called when the program has ended, which
+  // may take long, because a process that waits for hardware cannot be killed. Both callbacks run in the
+  // loop, after the constructor, and may destroy this object. `queue` must outlive this object.
   Subprocess(
       ProgramQueue& queue, Program program, std::function<void(Ending)> done,
       std::function<void()> gone = [] {});
-  // Ends a running program in the same way, without callbacks.
+  // Ends a running program by the same signals, and calls no callback.
   ~Subprocess();
   Subprocess& operator=(Subprocess&&) = delete;
 
@@ -65,11 +65,11 @@ class Subprocess {
   std::function<void(Ending)> done_;
   std::function<void()> gone_;
   State state_ = State::kWaits;
-  std::optional<Turns::Ticket> ticket_;    // while it waits or occupies a place
-  Programs::Launches::iterator launch_{};  // while it is being started
+  std::optional<Turns::Ticket> ticket_;    // set while the program waits or occupies a place
+  Programs::Launches::iterator launch_{};  // valid while the program is being started
   bool overdue_ = false;                   // done was called, and gone will be
   Ending ending_;
-  Child child_;  // while it runs and is not being ended
+  Child child_;  // set while the program runs and is not being ended
   std::optional<IoWatch> process_watch_;
   std::optional<IoWatch> output_watch_;
   std::optional<IoWatch> errors_watch_;
@@ -79,9 +79,9 @@ class Subprocess {
   Lifetime lifetime_;
 };
 
-// Runs a program without a loop, in a command or a test. Blocks until it has ended or was killed; never much
-// longer than its timeout and Programs::kGrace. Throws std::system_error if the system has no descriptors
-// left. Thread-safe.
+// Runs a program without a loop, in a command or a test. Blocks until the program has ended or was killed;
+// never much longer than its timeout and Programs::kGrace. Throws std::system_error if the system has no
+// descriptors left. Thread-safe.
 Ending run_program(const Program& program);
 
 }  // namespace plughost

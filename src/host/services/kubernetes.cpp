@@ -120,11 +120,11 @@ std::string said_of(const SeenProcess& process) {
          (process.arguments.empty() ? "" : " (" + process.arguments.front() + ')');
 }
 
-// A kubelet in a pod is not the node's.
+// A kubelet in a pod is not the node's kubelet.
 bool is_kubelet(const SeenProcess& process) { return process.name() == "kubelet" && process.pod.empty(); }
 
-// Finds kubelets outside the known units. Some are moved into the container runtime's control group, or out
-// of all units.
+// Finds kubelets outside the known units. Some kubelets are moved into the container runtime's control group,
+// or out of all units.
 std::vector<Sign> stray_kubelets(const HostRoot& host) {
   std::vector<Sign> signs;
   for (const SeenProcess& process : processes(host)) {
@@ -193,7 +193,7 @@ struct Root {
   std::string why;
 };
 
-// Prefers the root directory of a running process that shows its arguments, then of the unit, then of files.
+// Returns the root directory according to a running process's arguments, else to the units, else to files.
 std::optional<Root> told_root(const HostRoot& host, const Sign& sign) {
   for (const SeenProcess& process : processes(host)) {
     const bool is_of_unit = std::ranges::find(sign.units, process.unit) != sign.units.end();

@@ -1,7 +1,7 @@
 #pragma once
 // Detects the Kubernetes that runs on the node, or would run after a reboot, and those paths of its kubelet
-// that plughost uses. Examines processes, units and paths; what it finds overrides the defaults. Thread-safe;
-// may block on the file system.
+// that plughost uses. Examines processes, units and paths, which override the defaults. Thread-safe; may
+// block on the file system.
 
 #include <filesystem>
 #include <span>
@@ -42,7 +42,7 @@ struct Distribution {
   std::vector<std::string_view> arguments;
   // The configuration of the bundled containerd; empty if none is bundled.
   std::string_view containerd;
-  // Files that may have the kubelet's credentials, the usual one first.
+  // Files that may have the kubelet's credentials, the usual file first.
   std::vector<std::string_view> kubeconfigs = {};
 };
 
@@ -59,8 +59,8 @@ struct Sign {
   bool operator==(const Sign&) const = default;
 };
 
-// Returns the strongest signs: those of running distributions, else of enabled ones, else of installed ones,
-// else of remains. At most one sign per distribution.
+// Returns the strongest signs: those of running distributions, else of enabled units, else of installed
+// units, else of files that were left behind. At most one sign per distribution.
 std::vector<Sign> signs_of_kubernetes(const HostRoot& host);
 // Returns the strongest sign of the given distribution, which the user has chosen.
 Sign sign_of(const HostRoot& host, const Distribution& distribution);
@@ -72,7 +72,7 @@ struct Kubernetes {
   std::filesystem::path root = kKubeletRoot;  // the kubelet's --root-dir
   std::string root_why;                       // the source of root; empty: the default
   std::filesystem::path directory;            // where plugins register
-  std::string containerd;                     // its configuration, if not at the default path
+  std::string containerd;                     // the bundled containerd's configuration; empty: none
 };
 
 // `sign` is nullptr if no distribution was found: the defaults are used then.

@@ -14,7 +14,7 @@ std::vector<std::string> arguments_of(const std::string& text) {
   std::vector<std::string> arguments;
   std::istringstream words(text);
   for (std::string argument; std::getline(words, argument, '\0');) arguments.push_back(argument);
-  // A process that has set its title leaves zeros behind it.
+  // A process that has set its title leaves null characters behind the title.
   while (!arguments.empty() && arguments.back().empty()) arguments.pop_back();
   return arguments;
 }

@@ -23,7 +23,7 @@ struct SeenProcess {
   std::string name() const;
   // Returns "process 812 (kubelet --root-dir /data)", cut after some words.
   std::string text() const;
-  // Returns the value of "--name value" or "--name=value"; the last one counts.
+  // Returns the value of "--name value" or "--name=value"; the last occurrence counts.
   std::optional<std::string> option(std::string_view name) const;
 };
 

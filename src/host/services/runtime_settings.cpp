@@ -18,7 +18,7 @@ constexpr std::size_t kMostFile = 1u << 20;
 constexpr const char* kContainerdFile = "/etc/containerd/config.toml";
 constexpr const char* kCrioFile = "/etc/crio/crio.conf";
 
-// Returns nullopt if the file is missing, or after adding to the settings' errors what is wrong with it.
+// Returns nullopt if the file is missing or invalid. Adds the reason to settings.errors if it is invalid.
 std::optional<toml::table> read_toml(const HostRoot& host, const fs::path& file, RuntimeSettings& settings) {
   if (!host.exists(file)) return std::nullopt;
   const auto text = host.text(file, kMostFile);

@@ -24,7 +24,7 @@ struct RuntimeSettings {
   std::vector<std::string> errors;  // unreadable files, and why
 };
 
-// Returns the settings of the running runtime, or else of the configured one; nullopt if no runtime is known.
+// Returns the settings of the running runtime, or else of a configured runtime; nullopt if none is known.
 // `containerd` is the configuration of a bundled containerd; empty if none is bundled.
 std::optional<RuntimeSettings> runtime_settings(const HostRoot& host, const std::string& containerd = {});
 

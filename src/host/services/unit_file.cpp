@@ -8,7 +8,7 @@
 namespace plughost {
 namespace {
 
-// If several directories have the file, the first one counts (systemd.unit(5)).
+// If several directories have the file, the first directory counts (systemd.unit(5)).
 constexpr std::array<std::string_view, 5> kDirectories{"/etc/systemd/system", "/run/systemd/system",
                                                        "/usr/local/lib/systemd/system",
                                                        "/usr/lib/systemd/system", "/lib/systemd/system"};

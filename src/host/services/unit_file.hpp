@@ -12,7 +12,7 @@
 
 namespace plughost {
 
-// The assignments of each key, in any section. An empty assignment removes the previous ones.
+// The assignments of each key, in any section. An empty assignment removes the previous assignments.
 class UnitSettings {
  public:
   void read(std::string_view text);

@@ -207,7 +207,7 @@ void check_variable(const std::string& name, const std::string& place) {
   if (name.find('=') != std::string::npos) refuse(place, "the name of a variable cannot have '='");
 }
 
-// vendor.example/class=name
+// Checks a CDI name: vendor.example/class=name.
 std::string cdi_name(std::string name, const std::string& place) {
   const std::size_t slash = name.find('/');
   const std::size_t equals = name.find('=', slash == std::string::npos ? 0 : slash);
@@ -218,7 +218,7 @@ std::string cdi_name(std::string name, const std::string& place) {
   return name;
 }
 
-// /sys has -1 if there is no node.
+// Ignores -1, which /sys has for a device without a NUMA node.
 void add_numa_node(const JsonValue& value, const std::string& place, Device& device) {
   if (!value.is_number_integer()) refuse_type(place, "the number of a NUMA node", value);
   // nlohmann's comparison treats 2^64 - 1 as -1.

@@ -25,8 +25,8 @@ std::vector<Device> read_exec_document(std::string_view text);
 // Returns the request to an `allocate` program, on one line: the snapshot's devices that a container gets.
 // `ids` are as the kubelet sent them, and all belong to the snapshot.
 std::string allocation_request(const ResourceSnapshot& snapshot, std::span<const std::string> ids);
-// Reads the program's answer, equally strictly. Paths are absolute; all texts are literal, not templates.
-// Throws DocumentError.
+// Reads the output of an `allocate` program, as strictly as read_exec_document(). Paths are absolute; all
+// texts are literal, not templates. Throws DocumentError.
 Allocation read_allocation_document(std::string_view text);
 
 }  // namespace plughost

@@ -59,14 +59,14 @@ constexpr std::chrono::milliseconds kLongestPause = std::chrono::minutes(1);
 // A program that has run for this long did not fail at its start.
 constexpr std::chrono::seconds kSettled{10};
 
-// `discover`: runs the program before each scan; it prints a document. programs must outlive the watch.
+// `discover`: runs the program, which prints a document, before each scan. `programs` must outlive the watch.
 class Discovery final : public SourceWatch {
  public:
   Discovery(Programs& programs, Program program, std::shared_ptr<Newest> newest)
       : queue_(programs, Purpose::kList), program_(std::move(program)), newest_(std::move(newest)) {}
 
   void before_scan(const std::function<void()>& then) override {
-    if (lives_) return then();  // the result of its kill is still current
+    if (lives_) return then();  // the killed program has not ended, and its error is still current
     process_.emplace(
         queue_, program_,
         [this, then](const Ending& ending) {
@@ -88,13 +88,13 @@ class Discovery final : public SourceWatch {
   ProgramQueue queue_;
   Program program_;
   std::shared_ptr<Newest> newest_;
-  bool lives_ = false;                 // although it was killed
-  std::optional<Subprocess> process_;  // the running or the previous one
+  bool lives_ = false;                 // the program was killed and has not ended
+  std::optional<Subprocess> process_;  // the running or the previous program
 };
 
-// `watch`: the program runs permanently, prints a document per line whenever something has changed, and is
-// restarted when it ends. timeout: the longest silence of a healthy program; nullopt: unlimited. request_scan
-// is called when newest has changed. programs must outlive the watch.
+// `watch`: the program runs permanently, prints a document on one line after each change, and is restarted
+// when it ends. `timeout` is the longest silence of a healthy program; nullopt: unlimited. `request_scan` is
+// called when `newest` has changed. `programs` must outlive the watch.
 class StayingProgram final : public SourceWatch {
  public:
   StayingProgram(Programs& programs, Program program, std::optional<std::chrono::milliseconds> timeout,
@@ -146,7 +146,7 @@ class StayingProgram final : public SourceWatch {
   std::function<void()> request_scan_;
   EventLoop::Clock::time_point started_;
   Backoff pause_{kFirstPause, kLongestPause};
-  std::optional<Subprocess> process_;  // the running or the previous one
+  std::optional<Subprocess> process_;  // the running or the previous program
   Timer start_;
 };
 
@@ -241,8 +241,8 @@ class ExecSource final : public DeviceSource {
     return scan;
   }
 
-  // Sets devices_ to the document's. If a permanent program has ended, its devices stay as they were; a
-  // `discover` program has nothing to report then.
+  // Sets devices_ to the document's devices. If a permanent program has failed, the devices of its last
+  // document stay; if a `discover` program has failed, throws.
   void read(const Newest::Said& said) const {
     if (!settings_.stays && !said.error.empty()) throw std::runtime_error(said.error);
     if (said.document && said.document != read_) {

@@ -25,7 +25,7 @@
 namespace plughost {
 namespace {
 
-// A vendor whose cards are found by their drm nodes.
+// A vendor whose cards have their nodes in the subsystem drm.
 struct DrmVendor {
   std::string_view name;                       // "amd"
   std::string_view id;                         // "1002"
@@ -296,7 +296,7 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
     device.add_numa_node(function->numa_node());
     if (its.vendor == "10de") place = function->path();
   }
-  // A part of a card is below the card's place.
+  // A MIG device is below its card's place.
   if (place == "nvidia" || !gpu.profile.empty()) place += '/' + gpu.uuid;
   device.hardware.edit().units = {std::move(place)};
   if (!terms_.injection.pass_device_specs) return device;
@@ -307,7 +307,7 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   return device;
 }
 
-// Returns an error until the control daemon has started, because it creates its pipes then.
+// Returns an error until the control daemon has created its pipes, which it does when it starts.
 std::string Gpu::mps_error(const HostRoot& host, Scan& scan) const {
   const std::string control =
       terms_.injection.mps_root + '/' + (name_.empty() ? "*/*" : name_) + "/pipe/control";
@@ -323,14 +323,14 @@ std::vector<std::shared_ptr<const KindSpec>> Gpu::specs() const {
   return specs;
 }
 
-// `memory_unit` is the entry's unit, or another unit for comparison.
+// Returns the card's number of units. `memory_unit` is in bytes: the entry's, or a larger one for comparison.
 std::uint64_t Gpu::units_of(const Device& card, std::uint64_t memory_unit) const {
   if (terms_.unit.cores > 0) return kCoresOfACard / terms_.unit.cores;
   const std::string* const memory = card.attribute("memory");
   return memory ? std::stoull(*memory) * CardUnit::kMiB / memory_unit : 0;
 }
 
-// Each card is divided according to its own size.
+// Makes each card's units its replicas. Throws if their ids do not fit into one message to the kubelet.
 void Gpu::divide(Scan& scan, const AllocationSpec& spec) const {
   const std::uint64_t unit = terms_.unit.memory;
   const auto fits = [&](const AllocationSpec& listed, std::uint64_t memory_unit) {

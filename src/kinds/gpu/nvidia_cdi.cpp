@@ -73,7 +73,7 @@ std::optional<std::set<std::string>> names_in(const std::string& text, const Hos
 // Shared by the scans and the loop.
 struct NvidiaCdi::Shared {
   std::mutex mutex;
-  std::function<void(Program)> begin;  // in the loop, from any thread; not set: no watch exists
+  std::function<void(Program)> begin;  // starts the tool in the loop; thread-safe; not set: no watch exists
   bool runs = false;
   std::optional<Ending> ended;
 };
@@ -105,7 +105,7 @@ class NvidiaCdi::Runner final : public SourceWatch {
   std::shared_ptr<Shared> shared_;
   std::function<void()> request_scan_;
   Lifetime lifetime_;
-  std::optional<Subprocess> process_;  // the running or the previous one
+  std::optional<Subprocess> process_;  // the running or the previous program
 };
 
 std::unique_ptr<SourceWatch> NvidiaCdi::watch(Programs& programs, const std::function<void()>& request_scan) {
@@ -229,7 +229,7 @@ void NvidiaCdi::on_end(Ending ending, const HostRoot& host) {
     }
     error_ = "its output is not a CDI specification in JSON";
   }
-  // A former specification by index is not used: an index may be another card's by now.
+  // A former specification by index is not used: an index may belong to another card by now.
   std::string former = by_index_ ? "" : std::move(text_);
   for (const char* const directory : kCdiDirectories) {
     if (former.empty() && !by_index_)

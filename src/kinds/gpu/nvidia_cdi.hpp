@@ -44,8 +44,8 @@ class NvidiaCdi {
   class Runner;
   struct Shared;
 
-  // Returns how the tool ended, once per run; nullopt while it is running. Without watch(), blocks until it
-  // has ended.
+  // Returns how the tool ended, once per run; nullopt while the tool is running. Without watch(), blocks
+  // until the tool has ended.
   std::optional<Ending> run(const Program& program);
   std::string find_program(const HostRoot& host) const;
   std::string what_there_is(const HostRoot& host, const std::string& program, const std::string& library,

@@ -42,7 +42,6 @@ std::map<std::string, std::string> facts_in(const HostRoot& host, const std::str
   return facts;
 }
 
-// Returns the cards that the driver shows in /proc.
 std::vector<NvidiaGpu> cards_in_proc(const HostRoot& host, Scan& scan) {
   std::vector<NvidiaGpu> cards;
   for (const std::string& path : host.glob("/proc/driver/nvidia/gpus/*/information").paths) {
@@ -67,7 +66,7 @@ std::vector<NvidiaGpu> cards_in_proc(const HostRoot& host, Scan& scan) {
   return cards;
 }
 
-// NVIDIA's systems on a chip have no NVML, or one with hardly any data. Source: go-nvlib's pkg/nvlib/info.
+// NVIDIA's systems on a chip have no NVML, or an NVML without data. Source: go-nvlib's pkg/nvlib/info.
 bool is_tegra(const HostRoot& host) {
   if (host.exists("/etc/nv_tegra_release")) return true;
   return to_lower(host.text("/sys/devices/soc0/family").value_or("")).find("tegra") != std::string::npos;

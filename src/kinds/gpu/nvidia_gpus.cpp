@@ -30,7 +30,7 @@ class Releases {
         ended_.notify_all();
       }).detach();
       ++running_;
-    } catch (const std::system_error&) {  // no thread could be started, so they were released here
+    } catch (const std::system_error&) {  // no thread could be started, so the cards were released here
     }
   }
 
@@ -106,8 +106,8 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
   return told_;
 }
 
-// /proc suffices where no other source exists. But if NVML exists and cannot be used, the cause affects
-// programs as well.
+// Returns the cards of /proc. If NVML exists and cannot be used, the cards are Unhealthy, because the cause
+// affects programs as well.
 std::vector<NvidiaGpu> NvidiaGpus::without_nvml(const HostRoot& host, const Nvml::Unusable& why,
                                                 Scan& scan) const {
   std::vector<NvidiaGpu> cards = nvidia_gpus_without_nvml(host, why, scan);
@@ -115,7 +115,7 @@ std::vector<NvidiaGpu> NvidiaGpus::without_nvml(const HostRoot& host, const Nvml
   // No event reports that NVML works again: the driver may be loaded but still refuse.
   scan.rescan_after = kInterval;
   if (cards.empty() || cards.front().uuid == tegra_gpu().uuid) return cards;
-  std::vector<NvidiaGpu> told = told_;  // including their parts
+  std::vector<NvidiaGpu> told = told_;  // includes MIG devices, which /proc does not have
   std::erase_if(told, [&](const NvidiaGpu& one) {
     return std::ranges::find(cards, one.pci, &NvidiaGpu::pci) ==
            cards.end();  // the card has disappeared since

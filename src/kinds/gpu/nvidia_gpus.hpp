@@ -40,14 +40,14 @@ class NvidiaGpus {
 
   // `library` is as for dlopen; empty if there is none.
   NvidiaGpus(Terms terms, std::string library, Now now);
-  // Does not wait until NVML has released its cards. The end of the process waits for that, for a moment.
+  // Does not wait until NVML has released its cards. When the process ends, it waits for that for a moment.
   ~NvidiaGpus();
   // Returns true if NVML has released everything within `patience`. Thread-safe.
   static bool all_let_go(std::chrono::milliseconds patience);
   NvidiaGpus& operator=(NvidiaGpus&&) = delete;
 
-  // Exclusive use: other sessions wait, because an entry that comes back may find its former scan in a
-  // hanging driver.
+  // Exclusive use: other sessions wait, because a former scan of an entry that is configured again may still
+  // be blocked in the driver.
   using Session = std::unique_ptr<NvidiaGpus, void (*)(NvidiaGpus* gpus)>;
   Session open_session();
   // While at rest, NVML is closed (asynchronously, at the latest after the present scan), and its last cards
@@ -57,12 +57,12 @@ class NvidiaGpus {
     close_at_rest();
   }
 
-  // Returns the cards. Call it within a Session. Adds what must be watched, and remarks, to `scan`.
+  // Returns the cards. Adds what must be watched, and remarks, to `scan`. Needs a Session.
   std::vector<NvidiaGpu> find(const HostRoot& host, Scan& scan);
   // Adds remarks about those of the last found cards that are in `taken`, which may contain devices of other
-  // sources. Throws std::runtime_error if these cards contradict the MIG strategy.
+  // vendors. Throws std::runtime_error if these cards contradict the MIG strategy.
   void check_mig(Scan& taken) const;
-  // Returns NVML's library as a path of this process; empty if not loaded, nullopt at rest. In a Session.
+  // Returns NVML's library as a path of this process; "" if not loaded, nullopt at rest. Needs a Session.
   std::optional<std::string> library() const {
     if (nvml_cards_) return nvml_cards_->library();
     return rests() ? std::nullopt : std::optional<std::string>("");
@@ -87,9 +87,9 @@ class NvidiaGpus {
   std::atomic<bool> at_rest_ = false;
   std::mutex looking_;
   std::mutex mutex_;
-  std::set<std::string> forgiven_;         // since the last scan
+  std::set<std::string> forgiven_;         // UUIDs since the last scan
   std::unique_ptr<NvmlCards> nvml_cards_;  // nullptr: NVML cannot be used, or is not loaded yet
-  std::vector<NvidiaGpu> told_;            // NVML's last answer
+  std::vector<NvidiaGpu> told_;            // the devices of NVML's last successful query
   std::map<std::string, bool> divided_;    // by UUID: whether the card has MIG enabled; filled by find()
 };
 

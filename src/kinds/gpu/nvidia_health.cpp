@@ -20,9 +20,9 @@ struct Xid {
 };
 
 // According to the "Immediate Action" in NVIDIA's catalog (docs.nvidia.com/deploy/xid-errors). Exceptions: 74
-// and 144 to 149 may be harmless, which the number alone does not tell. After 94 the program must be
+// and 144 to 149 may be harmless, which the number alone does not show. After 94 the program must be
 // restarted and the card reset at a convenient time; until then its memory has a hole, and NVIDIA's device
-// plugin does not offer it either. 61 concerns cards before Ampere, which the catalog does not contain.
+// plugin does not offer the card. 61 concerns cards before Ampere, which the catalog does not contain.
 constexpr Xid kXids[] = {
     {13, Ends::kByItself, "an exception of the graphics engine"},
     {31, Ends::kByItself, "a page fault of a program"},
@@ -60,7 +60,7 @@ constexpr Xid kXids[] = {
     {150, Ends::kByReset, "an NVLink error"},
     {152, Ends::kByItself, "an error of the memory management of an accelerator"},
     {154, Ends::kByItself,
-     "a different recovery action is needed"},  // the driver is asked for the action in each scan
+     "a different recovery action is needed"},  // each scan queries the driver for the action
     {155, Ends::kByReset, "an NVLink was taken down"},
     {156, Ends::kByReset, "a part of the GPU was retired"},
     {157, Ends::kByItself, "a part of the GPU could not be retired"},

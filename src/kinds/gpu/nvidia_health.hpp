@@ -15,7 +15,7 @@ namespace plughost {
 // The XIDs (error numbers of NVIDIA's driver) that do not concern the card's health.
 struct XidPolicy {
   bool ignore_all = false;
-  // Caused by programs; NVIDIA's device plugin ignores the same ones.
+  // Caused by programs; NVIDIA's device plugin ignores the same XIDs.
   std::set<std::uint64_t> ignored{13, 31, 43, 45, 68, 109};
   bool count_all = false;
   std::set<std::uint64_t> counted;  // counted even if they are in `ignored`
@@ -44,10 +44,10 @@ class NvidiaHealth {
     bool lasts = false;  // until record_reset() or forget()
   };
 
-  // `id` is that of a card or of a MIG device.
+  // `id` is the UUID of a card or of a MIG device.
   void record(const std::string& id, const std::string& why, Clock::time_point now);
   void record_lasting(const std::string& id, const std::string& why);
-  // Call it when the card has been reset: a lasting error now ends like any other.
+  // Call record_reset() when the card has been reset: a lasting error then ends after kRecovery.
   void record_reset(const std::string& id, Clock::time_point now);
   void record_all_reset(Clock::time_point now);
   // Treats the card as healthy.

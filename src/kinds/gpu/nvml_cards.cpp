@@ -39,7 +39,7 @@ unsigned score_of(NvmlLevel level) {
   return level > NvmlLevel::kCrossCpu ? 0 : 60 - static_cast<unsigned>(level);
 }
 
-// Stores a call's result; returns its failure otherwise.
+// Stores the value of a successful call in `place`; returns the failure of any other call.
 template <typename T, typename Place>
 std::optional<NvmlFailure> keep(NvmlResult<T> result, Place& place) {
   if (auto* failure = std::get_if<NvmlFailure>(&result)) return std::move(*failure);

@@ -67,15 +67,15 @@ class NvmlCards {
   NvidiaHealth& health_;
   NvidiaHealth::Now now_;
   std::map<unsigned, NvmlCard> known_;   // by index: the last complete data
-  std::set<std::string> followed_;       // UUIDs
+  std::set<std::string> followed_;       // UUIDs of cards that report events
   std::set<std::string> ask_for_reset_;  // UUIDs of cards that are lost, or whose driver requests a reset
   std::set<std::string> bound_;          // PCI addresses of cards that have been bound to the driver
-  // Distances change only when cards do.
+  // The distances of the cards, which are queried again only when the set of cards has changed.
   std::set<std::string> measured_;                  // UUIDs
   std::map<std::string, std::vector<Bond>> bonds_;  // by UUID
 };
 
-// `library` is as for dlopen.
+// Returns NVML's results on this machine. `library` is as for dlopen.
 NvmlView query_nvml(const HostRoot& host, const std::string& library = Nvml::kLibrary);
 
 std::vector<NvmlCard> cards_in(const NvmlView& view);

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <iterator>
 
 #include "base/text/text.hpp"
 #include "base/text/words.hpp"
@@ -153,7 +152,7 @@ std::shared_ptr<const KindSpec> nvidia_spec(const NvidiaInjection& injection) {
   };
   add_cdi(injection, spec);
   if (injection.mps) add_mps(injection, spec);
-  // If both strategies are set, the volumes count.
+  // With both strategies, the variable refers to the volumes.
   if (injection.volume_mounts)
     set("NVIDIA_VISIBLE_DEVICES", kVolumeRoot);
   else if (injection.envvar)

@@ -37,7 +37,7 @@ struct NvidiaInjection {
   bool by_cdi() const { return cdi_annotations || cdi_cri; }
 };
 
-// The templates use the devices' attributes {visible} and {cdi}: see nvidia_cdi_name().
+// Returns what NVIDIA's cards add to a container: templates with {visible} and {cdi} (nvidia_cdi_name()).
 std::shared_ptr<const KindSpec> nvidia_spec(const NvidiaInjection& injection);
 
 // Returns the name of a card or MIG device in the CDI specification of NVIDIA's plugin.

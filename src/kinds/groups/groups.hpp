@@ -23,7 +23,7 @@ class GroupPart {
   // watched, and remarks, to scan. Throws like DeviceSource::scan().
   virtual std::vector<Device> find(const HostRoot& host, Scan& scan) const = 0;
 
-  bool optional = false;  // a device may lack it
+  bool optional = false;  // a device may lack this part
   unsigned limit = 1;     // how many devices may share one match
 };
 

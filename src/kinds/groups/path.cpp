@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 enum class PathType { kDevice, kMount };
 constexpr Word<PathType> kTypes[] = {{"Device", PathType::kDevice}, {"Mount", PathType::kMount}};
 
-// An answer with this many nodes still fits into the kubelet's checkpoint and messages.
+// A response with this many nodes still fits into the kubelet's checkpoint and messages.
 constexpr std::size_t kMostNodes = 1000;
 
 // Returns the name of a device found at path. Links in /dev/…/by-id and similar directories are names

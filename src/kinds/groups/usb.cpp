@@ -29,7 +29,7 @@ struct Identity {
     return fit(&Identity::vendor) && fit(&Identity::product) && fit(&Identity::serial) &&
            fit(&Identity::port);
   }
-  // Returns true if it selects a product or a device, rather than all devices of a vendor.
+  // Returns true if the identity selects a product or a device, rather than all devices of a vendor.
   bool names_one() const { return !product.empty() || !serial.empty() || !port.empty(); }
 };
 
@@ -57,7 +57,7 @@ class UsbPart final : public GroupPart {
   std::vector<Device> find(const HostRoot& host, Scan& scan) const override;
 
  private:
-  // Returns the matching devices if udev has processed both the devices and their nodes.
+  // Returns the matching devices that udev has processed, including their nodes.
   std::vector<Plugged> matches(const HostRoot& host, Scan& scan) const;
   Device piece(const HostRoot& host, const Plugged& plugged, bool has_duplicate, Scan& scan) const;
   void add_nodes(const HostRoot& host, const Plugged& plugged, bool has_duplicate, Device& piece,
@@ -194,7 +194,7 @@ void UsbPart::add_nodes(const HostRoot& host, const Plugged& plugged, bool has_d
     for (const SysDevice& device : devices) {
       const std::optional<std::string> node = node_of(device, scan);
       if (!node) continue;
-      // A link stays valid if the node's number changes while the kubelet stores the answer.
+      // A link stays valid if ttyUSB0 becomes ttyUSB1 while the kubelet stores the response.
       std::optional<std::string> link;
       if (subsystem != kBus) link = lasting_link(host, device, has_duplicate);
       record_number(link.value_or(""), device, scan);

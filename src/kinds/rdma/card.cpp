@@ -84,8 +84,8 @@ std::vector<RdmaPort> RdmaCard::ports() const {
 std::vector<RdmaCard> rdma_cards(const HostRoot& host) {
   std::vector<RdmaCard> cards;
   for (SysDevice& device : devices_of(host, "infiniband")) cards.emplace_back(std::move(device));
-  // Older kernels place rxe and siw below the network card's function. Their GUIDs derive from its MAC
-  // address with the local bit set, and are greater than its own.
+  // Older kernels place rxe and siw below the network card's function. Their GUIDs derive from the card's MAC
+  // address with the local bit set, so that the card's own GUID comes first.
   const auto order = [](const RdmaCard& card) { return std::tuple(card.id(), card.guid(), card.name()); };
   std::ranges::sort(cards, {}, order);
   std::string taken;

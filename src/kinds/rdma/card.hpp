@@ -1,6 +1,6 @@
 #pragma once
 // RDMA devices from /sys/class/infiniband: InfiniBand, RoCE and iWARP cards, and software devices (rxe, siw).
-// Internal to kinds. Worker threads: reading a port's state asks the driver, which may hang.
+// Internal to kinds. Worker threads: reading a port's state queries the driver, which may hang.
 
 #include <map>
 #include <optional>
@@ -27,12 +27,12 @@ class RdmaCard {
   // Returns a lasting id: the PCI address, or the node GUID of a card without a PCI address of its own.
   const std::string& id() const { return id_; }
   const std::string& guid() const { return guid_; }               // empty: none
-  const std::optional<PciFunction>& pci() const { return pci_; }  // nullopt: software
+  const std::optional<PciFunction>& pci() const { return pci_; }  // nullopt: a software device
   std::optional<int> numa_node() const { return device_.numa_node(); }
-  // Returns the PCI function's path in the device tree; the card's own if other devices share the function.
+  // Returns the PCI function's path in the device tree; the card's path if other devices share the function.
   std::string place() const;
 
-  std::vector<std::string> netdevs() const;  // its own network interfaces, sorted
+  std::vector<std::string> netdevs() const;  // the card's own network interfaces, sorted
   // See Hardware::in_namespace.
   std::vector<std::string> in_namespace() const;
   std::vector<std::string> link_types() const;  // of its ports: "infiniband", "ether"; each once

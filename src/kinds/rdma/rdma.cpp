@@ -62,7 +62,7 @@ bool satisfies(PortPolicy policy, const std::vector<RdmaPort>& ports) {
   return true;
 }
 
-// "port 1 is DOWN, port 2 is INIT"
+// Returns "port 1 is DOWN, port 2 is INIT".
 std::string inactive_ports(const std::vector<RdmaPort>& ports) {
   std::string text;
   for (const RdmaPort& port : ports) {
@@ -73,7 +73,7 @@ std::string inactive_ports(const std::vector<RdmaPort>& ports) {
   return ports.empty() ? "it has no port" : text;
 }
 
-// A boolean that must last before it counts, so that a flapping link does not fill the kubelet's log.
+// A boolean whose new value counts after kPortStateInterval: a flapping link must not fill the kubelet's log.
 class Lasting {
  public:
   explicit Lasting(bool first) : value_(first) {}
@@ -161,7 +161,7 @@ Scan Rdma::scan(const HostRoot& host) const {
   if (policy_ != PortPolicy::kIgnore) scan.rescan_after = kPortStateInterval;
   std::map<std::string, RdmaNodes> nodes = rdma_nodes(host, scan);
   found_.clear();
-  if (host.recorded()) ports_good_.clear();  // of another machine
+  if (host.recorded()) ports_good_.clear();  // the states belong to another machine
   for (const RdmaCard& card : rdma_cards(host)) {
     if (!is_wanted(card, wanted_)) continue;
     scan.devices.push_back(device_of(card, nodes[card.name()]));

@@ -225,7 +225,7 @@ ReadFile reader_of(const HostRoot& host) {
   return [&host](const fs::path& file) { return read_text_file(host.at(file)); };
 }
 
-// libcurl would read the file in the loop at each handshake. Returns the error; empty on success.
+// Reads the authorities here: libcurl would do so in the loop at each handshake. Returns the error, or "".
 std::string take_system_authorities(const HostRoot& host, ApiAccess& access) {
   for (const char* const file : kSystemAuthorities) {
     if (!host.exists(file)) continue;
@@ -286,7 +286,7 @@ Found in_cluster(const HostRoot& host, const WhereAccess& where) {
   return access;
 }
 
-// Returns the kubelet's kubeconfig; if there are remains of several distributions, that of the running one.
+// Returns the kubelet's kubeconfig; if several distributions have left one, the running distribution's.
 std::string kubelets_own(const HostRoot& host) {
   std::vector<std::string> there;
   const auto look = [&](const Distribution& each) {

@@ -16,11 +16,11 @@
 
 namespace plughost {
 
-// A program that returns credentials: client.authentication.k8s.io.
+// An exec plugin: a program that returns credentials (client.authentication.k8s.io).
 struct ExecPlugin {
   std::string api_version;
-  std::vector<std::string> command;                              // the path first
-  std::vector<std::pair<std::string, std::string>> environment;  // in addition to our own
+  std::vector<std::string> command;                              // the program's path and its arguments
+  std::vector<std::pair<std::string, std::string>> environment;  // in addition to plughost's own
   bool wants_cluster = false;                                    // the program gets the cluster's data
   std::string install_hint;
   std::string where;  // "file:line:col"
@@ -31,7 +31,7 @@ struct ExecPlugin {
 struct ApiAccess {
   std::string source;           // "/etc/kubernetes/kubelet.conf"
   std::string server;           // "https://10.0.0.1:6443", without a trailing '/'
-  std::string tls_server_name;  // the name in the server's certificate; empty: the server's own
+  std::string tls_server_name;  // the name that the certificate must have; empty: the host in `server`
   bool insecure = false;        // the server's certificate is not verified
   std::string ca;               // PEM; empty: http, or insecure
   std::string proxy;            // a URL; empty: none
@@ -62,7 +62,7 @@ std::variant<ApiAccess, std::string> read_kubeconfig(const std::string& text,
 std::string node_in_certificate(std::string_view pem);
 
 struct WhereAccess {
-  std::string kubeconfig;    // a file; "auto": the in-cluster account, or the kubelet's own
+  std::string kubeconfig;    // a file; "auto": the in-cluster account, or the kubelet's kubeconfig
   std::string service_host;  // $KUBERNETES_SERVICE_HOST
   std::string service_port;  // $KUBERNETES_SERVICE_PORT
 };

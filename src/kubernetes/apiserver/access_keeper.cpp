@@ -62,8 +62,8 @@ std::variant<ExecCredential, std::string> read_exec_credential(std::string_view 
 }
 
 std::optional<std::chrono::system_clock::time_point> time_in(std::string_view rfc3339) {
-  // A system_clock counts nanoseconds and ends in 2262. Some programs write the year 9999 for "never", Go
-  // writes 1.
+  // std::chrono::system_clock counts nanoseconds and ends in 2262. For "never", some programs write the year
+  // 9999, and Go programs write the year 1.
   static const absl::Time kFirst = absl::UnixEpoch();
   static const absl::Time kLast = absl::FromUnixSeconds(7'258'118'400);  // 2200-01-01
   // abseil also accepts a zone without its colon.
@@ -84,7 +84,7 @@ bool AccessKeeper::fresh() const {
 }
 
 void AccessKeeper::want(bool anew, Wanted wanted) {
-  // A hanging file system must not block another thread.
+  // While a read hangs in a file system, another read would only block a second worker.
   if (hangs_ || (!anew && !reading_ && fresh())) return wanted(credentials_, credentials_ ? "" : error_);
   wanted_.push_back(std::move(wanted));
   refused_ = refused_ || anew;
@@ -158,7 +158,6 @@ void AccessKeeper::finish(std::string error) {
   reading_ = false;
   refused_ = false;
   error_ = std::move(error);
-  // After a failure, the next request reads again.
   if (error_.empty()) read_at_ = Clock::now();
   const auto wanted = std::exchange(wanted_, {});
   const Credentials credentials = credentials_;

@@ -1,6 +1,6 @@
 #pragma once
-// The credentials, which change at run time, and the protocol of exec plugins (client.authentication.k8s.io).
-// Loop thread only, except the functions, which are pure.
+// Keeps the credentials current, and implements the protocol of exec plugins (client.authentication.k8s.io).
+// AccessKeeper: loop thread only. The functions are pure.
 
 #include <chrono>
 #include <functional>
@@ -54,13 +54,13 @@ class AccessKeeper {
   AccessKeeper(Workers& workers, Programs& programs, Options options);
   AccessKeeper& operator=(AccessKeeper&&) = delete;
 
-  // Calls `wanted` once, immediately if nothing has to be read. `anew` means that the present credentials
-  // were refused. If reading fails, the present credentials are passed on.
+  // Calls `wanted` once, immediately if nothing has to be read. `anew` means that the API server has refused
+  // the present credentials. If reading fails, `wanted` gets the present credentials.
   void want(bool anew, Wanted wanted);
 
   // Returns the same object until the credentials change; nullptr if they are not known yet.
   const Credentials& credentials() const { return credentials_; }
-  // Returns why the last reading failed; empty if it did not.
+  // Returns why the last read failed; empty on success.
   const std::string& error() const { return error_; }
 
  private:
@@ -78,10 +78,10 @@ class AccessKeeper {
   ProgramQueue queue_;
   std::vector<Wanted> wanted_;
   bool reading_ = false;
-  bool hangs_ = false;    // a reading has exceeded its deadline and has not ended
+  bool hangs_ = false;    // a read has exceeded its deadline and has not ended
   bool refused_ = false;  // the present credentials were refused
   std::optional<Clock::time_point> read_at_;
-  std::optional<ApiAccess> found_;  // from the files, before the plugin
+  std::optional<ApiAccess> found_;  // as in the files, without the plugin's credentials
   Credentials credentials_;
   std::optional<std::chrono::system_clock::time_point> expires_;  // of the plugin's credentials
   std::string error_;

@@ -25,14 +25,14 @@ struct ApiRequest {
   static constexpr const char* kJson = "application/json";
   static constexpr const char* kMergePatch = "application/merge-patch+json";
 
-  // A text, or a function of the node's name, which is known only with the credentials.
+  // A text, or a function that makes it of the node's name, which is unknown until credentials are read.
   using Text = std::variant<std::string, std::function<std::string(const std::string& node)>>;
 
   ApiVerb verb = ApiVerb::kGet;
   Text path;  // with its query: "/api/v1/pods?limit=500"; variable parts must be url_encoded()
   std::string content_type = kJson;  // of the body
   Text body;                         // for kCreate, kUpdate and kPatch
-  // From send() to the answer, including the wait for credentials and for a connection.
+  // The deadline runs from send() to the answer, including the wait for credentials and for a connection.
   std::chrono::milliseconds deadline = std::chrono::seconds(10);
   std::size_t most_answer = std::size_t{3} << 19u;  // in bytes: 1.5 MiB, as for etcd's objects
 };
@@ -48,7 +48,7 @@ struct ApiAnswer {
   static constexpr int kTooManyRequests = 429;
   static constexpr int kGatewayTimeout = 504;
 
-  // The longest Retry-After that is observed.
+  // A longer Retry-After is cut to this.
   static constexpr std::chrono::seconds kLongestRetryAfter{60};
 
   int code = 0;  // HTTP status; 0: there was no answer
@@ -56,8 +56,8 @@ struct ApiAnswer {
   // Why the request failed, on one line, with the server's message, cut and printable; empty for a 2xx.
   std::string error;
   std::optional<std::chrono::seconds> retry_after;
-  // No server answers at the address: no process listens, or a load balancer has closed the connection at
-  // once. Retrying soon is harmless.
+  // True if no server answers at the address: no process listens, or a load balancer has closed the
+  // connection at once. Retrying soon is harmless.
   bool nobody = false;
 
   bool ok() const { return code >= 200 && code < 300 && error.empty(); }
@@ -66,8 +66,8 @@ struct ApiAnswer {
 // Encodes a part of a path or of a query's value: everything but letters, digits and -._~ becomes %XX.
 std::string url_encoded(std::string_view text);
 
-// Parses a value without `managedFields`, which are never used and are a third of an object. Numbers other
-// than 64-bit integers become texts. If the text is malformed, returns the reason, as a sentence.
+// Parses a JSON value. Leaves out `managedFields`, which are never used and are a third of an object. Numbers
+// other than 64-bit integers become strings. If the text is malformed, returns the reason, as a sentence.
 std::variant<Json, std::string> parse_api_json(std::string_view text);
 // Parses only the members that `kept` names, see JsonTerms::kept and most_kept. If the text is truncated,
 // parses the part before its end.

@@ -15,7 +15,7 @@
 namespace plughost {
 namespace {
 
-// A slow request must not block other requests. One connection is kept open.
+// Several connections: a slow request must not block other requests.
 constexpr long kMostConnections = 4;
 
 std::string variable(const char* name) {
@@ -29,7 +29,7 @@ std::string host_name() {
   return to_lower(name.data());
 }
 
-// The name becomes part of paths and of JSON.
+// Accepts only characters that need no escaping in a path or in JSON.
 bool is_node_name(std::string_view name) {
   return !name.empty() &&
          std::ranges::all_of(name, [](char c) { return is_lower(c) || is_digit(c) || c == '-' || c == '.'; });
@@ -169,7 +169,7 @@ ApiClientState ApiClient::state() const {
   return state;
 }
 
-// A request or a stream.
+// A call of send() or of stream().
 class ApiClient::Call final : public ApiCall {
  public:
   Call(ApiClient& client, ApiRequest request, StreamHooks hooks, bool streams)
@@ -268,7 +268,7 @@ class ApiClient::Call final : public ApiCall {
     end(std::move(answer));
   }
 
-  // Callbacks are called from the loop only.
+  // Stops the transfer, and calls the hook later, from the loop.
   void end(ApiAnswer answer) {
     transfer_.reset();
     lifetime_.renew();
@@ -299,8 +299,8 @@ class ApiClient::Call final : public ApiCall {
   const bool streams_;
   std::string path_;
   int code_ = 0;        // HTTP status
-  bool began_ = false;  // of the stream
-  bool again_ = false;  // after a 401
+  bool began_ = false;  // the stream has begun
+  bool again_ = false;  // the request is repeated after a 401
   std::string body_;
   ApiAnswer answer_;
   Timer deadline_;
@@ -328,7 +328,7 @@ ApiServer::ApiServer(EventLoop& loop, Workers& workers, Programs& programs, Log&
 
 void ApiServer::use(std::optional<ApiServerConfig> config) {
   if (config == config_) {
-    config_ = std::move(config);  // its place in the file may have changed
+    config_ = std::move(config);  // == ignores the entry's place in the file, which may have changed
     return;
   }
   config_ = std::move(config);

@@ -29,11 +29,11 @@ namespace plughost {
 struct CurlLibrary;
 class CurlTransport;
 
-// A running request. Dropping it cancels the callbacks. The client must outlive its calls.
+// A running request. Dropping a call cancels its callbacks. The client must outlive its calls.
 class ApiCall {
  public:
   virtual ~ApiCall() = default;
-  // Pause and continue an answer that comes in parts. The server waits meanwhile; the deadline goes on.
+  // Pauses and resumes an answer of stream(). The server waits during a pause; the deadline keeps running.
   virtual void pause() = 0;
   virtual void resume() = 0;
 };
@@ -44,13 +44,13 @@ struct ApiClientState {
   std::string identity;  // the source of the credentials: "/etc/kubernetes/kubelet.conf"
   std::string node;
   std::optional<EventLoop::Clock::time_point> heard;  // the time of the server's last answer
-  std::string error;                  // why requests cannot be sent; empty: they can, or none has been tried
+  std::string error;                  // why requests fail; empty: the last one was answered, or none was sent
   std::vector<std::string> warnings;  // of the credentials: "insecure-skip-tls-verify"
   std::vector<ApiTally::Watched> watches;
 };
 
-// One per daemon, created on first use; it loads libcurl and reads the credentials then. Credentials are read
-// again on use when they are a minute old, and at once after a 401.
+// The daemon's only client, created on first use. The first request loads libcurl and reads the credentials.
+// Later requests read credentials again that are a minute old, or at once after a 401.
 class ApiClient {
  public:
   // The callbacks of stream(). No hook is called from within stream(), and each hook may drop the call.
@@ -85,12 +85,12 @@ class ApiClient {
   // Calls `done` once, later, unless the call is dropped before; `done` may drop the call. A 401 is passed on
   // only after a retry with new credentials; every other answer is passed on at once.
   std::unique_ptr<ApiCall> send(ApiRequest request, std::function<void(ApiAnswer)> done);
-  // Sends a request whose answer comes in parts and may have any length. A watch has no end: it has its own
-  // connection, and request.deadline applies to its beginning.
+  // Sends a request whose answer comes in parts and may have any length. A watch does not end by itself: it
+  // has its own connection, and request.deadline applies only until the watch has begun.
   std::unique_ptr<ApiCall> stream(ApiRequest request, StreamHooks hooks);
 
-  // The node's name; empty until the credentials have been read. The configured name precedes $NODE_NAME,
-  // which precedes the kubelet's certificate.
+  // The node's name; empty until the credentials have been read. The configured name takes precedence over
+  // $NODE_NAME, and $NODE_NAME over the name in the kubelet's certificate.
   const std::string& node() const { return node_; }
   ApiClientState state() const;
 
@@ -110,7 +110,7 @@ class ApiClient {
   void on_credentials(const AccessKeeper::Credentials& credentials, const std::string& error,
                       const Ready& ready);
   void name_node();
-  // Returns a transport for requests, or for one stream. Call it after prepare(). Throws std::runtime_error.
+  // Returns the shared transport, or a new one if `alone`. Follows prepare(). Throws std::runtime_error.
   std::shared_ptr<CurlTransport> transport(bool alone);
   void record_request_end();
   void record_answer(const ApiAnswer& answer);
@@ -127,7 +127,7 @@ class ApiClient {
   HostLookup lookup_;
   std::string node_;
   std::shared_ptr<CurlTransport> transport_;  // for requests
-  std::size_t requests_ = 0;                  // running ones
+  std::size_t requests_ = 0;                  // running requests that share transport_
   Timer idle_;
   std::optional<EventLoop::Clock::time_point> heard_;
   std::string error_;
@@ -153,7 +153,7 @@ class ApiServer {
   std::optional<ApiClientState> state() const;
   // Returns the counters across all configurations so far.
   const ApiTally& tally() const { return *tally_; }
-  // Users with calls or watches of client(). When notified of a new client, they must drop these.
+  // Subscribers with calls or watches of client(). When notified, they must drop these: the client goes away.
   Subscribers& users() { return users_; }
 
  private:

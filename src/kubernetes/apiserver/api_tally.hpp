@@ -22,7 +22,6 @@ class ApiTally {
     int code = 0;      // 0: there was no answer
     std::uint64_t count = 0;
   };
-  // The state of one watch.
   struct Watched {
     std::string collection;                  // "/api/v1/pods"
     bool listed = false;                     // the objects are known

@@ -80,7 +80,7 @@ struct WatchEvent {
   std::string resource_version;  // of the object
   int code = 0;                  // for kError: HTTP status
   std::string message;           // for kError
-  std::string error;             // why the object, which has a name, is incomplete
+  std::string error;             // why the object is incomplete, though it has a name; empty: complete
 };
 
 // Returns the event in a line of a watch, or why there is none, as a sentence.
@@ -92,7 +92,7 @@ class ApiWatch {
  public:
   // The limit for the memory of a list's objects; the rest is left out.
   static constexpr std::size_t kMostKept = std::size_t{16} << 20u;
-  // Pages of 500 objects: the limit for a server that always has a next page.
+  // The maximum number of pages of a list (500 objects each), against a server that always names a next page.
   static constexpr unsigned kMostPages = 1000;
   // The maximum number of objects that are named in the log.
   static constexpr std::size_t kMostNamed = 100;

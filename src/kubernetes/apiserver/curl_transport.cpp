@@ -59,7 +59,7 @@ std::variant<std::shared_ptr<const CurlLibrary>, std::string> CurlLibrary::open(
                    find(handle, library->slist_append, "curl_slist_append") &&
                    find(handle, library->slist_free_all, "curl_slist_free_all");
   if (!all) return name + " is not libcurl: it lacks one of its functions";
-  // Before 7.84 this is not thread-safe.
+  // curl_global_init() is thread-safe only since libcurl 7.84.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   if (const CURLcode code = global_init(CURL_GLOBAL_DEFAULT); code != CURLE_OK)
@@ -139,7 +139,7 @@ void CurlTransport::break_down(const std::string& why) {
 }
 
 void CurlTransport::deliver() {
-  const auto self = shared_from_this();  // a hook may drop the last transfer
+  const auto self = shared_from_this();  // keeps this transport if a hook drops the last transfer
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, transfer] : transfers_) numbers.push_back(number);
   const auto with = [&](std::uint64_t number, auto tell) {
@@ -189,7 +189,8 @@ CurlTransfer::CurlTransfer(std::shared_ptr<CurlTransport> transport, CurlRequest
     set(CURLOPT_TCP_KEEPIDLE, kKeepAliveIdle);
     set(CURLOPT_TCP_KEEPINTVL, kKeepAliveInterval);
 #if LIBCURL_VERSION_NUM >= 0x075700
-    // HostLookup resolves for libcurl, except for a server behind a socks5 or socks4 proxy.
+    // Does not wait for libcurl's resolver thread, which runs only for a server behind a socks4 or socks5
+    // proxy: HostLookup resolves all other names.
     set(CURLOPT_QUICK_EXIT, 1L);
 #endif
     // The kubeconfig determines the proxy, not this process's environment.
@@ -232,7 +233,8 @@ bool CurlTransfer::set(CURLoption option, Value value) {
 void CurlTransfer::set_access(const ApiAccess& access) {
   std::string url = access.server + request_.path;
   if (!access.tls_server_name.empty()) {
-    // libcurl uses one name for the certificate and the connection, but can connect elsewhere.
+    // libcurl verifies the certificate against the name in the URL. The URL therefore has the name from
+    // tls-server-name, and CURLOPT_CONNECT_TO has the server's address.
     const std::string_view of_server = authority_of(access.server);
     const std::string authority(of_server);
     const auto own_port = host_and_port(authority).port;
@@ -273,8 +275,7 @@ void CurlTransfer::set_access(const ApiAccess& access) {
 void CurlTransfer::set_pem(CURLoption blob_option, CURLoption file_option, const std::string& pem) {
   curl_blob blob{.data = const_cast<char*>(pem.data()), .len = pem.size(), .flags = CURL_BLOB_COPY};
   if (set(blob_option, &blob)) return;
-  // libcurl before 7.77 reads the authority's certificate from files only. Other processes cannot open this
-  // file.
+  // libcurl before 7.77 reads certificates from files only. A memfd leaves nothing on the disk.
   UniqueFd file{check(::memfd_create("pem", MFD_CLOEXEC), "memfd_create")};
   std::string_view left = pem;
   while (!left.empty()) {
@@ -312,7 +313,7 @@ void CurlTransfer::on_header_line(std::string_view line) {
     line.remove_prefix(kRetryAfter.size());
     const std::size_t from = line.find_first_not_of(" \t");
     if (from == std::string_view::npos) return;
-    // Dates are not supported.
+    // A Retry-After with a date is ignored.
     const std::string_view text = line.substr(from, line.find_last_not_of(" \t\r\n") + 1 - from);
     if (const auto seconds = number_in<std::uint32_t>(text))
       retry_after_ =
@@ -357,7 +358,7 @@ void CurlTransfer::resume() {
 void CurlTransfer::receive_more() {
   if (!std::exchange(full_, false)) return;
   curl_.easy_pause(easy_, CURLPAUSE_CONT);
-  // libcurl before 7.69 continues only at its next call.
+  // libcurl before 7.69 resumes a paused transfer only when it is called again.
   transport_->act(CURL_SOCKET_TIMEOUT, 0);
 }
 

@@ -55,12 +55,12 @@ struct CurlRequest {
 
 class CurlTransfer;
 
-// A set of connections with one identity. Its transfers keep it alive.
+// Connections with one identity. A transport lives as long as its transfers.
 class CurlTransport : public std::enable_shared_from_this<CurlTransport> {
  public:
-  // The limit for an answer's head.
+  // The maximum size of an answer's head, in bytes.
   static constexpr std::size_t kMostHead = 256u << 10;
-  // The limit for bytes that wait for a hook: libcurl would read at once whatever a fast server sends.
+  // The maximum number of bytes that wait for a hook. Without it, libcurl reads all that a fast server sends.
   static constexpr std::size_t kMostWaiting = 256u << 10;
   static constexpr std::chrono::seconds kConnectDeadline{10};
 
@@ -94,13 +94,13 @@ class CurlTransport : public std::enable_shared_from_this<CurlTransport> {
   std::map<std::uint64_t, CurlTransfer*> transfers_;
 };
 
-// One request with its answer. Dropping it cancels the callbacks.
+// One request with its answer. Dropping a transfer cancels its callbacks.
 class CurlTransfer {
  public:
   struct Hooks {
     std::function<void(int code)> began;  // the head of the answer has arrived
     std::function<void(std::string_view bytes)> bytes;
-    // The answer has no body. Its `error` is the reason why it is missing or incomplete.
+    // `answer` has no body: `bytes` has received it. `answer.error` tells why the body is missing or cut.
     std::function<void(ApiAnswer answer)> ended;
   };
 
@@ -145,7 +145,7 @@ class CurlTransfer {
   bool paused_ = false;
   bool full_ = false;  // libcurl has more bytes than may wait
 
-  std::size_t head_ = 0;  // size so far
+  std::size_t head_ = 0;  // size of the answer's head so far, in bytes
   std::optional<std::chrono::seconds> retry_after_;
   std::optional<int> began_;      // not reported yet
   std::string bytes_;             // not reported yet

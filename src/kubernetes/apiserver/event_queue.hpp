@@ -66,7 +66,7 @@ class EventQueue {
   using Key = std::pair<EventSubject, EventReason>;
   struct Waiting {
     EventDraft draft;
-    std::uint64_t unsaid = 0;  // texts for which the message has no room
+    std::uint64_t unsaid = 0;  // number of texts that did not fit into the message
   };
 
   Clock::time_point due(const Key& key) const;

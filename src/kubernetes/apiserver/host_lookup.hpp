@@ -1,7 +1,7 @@
 #pragma once
-// Resolves the API server's host, or its proxy's, on a worker. libcurl before 7.87 (Ubuntu 22.04, RHEL 9)
-// resolves in a thread that it joins when a transfer is dropped: 10 to 30 s without a responding name server.
-// All versions get the addresses, so that there is one code path. Loop thread only.
+// Resolves the API server's host, or the proxy's, on a worker. libcurl before 7.87 (Ubuntu 22.04, RHEL 9)
+// resolves in a thread, and waits for that thread when a transfer is dropped: 10 to 30 s if no name server
+// responds. Newer versions get the addresses from here too, so that there is one code path. Loop thread only.
 
 #include <chrono>
 #include <functional>
@@ -36,7 +36,7 @@ class HostLookup {
   HostLookup& operator=(HostLookup&&) = delete;
 
   // Calls `ready` when entry() is valid for `access`, immediately if nothing has to be resolved. If a later
-  // lookup of the same host fails or stalls, the last addresses stay: an open connection needs no address.
+  // lookup of the same host fails or stalls, entry() keeps the last addresses: an open connection needs none.
   void want(const ApiAccess& access, Ready ready);
 
   // Returns "api.example:6443:10.0.0.1,fd00::1", as CURLOPT_RESOLVE expects it; empty if the host is an IP

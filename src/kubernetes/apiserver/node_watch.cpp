@@ -6,7 +6,7 @@
 namespace plughost {
 namespace {
 
-// Node Feature Discovery writes some hundred labels.
+// In bytes: Node Feature Discovery writes some hundred labels.
 constexpr std::size_t kMostKept = std::size_t{1} << 20u;
 
 std::map<std::string, std::string> texts_of(const Json& map) {
@@ -81,7 +81,7 @@ void NodeWatch::update(std::optional<NodeObject> node) {
   notify();
 }
 
-// Subscribers may have ended their subscriptions since the change.
+// Notifies the subscribers. Ends the watch if none is left.
 void NodeWatch::notify() {
   if (followers_.empty()) return forget();
   followers_.notify();

@@ -6,12 +6,12 @@
 namespace plughost {
 namespace {
 
-// Returns true if the version at which a watch starts may be the reason. A list has no such version.
+// Returns true if a watch may have failed with `code` because of the resourceVersion at which it started.
 bool may_be_the_version(int code) {
   if (code == ApiAnswer::kUnauthorized || code == ApiAnswer::kForbidden ||
       code == ApiAnswer::kRequestTimeout || code == ApiAnswer::kTooManyRequests)
     return false;
-  // 504: "Too large resource version", after a restored etcd.
+  // A server with a restored etcd sends 504 "Too large resource version".
   return (code >= 400 && code < 500) || code == ApiAnswer::kGatewayTimeout;
 }
 
@@ -86,7 +86,7 @@ void Reflector::failed(const ApiAnswer& fault, Time now) {
   const Under was = under_;
   const bool lived = end(now);
   if (fault.code == ApiAnswer::kGone) {
-    // The list or watch was too old, and is repeated at once. If this happens again, it is an error.
+    // The continue token or the resourceVersion was too old: lists again at once. A second 410 is an error.
     relist();
     if (std::exchange(expired_, true)) {
       record_fault(fault, now);
@@ -94,7 +94,7 @@ void Reflector::failed(const ApiAnswer& fault, Time now) {
     }
     return;
   }
-  // A connection that breaks after a while is normal.
+  // A watch that lived may break: its failure is not reported.
   if (!lived) record_fault(fault, now);
   if (was == Under::kList)
     continue_token_.clear();

@@ -2,11 +2,11 @@
 // Decides when to list a collection, when to watch it, and how long to wait. A value: events and the time are
 // passed in. Not thread-safe.
 //
-// The API server is optional, remote and shared, so a node must neither ask too often nor believe an old
-// answer for long. This is the rule of client-go's reflector: list, watch from that version, list again after
-// a 410; with growing pauses, Retry-After obeyed for a minute at most, and seven silent minutes taken for a
-// dead connection. The official C client was refused: it is generated, and its calls block. As a
-// value, all of that can be tested without a server or a clock.
+// The API server is optional, remote and shared: a node must neither send too many requests nor use an
+// outdated answer for long. The rules are those of client-go's reflector: list, watch from the list's
+// version, list again after a 410. Pauses grow, Retry-After is obeyed for a minute at most, and a connection
+// that is silent for seven minutes counts as dead. The official C client was refused: it is generated, and
+// its calls block. A value can be tested without a server or a clock.
 
 #include <chrono>
 #include <cstdint>
@@ -24,13 +24,13 @@ class Reflector {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // The pause after a failure; a random half to all of it is used. It doubles with each failure, but not
-  // while no server is reachable, so that changes are known within a second of the server's return.
+  // The pause after the first failure; a random half to all is used. Each further failure doubles the pause,
+  // but not while no server is reachable, so that changes are known within a second of the server's return.
   static constexpr std::chrono::milliseconds kFirstPause{1000};
   static constexpr std::chrono::milliseconds kLongestPause{30'000};
   // A watch that lived this long was healthy: the next failure counts as the first.
   static constexpr std::chrono::seconds kLived{10};
-  // A server that has just started may refuse a request that it will allow later.
+  // A 403 is an error only after this time: a server that has just started may refuse requests at first.
   static constexpr std::chrono::seconds kForbiddenMayPass{60};
   // The requested duration of a watch, plus a small random part.
   static constexpr std::chrono::seconds kServerTimeout{300};
@@ -43,7 +43,7 @@ class Reflector {
 
   // Request the next page of a list, then call page() or failed().
   struct List {
-    std::string continue_token;  // empty: the first page; previous pages are void
+    std::string continue_token;  // empty: the first page; the pages so far are void
   };
   // Start a watch, then call began(), event() for each event, and ended() or failed().
   struct Watch {
@@ -53,7 +53,7 @@ class Reflector {
   struct Wait {
     Time until;
   };
-  // Do nothing until the next call.
+  // A list or a watch is running: do nothing until a function below has been called.
   struct Rest {};
   using Step = std::variant<List, Watch, Wait, Rest>;
   // Returns what to do. A returned List or Watch counts as begun.
@@ -61,7 +61,7 @@ class Reflector {
 
   void page(const std::string& resource_version, const std::string& continue_token, Time now);
   void began(Time now);
-  // Forgives a previous brief watch. Call it kLived after began().
+  // Clears the error that an earlier, brief watch has left. Call this function kLived after began().
   void lived(Time now);
   // Handles an event of type ADDED, MODIFIED, DELETED or BOOKMARK.
   void event(const std::string& resource_version, Time now);
@@ -98,11 +98,11 @@ class Reflector {
   std::optional<Time> not_before_;
   bool listed_ = false;
   bool must_list_ = true;
-  bool expired_ = false;          // the last list or watch was too old, and none has succeeded since
+  bool expired_ = false;          // a 410 came, and no watch has lived or received an event since
   std::string continue_token_;    // of the next page
   std::string resource_version_;  // where to start the watch
   std::optional<Time> began_;     // of the running watch
-  Time active_{};                 // the time of its last message, or of its start
+  Time active_{};                 // the time of the watch's last message, or of its start
   bool brief_ = false;            // the last watch failed before kLived
   std::optional<Time> forbidden_since_;
   std::optional<Time> heard_;

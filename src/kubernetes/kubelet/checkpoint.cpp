@@ -105,7 +105,7 @@ struct CheckpointReader::Outcome {
   std::shared_ptr<const Checkpoint> checkpoint;
   std::string why;
   std::shared_ptr<const std::set<std::string>> pods;
-  std::string why_no_pods;  // empty if they were read, or the checkpoint has no pods
+  std::string why_no_pods;  // why `pods` is nullptr; empty also if the checkpoint has no pods
 };
 
 CheckpointReader::CheckpointReader(Workers& workers, Log& log, std::filesystem::path file,

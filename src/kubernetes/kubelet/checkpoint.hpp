@@ -1,5 +1,5 @@
 #pragma once
-// The kubelet's checkpoint: which pod holds which device. Never written. Thread-safe.
+// The kubelet's checkpoint, which records the devices that containers hold. plughost only reads the file.
 
 #include <chrono>
 #include <filesystem>
@@ -28,8 +28,8 @@ struct Checkpoint {
     std::string pod_uid;
     std::string container;
     std::string resource;
-    std::map<int, std::vector<std::string>> ids;  // by NUMA node; -1: none (all, before Kubernetes 1.20)
-    std::optional<Allocation> allocation;         // nullopt: the stored bytes are not a plugin's answer
+    std::map<int, std::vector<std::string>> ids;  // by NUMA node; -1: no node (all, before Kubernetes 1.20)
+    std::optional<Allocation> allocation;         // the plugin's answer; nullopt: missing or malformed
     IdSet set = {};                               // of all ids
 
     // Returns the holder without the pod's name, which the checkpoint does not have.
@@ -59,7 +59,7 @@ class CheckpointReader {
 
   struct Reading {
     std::shared_ptr<const Checkpoint> checkpoint;  // nullptr if it cannot be read, or not in time
-    std::string why;                               // why there is no checkpoint, or that the file is missing
+    std::string why;  // why `checkpoint` is nullptr; also set if the file is missing
     // The UIDs of the pods that have a directory, which the kubelet keeps until a pod's volumes are
     // unmounted. nullptr if the directories cannot be read.
     std::shared_ptr<const std::set<std::string>> pods = {};

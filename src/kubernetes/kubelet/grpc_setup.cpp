@@ -11,11 +11,11 @@ namespace plughost {
 std::unique_ptr<grpc::Server> start_grpc_server(std::initializer_list<grpc::Service*> services) {
   grpc::ServerBuilder builder;
   for (grpc::Service* const service : services) builder.RegisterService(service);
-  // The peer is on this machine: the socket's end is noticed without pings. Keepalive pings and bandwidth
+  // The peer is on this machine, so a closed socket is noticed without pings. Keepalive pings and bandwidth
   // probes would keep timers running.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  // Memory of each connection for zero-copy sends, which unix sockets do not have.
+  // Saves each connection's memory for zero-copy sends, which unix sockets do not support.
   builder.AddChannelArgument(GRPC_ARG_TCP_TX_ZEROCOPY_MAX_SIMULT_SENDS, 1);
   builder.AddChannelArgument(GRPC_ARG_MINIMAL_STACK, 1);
   builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
@@ -30,7 +30,7 @@ namespace {
 Log* target = nullptr;
 
 void write(gpr_log_func_args* args) {
-  // gRPC logs errors, such as a peer that disconnects during a call, that are not errors for an operator.
+  // Some of gRPC's errors, such as a peer that disconnects during a call, are no errors for an operator.
   if (args->severity == GPR_LOG_SEVERITY_ERROR)
     target->warn("grpc", {{"text", args->message}});
   else

@@ -1,5 +1,5 @@
 #pragma once
-// gRPC for this process: servers without ports, logging into our log, and cheaper locks.
+// Sets up gRPC for this process: servers without ports, messages in plughost's log, and cheaper locks.
 
 #include <grpcpp/grpcpp.h>
 
@@ -14,13 +14,12 @@ namespace plughost {
 // memory per connection. `services` must outlive the server. Throws std::runtime_error.
 std::unique_ptr<grpc::Server> start_grpc_server(std::initializer_list<grpc::Service*> services);
 
-// gRPC writes to standard error by default. This turns its messages into lines of our log.
-
-// Call it before any other use of gRPC. log must outlive all uses of gRPC in this process.
+// Writes gRPC's messages to `log` instead of standard error. Call it before any other use of gRPC. `log` must
+// outlive all uses of gRPC in this process.
 void route_grpc_log(Log& log);
 
-// Debian builds abseil's mutexes with deadlock detection: each mutex that was ever locked leaves an entry in
-// a graph that only grows, and costs time at each lock. This turns it off; best before the first use of gRPC.
+// Turns off abseil's deadlock detection, which Debian's build enables: each mutex that was ever locked leaves
+// an entry in a graph that only grows, and costs time at each lock. Best called before the first use of gRPC.
 // Thread-safe.
 void lock_without_graph();
 

@@ -1,7 +1,7 @@
 // The threads of gRPC 1.51's callback API wait for work with a deadline of one second, and sleep for 100 ms
-// whenever it passes (CallbackAlternativeCQ in src/cpp/common/completion_queue_cc.cc). So an idle process
-// wakes up several times a second, and a call that arrives while all of them sleep waits for up to 100 ms.
-// The linker's --wrap removes the deadline; the queue's shutdown still wakes the threads.
+// whenever the deadline passes (CallbackAlternativeCQ in src/cpp/common/completion_queue_cc.cc). So an idle
+// process wakes up several times a second, and a call that arrives while all threads sleep waits for up to
+// 100 ms. The linker's --wrap removes the deadline; the queue's shutdown still wakes the threads.
 
 #include <grpc/grpc.h>
 #include <grpc/support/time.h>

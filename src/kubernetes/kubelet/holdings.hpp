@@ -27,7 +27,7 @@ struct Holder {
   auto operator<=>(const Holder&) const = default;
 };
 
-// The ids of one resource that containers hold, as the kubelet knows them (those of replicas), sorted by id.
+// The ids of one resource that containers hold, sorted. A device with replicas has an id for each replica.
 // Two pods hold one id only if the kubelet has allocated it twice. Copies share the ids, and are cheap.
 class HoldersOfIds {
  public:
@@ -40,7 +40,7 @@ class HoldersOfIds {
 
   HoldersOfIds() = default;
   // Sorts and copies the ids. If several containers of one pod hold an id, such as an init container and a
-  // later one, the last counts.
+  // later container, the last container counts.
   explicit HoldersOfIds(std::vector<Held> held);
   HoldersOfIds(std::initializer_list<std::pair<std::string, Holder>> held);
 

@@ -1,6 +1,6 @@
 #pragma once
-// One call to the kubelet, for PodResources, Allocatable and PodsApi. Loop thread only, except what gRPC
-// calls. Internal to kubelet.
+// One call to the kubelet, for PodResources, Allocatable and PodsApi. Loop thread only, except the callbacks
+// that gRPC calls. Internal to kubelet.
 
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
@@ -66,7 +66,7 @@ struct KubeletCall {
   grpc::ClientContext context;
   Request request;
   Response response;
-  std::future<void> ended;  // ready when gRPC no longer uses this
+  std::future<void> ended;  // ready when gRPC no longer uses this call
 };
 
 }  // namespace plughost

@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Removes a dead socket, and returns true if there was one. Failures are ignored: the file does no harm.
+// Removes a socket on which no process listens, and returns true if there was one. Ignores failures.
 bool remove_if_dead(const fs::path& socket) {
   try {
     if (!dead_socket(socket)) return false;
@@ -33,7 +33,7 @@ void PluginDirectory::hold() {
   if (lock_ && lock_->still_at(path_)) return;
   lock_.reset();
   lock_.emplace(path_);
-  // While we hold the lock, other sockets with our prefix have no owner.
+  // While this daemon holds the lock, no other daemon owns sockets with plughost's prefix.
   std::error_code error;
   for (fs::directory_iterator entry(path_, error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path().filename().string().starts_with(kSocketPrefix) && remove_if_dead(entry->path()))

@@ -22,7 +22,7 @@ class PluginDirectory {
 
   const std::filesystem::path& path() const { return path_; }
   // Locks the present directory if it has been removed and created again. Throws like the constructor; also
-  // std::system_error if it is missing.
+  // std::system_error if the directory is missing.
   void hold();
   // Returns when hold() last found sockets of a killed daemon; nullopt: never.
   std::optional<EventLoop::Clock::time_point> dead_found() const { return dead_found_; }
@@ -45,8 +45,8 @@ class KubeletWatcher {
                  const std::filesystem::path& own_sockets, OnChange on_own_sockets);
 
   const std::optional<FileIdentity>& current() const { return current_; }
-  // Examines the socket now, and calls on_change if the kubelet has changed or disappeared. A late event
-  // finds no difference.
+  // Examines `sign` now, and calls on_change if the kubelet has changed or disappeared. A later event for the
+  // same change has no effect.
   void check();
 
  private:

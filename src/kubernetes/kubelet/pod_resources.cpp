@@ -88,7 +88,7 @@ void PodResources::on_answer(Answer answer) {
 
 namespace {
 
-// A device with several NUMA nodes occurs once for each.
+// Returns each id once. The response lists a device with several NUMA nodes once for each node.
 Allocatable::Ids ids_of(v1::AllocatableResourcesResponse& response) {
   Allocatable::Ids ids;
   for (auto& devices : *response.mutable_devices()) {

@@ -1,5 +1,5 @@
 #pragma once
-// The kubelet's pod resources API: which pods hold devices, and which devices it would allocate.
+// The kubelet's pod resources API: which pods hold devices, and which devices the kubelet would allocate.
 
 #include <chrono>
 #include <filesystem>
@@ -27,7 +27,7 @@ class PodResources {
 
   struct Answer {
     std::shared_ptr<const Holdings> holdings;  // nullptr: unknown
-    std::string why;                           // why they are unknown
+    std::string why;                           // why `holdings` is nullptr
     // If true, no container holds a device that is not in `holdings`. Set by HoldingsReader only.
     bool complete = false;
     // Why `List` could not be read; empty if it was. Set by HoldingsReader only.
@@ -65,8 +65,8 @@ class PodResources {
   Lifetime lifetime_;
 };
 
-// Queries the devices that the kubelet would allocate by its own count, as opposed to the lists that it was
-// sent. Loop thread only.
+// Queries the devices that the kubelet itself counts as allocatable: they can differ from the lists that it
+// was sent. Loop thread only.
 class Allocatable {
  public:
   static constexpr std::chrono::seconds kDeadline{2};
@@ -75,7 +75,7 @@ class Allocatable {
   using Ids = std::map<std::string, std::vector<std::string>, std::less<>>;
   struct Count {
     std::shared_ptr<const Ids> ids;  // nullptr: unknown
-    std::string why;                 // why they are unknown
+    std::string why;                 // why `ids` is nullptr
   };
 
   // `socket` is the socket of the pod resources API.

@@ -26,7 +26,7 @@ void add(const google::protobuf::RepeatedPtrField<v1alpha1::Container>& containe
   }
 }
 
-// Returns an empty list if the bytes are not a pod.
+// Returns one pod, or an empty list if the bytes are not a pod.
 std::vector<Pod> read_pod(const std::string& bytes) {
   v1alpha1::Pod from;
   if (!from.ParseFromString(bytes)) return {};
@@ -142,7 +142,7 @@ struct PodsApi::Question {
   Done done;
   unsigned tries = 0;
   std::unique_ptr<Timer> next;
-  // During the call, one of these is set.
+  // During a call, either `list` or `get` is set.
   std::unique_ptr<ListCall> list;
   std::unique_ptr<GetCall> get;
 };
@@ -194,7 +194,7 @@ void PodsApi::put(Questions::iterator question) {
 void PodsApi::on_end(Questions::iterator question, const Answer& answer, bool exhausted) {
   question->list.reset();
   question->get.reset();
-  // gRPC's message for a response above kMostBytes. The response to a repeated request would be as large.
+  // A response above kMostBytes has the same status as the rate limit, but a retry would be as large.
   const bool too_large = answer.why.find("larger than max") != std::string::npos;
   if (exhausted && !too_large && ++question->tries < kMostTries) return question->next->arm(kPauseIfRefused);
   const Done done = std::move(question->done);

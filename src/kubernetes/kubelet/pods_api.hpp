@@ -23,7 +23,7 @@ class PodsApi {
   static constexpr unsigned kMostTries = 10;
   // Longer texts of annotations are read as "".
   static constexpr std::size_t kLongestText = 1024;
-  // The limits for the memory of a pod and of a list. What exceeds them is left out.
+  // The maximum memory of a pod and of a list, in bytes. Pods that exceed a limit are left out.
   static constexpr std::size_t kMostOfPod = std::size_t{64} << 10u;
   static constexpr std::size_t kMostOfList = std::size_t{16} << 20u;
 
@@ -37,7 +37,7 @@ class PodsApi {
     Outcome outcome = Outcome::kFailed;
     std::vector<Pod> pods;
     std::vector<std::string> left_out;  // "namespace/name" of pods that are too large
-    std::string why;                    // why there is no answer
+    std::string why;                    // why there are no pods
   };
   using Done = std::function<void(const Answer& answer)>;
 
@@ -47,7 +47,7 @@ class PodsApi {
 
   const std::filesystem::path& socket() const { return socket_; }
 
-  // Requests all pods that have not ended. Calls `done` in the loop, later, and not after this is destroyed.
+  // Requests all pods that have not ended. Calls `done` in the loop, later; never after destruction.
   void list(Done done) { request("", std::move(done)); }
   // Requests the pod with that UID. The answer has no pod if the kubelet does not have it.
   void get(const std::string& uid, Done done) { request(uid, std::move(done)); }

@@ -11,13 +11,13 @@
 namespace plughost {
 namespace {
 
-// By then, normally all streams have ended, except those to a peer that does not read.
+// Normally all streams have ended by then, except streams to a peer that does not read.
 constexpr std::chrono::milliseconds kShutdownDeadline{200};
 constexpr std::chrono::seconds kShutdownIsWedged{5};
 
 }  // namespace
 
-// The part that gRPC's threads use. A worker destroys it after the endpoint.
+// The objects that gRPC's threads use. A worker destroys them after the endpoint.
 struct Endpoint::Server {
   Server(const ServedResource& resource, const OwnerInLoop& owner) : plugin(resource, owner, callers) {
     if (resource.announcement == Announcement::kPluginsRegistry)
@@ -39,7 +39,7 @@ Endpoint::Endpoint(EventLoop& loop, Workers& workers, EndpointOwner& owner, Serv
       owner_(owner),
       resource_(std::move(resource)),
       server_(std::make_shared<Server>(resource_, OwnerInLoop(loop.poster(), owner, lifetime_))),
-      // The names of an earlier process in this directory must not be reused.
+      // The start is random, because the names of an earlier process must not be reused.
       incarnation_(std::random_device()()) {}
 
 Endpoint::~Endpoint() {

@@ -2,10 +2,10 @@
 // A resource's gRPC server, which lives as long as the resource, and its listener, which is replaced for each
 // kubelet. Loop thread only, except OwnerInLoop.
 //
-// Each kubelet needs a new socket, because it removes those of its predecessor. The usual plugin makes a new
-// gRPC server for it, with its threads and completion queues. Here the server lives as long as its resource,
-// without a port, and only the listening socket is replaced; accepted connections are handed to the server.
-// 64 resources are listed 36.5 ms after a kubelet listens (./dev bench --real).
+// Each kubelet needs a new socket, because a kubelet removes its predecessor's sockets. Usual plugins make a
+// new gRPC server for each socket, with its threads and completion queues. Here the server lives as long as
+// its resource, without a port, and only the listening socket is replaced; accepted connections are handed to
+// the server. 64 resources have sent their lists 36.5 ms after a kubelet listens (./dev bench --real).
 
 #include <sys/types.h>
 
@@ -61,9 +61,9 @@ class Callers {
 // The result of an Allocate call. Texts from the peer are shortened.
 struct AnsweredAllocate {
   std::size_t containers = 0;
-  std::size_t count = 0;  // of ids, in all containers
-  std::string ids;        // the first of them
-  std::string refusal;    // why it was refused; empty if it was not
+  std::size_t count = 0;  // number of ids in all containers
+  std::string ids;        // the first ids
+  std::string refusal;    // why the call was refused; empty if it was not
 };
 
 // The endpoint's callbacks and requests to its owner.
@@ -95,7 +95,7 @@ class EndpointOwner {
   // Called before a container with these devices starts, if the snapshot's spec has a `preStart` program.
   virtual void prepare_start(SharedSnapshot snapshot, const std::vector<std::string>& ids,
                              StartDone done) = 0;
-  // Called before a container gets these devices, if a program of the snapshot's spec joins in the answer.
+  // Called before a container gets these devices, if a program of the snapshot's spec adds to the answer.
   virtual void run_allocation_program(SharedSnapshot snapshot, const std::vector<std::string>& ids,
                                       AllocationDone done) = 0;
 
@@ -112,7 +112,7 @@ class OwnerInLoop {
   OwnerInLoop(EventLoop::Poster post, EndpointOwner& owner, const Lifetime& lifetime)
       : post_(std::move(post)), reach_(lifetime.bound([&owner](const Call& call) { call(owner); })) {}
 
-  // Calls in the loop, later; never after the lifetime has ended.
+  // Runs `call` in the loop, later; never after the lifetime has ended.
   void post(Call call) const {
     post_([reach = reach_, call = std::move(call)] { reach(call); });
   }
@@ -132,7 +132,7 @@ class Endpoint {
   Endpoint& operator=(Endpoint&&) = delete;
 
   // Listens in `directory` under a name that no kubelet has seen. The former listener ends, but its
-  // connections stay. If it throws std::system_error, it does not listen.
+  // connections stay. After a std::system_error the endpoint does not listen.
   void listen_anew(const std::filesystem::path& directory);
   // Listens under the same name again, because the file was removed while the kubelet still knows it.
   void listen_again();

@@ -187,7 +187,7 @@ void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
     const auto without = container_allocation(*call->snapshot, ids, {});
     if (const auto* status = std::get_if<grpc::Status>(&without)) return end(*call, *status);
   }
-  // The loop calls this, and must not have to free 48,000 ids.
+  // With `assume` the callback has no ids: the loop destroys it, and must not have to free 48,000 ids.
   auto done = [this, call, ids = chosen ? std::vector<std::string>() : ids,
                chosen](const std::variant<Allocation, std::string>& said) {
     if (const auto* error = std::get_if<std::string>(&said))
@@ -285,7 +285,7 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
   }
 
  private:
-  // `told` is true if the feed has ended the stream while the peer still listens.
+  // `told` is true if the feed has ended the stream, so that the peer still reads.
   void end(bool told) {
     {
       const std::lock_guard lock(mutex_);
@@ -314,7 +314,7 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
       to_write = list_.get();
       finished_ = to_write == nullptr;
     }
-    // Outside the lock: it can take milliseconds, and the loop takes the lock when it closes the feed.
+    // Encodes outside the lock: this can take milliseconds, and the loop needs the lock to close the feed.
     if (snapshot) write_list(snapshot->inventory, *to_write);
     if (to_write != nullptr)
       StartWrite(to_write);
@@ -327,9 +327,9 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
   std::shared_ptr<ListStream> self_;
   std::mutex mutex_;
   std::unique_ptr<List> list_;  // during its write
-  std::uint64_t sent_ = 0;      // the list's number
+  std::uint64_t sent_ = 0;      // the number of the last list that was sent
   bool ending_ = false;
-  bool has_last_ = false;  // possibly an empty list
+  bool has_last_ = false;  // the last, empty list may have to be sent
   bool finished_ = false;
 };
 

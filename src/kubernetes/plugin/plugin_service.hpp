@@ -1,7 +1,7 @@
 #pragma once
-// The DevicePlugin service of one resource. Thread-safe: runs in gRPC's callback threads. It reads snapshots
-// and never waits, so an answer takes microseconds on any hardware; if a program of the entry takes part in
-// an answer, the answer follows the program's end.
+// The DevicePlugin service of one resource. Thread-safe: runs in gRPC's callback threads. The service reads
+// snapshots and never waits, so an answer takes microseconds on any hardware; if a program of the entry takes
+// part in an answer, the answer follows the program's end.
 
 #include <grpcpp/grpcpp.h>
 
@@ -18,20 +18,19 @@
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
 #include "kubernetes/plugin/endpoint.hpp"
 #include "kubernetes/plugin/served_resource.hpp"
-#include "model/allocate/allocation.hpp"
 
 namespace plughost {
 
 // The ids of unanswered Allocate calls. Thread-safe.
 //
 // Kubelets up to 1.37 can request one id for two pods at the same time (kubernetes/kubernetes#137534). So an
-// id is claimed by one call at a time, for as long as that caller waits.
+// id is claimed by one call at a time, for as long as the call's caller waits.
 class UnansweredIds {
  public:
   using Cancelled = std::function<bool()>;
   using Ids = std::vector<std::string_view>;
 
-  // Claims the ids of one call for its own lifetime. It is cheap to destroy, because the loop does that.
+  // Claims the ids of one call until the claim is destroyed. The loop does that, so it must be cheap.
   class Claim {
    public:
     Claim(UnansweredIds& of, Ids ids, Cancelled cancelled)
@@ -112,9 +111,8 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
 };
 
 // Opens a ListAndWatch stream, which sends the newest list whenever it changes. Thread-safe: runs in gRPC's
-// callback threads. At most one write is in progress; a slow reader gets the then newest list when it is
-// ready, and costs nothing until then. The stream owns itself until gRPC's OnDone, when on_done is called
-// once.
+// callback threads. At most one write is in progress; a slow reader costs nothing, and gets the newest list
+// when the reader is ready. The stream owns itself until gRPC's OnDone, when on_done is called once.
 grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* open_list_stream(std::shared_ptr<InventoryFeed> feed,
                                                                           std::function<void()> on_done);
 

@@ -6,8 +6,8 @@
 
 namespace plughost {
 
-// This class connects instead of gRPC, so that a refusal is known at once, and no resolver, back-off or
-// shared subchannel delays the call after a kubelet's start.
+// A connection that plughost itself has opened: a refusal is known at once, and none of gRPC's resolvers,
+// back-offs and shared subchannels delays the call after a kubelet's start.
 struct RegistrationClient::Connection {
   explicit Connection(UniqueFd fd)
       : process(peer_process(fd.get())),
@@ -62,7 +62,7 @@ std::optional<pid_t> RegistrationClient::send(Request request, const FileIdentit
       &call->context, &call->request, &call->response,
       [call, post = loop_.poster(), done = std::move(done)](const grpc::Status& status) mutable {
         post([call = std::move(call), done = std::move(done), status] {
-          // The kubelet may refuse with UNKNOWN, too, but never with these texts, which are gRPC's own.
+          // A kubelet may refuse with UNKNOWN, too, but never with this text, which is gRPC's own.
           const bool gone = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                             status.error_message() == "Stream removed";
           if (gone) call->connection->broken = true;

@@ -30,7 +30,7 @@ class RegistrationClient {
     PluginOptions options;
   };
   enum class Result {
-    kAccepted,       // older kubelets dial back only now, so that only a stream is a proof
+    kAccepted,       // older kubelets dial back only now: only a stream is a proof
     kNobodyListens,  // not sent: no kubelet has seen the endpoint's name
     kWentAway,  // the connection broke during the call: the kubelet is ending, or the peer is not a kubelet
     kRefused,   // the kubelet refused
@@ -43,10 +43,10 @@ class RegistrationClient {
   ~RegistrationClient();
 
   // Sends a request; `done` runs in the loop, later. Returns the peer's process, 0 if it is in another pid
-  // namespace, or nullopt if nothing was sent. `kubelet` is the intended kubelet. If another kubelet listens
-  // by now, nothing is sent: the event of its socket follows, and a second Register would end the stream of
-  // the first. A chmod causes no event, so the caller examines the socket after kNobodyListens. Concurrent
-  // calls share a connection, which is closed after the last call, so that a new attempt reaches the kubelet
+  // namespace, or nullopt if nothing was sent. Sends nothing if a kubelet other than `kubelet` listens by
+  // now: the event of its socket follows, and a second Register would end the stream of the first. A chmod
+  // changes the socket's identity without an event, so the caller examines the socket after kNobodyListens.
+  // Concurrent calls share a connection, which closes after the last call: the next call reaches the kubelet
   // that listens then.
   std::optional<pid_t> send(Request request, const FileIdentity& kubelet, Done done);
   // Call it when another kubelet listens: new calls must not use the old connection.

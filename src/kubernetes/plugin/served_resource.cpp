@@ -27,7 +27,7 @@ std::vector<const Device*> devices_of(const Inventory& inventory, std::span<cons
   return devices;
 }
 
-// Returns why a container that already has other cards cannot get these cards, too; empty if it can.
+// Records the container's cards. Returns why its other cards exclude them; empty if they do not.
 std::string other_card(const ResourceSnapshot& snapshot, std::span<const std::string> ids) {
   if (!snapshot.joined) return {};
   std::vector<CardName> cards;
@@ -40,8 +40,8 @@ std::string other_card(const ResourceSnapshot& snapshot, std::span<const std::st
          ": that card has not enough left of both; request less, or retry when a pod has ended";
 }
 
-// Returns why another container holds the hardware of an id, through any resource; empty if this container
-// holds it now.
+// Records in the ledger that the container gets the devices. If another container holds their hardware,
+// through any resource, returns the reason; else "".
 std::string held_elsewhere(const ResourceSnapshot& snapshot, std::span<const std::string> ids) {
   if (!snapshot.ledger) return {};
   std::vector<std::string> devices;

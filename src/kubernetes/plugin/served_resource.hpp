@@ -27,7 +27,7 @@ class ContainerAllocateResponse;
 
 namespace plughost {
 
-// Returns why the machine cannot provide an answer's promises; empty if it can. Any thread; must not block.
+// Returns what the machine lacks for an allocation, as a sentence; else "". Any thread; must not block.
 using CheckAnswer = std::function<std::string(const Allocation&)>;
 
 // Allocates the snapshot's devices for these ids, plus `more`, a program's addition. On failure, returns the
@@ -36,7 +36,7 @@ std::variant<Allocation, grpc::Status> container_allocation(const ResourceSnapsh
                                                             std::span<const std::string> ids,
                                                             const Allocation& more);
 
-// Writes an allocation as the kubelet's message, if the machine provides it and the kubelet accepts it.
+// Writes an allocation as the kubelet's message. Fails if `check` fails, or if the message is too large.
 grpc::Status write_answer(const ResourceSnapshot& snapshot, const Allocation& allocation,
                           const CheckAnswer& check, v1beta1::ContainerAllocateResponse& response);
 
@@ -54,7 +54,7 @@ struct PluginOptions {
   bool operator==(const PluginOptions&) const = default;
 };
 
-// Fixed for an endpoint's life, because the kubelet requests them once, when it dials.
+// Constant for an endpoint's life, because the kubelet requests the options once, when it dials.
 inline PluginOptions options_of(const AllocationSpec& spec) {
   return {.pre_start_required = spec.pre_start || spec.assume,
           .preferred_allocation_available = spec.policy != AllocationPolicy::kNone || !spec.near.empty()};
@@ -76,8 +76,8 @@ struct CallTally {
 //
 // A ResourceSnapshot is immutable and replaced as a whole. So a call uses one list from its beginning to its
 // end, never waits for the loop, and holds the lock for one copy of a pointer: an Allocate of 8 devices takes
-// 1.08 of the time of an empty call. A stream is notified that the list has changed, and sends the newest
-// one, however many came meanwhile; a list that looks the same to the kubelet wakes no stream. 10,000 uevents
+// 1.08 of the time of an empty call. A stream is notified of a change and sends the newest list, however many
+// lists were published meanwhile; a list that looks the same to the kubelet wakes no stream. 10,000 uevents
 // in 0.04 s cause two messages a second (both: ./dev bench).
 class InventoryFeed {
  public:
@@ -93,11 +93,11 @@ class InventoryFeed {
   bool publish(ResourceSnapshot snapshot);
   Newest newest() const;
 
-  // Loop thread only, before the readers are closed: makes the streams end with an empty list.
+  // Makes the streams end with an empty list. Loop thread only; call it before the readers are closed.
   void end_empty() { ends_empty_ = true; }
   bool ends_empty() const { return ends_empty_; }
 
-  // Closed with the resource.
+  // The open streams. The endpoint closes them when it ends.
   Readers& readers() { return readers_; }
 
  private:
@@ -121,7 +121,7 @@ struct ServedResource {
 };
 
 // Loop thread only. Makes the streams send the newest list. A list of more than 1,000 ids is encoded on the
-// worker, because that would block the loop.
+// worker, because the encoding would block the loop.
 void send_list(const std::shared_ptr<InventoryFeed>& feed, Workers& computations);
 
 }  // namespace plughost

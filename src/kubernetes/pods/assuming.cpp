@@ -38,7 +38,7 @@ class FreeIds {
   const Inventory& inventory_;
   const Ids& taken_;
   std::map<const Device*, unsigned> next_;  // the next replica to examine
-  std::size_t any_ = 0;                     // the devices before it have no free id
+  std::size_t any_ = 0;                     // no device before this index has a free id
 };
 
 }  // namespace
@@ -156,10 +156,10 @@ void PodMarks::keep(const std::function<bool(const std::string& uid)>& wanted) {
   write();
 }
 
-// Patches the pod's status, which the kubelet's identity may do, unlike patching the pod.
+// Patches the pod's status: the kubelet's identity may patch a pod's status, but not the pod itself.
 void PodMarks::write() {
   ApiClient* const client = writing_ || waiting_.empty() ? nullptr : server_.client();
-  if (!client) return;  // continues with the next client
+  if (!client) return;  // the subscription calls this again for a new client
   again_.cancel();
   writing_ = std::move(waiting_.front());
   waiting_.pop_front();
@@ -271,7 +271,7 @@ void Assuming::read_checkpoint(
 
 void Assuming::specify(const std::string& name, std::string text,
                        std::function<void(const std::string& error)> done) {
-  specified_[name] = Clock::time_point::max();  // during the write
+  specified_[name] = Clock::time_point::max();  // is not removed during the write
   context_.write_late(name, std::move(text),
                       lifetime_.bound([this, name, done = std::move(done)](const std::string& error) {
                         specified_[name] = Clock::now();

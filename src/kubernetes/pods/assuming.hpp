@@ -1,6 +1,7 @@
 #pragma once
-// The cards that schedulers choose for pods, and what the resources with such cards share: the pods, the
-// kubelet's checkpoint, marks, and the specifications of late names. Loop thread only.
+// The cards that schedulers choose for pods, and what the resources with such cards share: pods, marks, the
+// kubelet's checkpoint, and the specifications of late names (CDI names that containers get before their
+// cards are known). Loop thread only.
 
 #include <chrono>
 #include <filesystem>
@@ -31,18 +32,18 @@
 
 namespace plughost {
 
-// The holders of a resource's units according to the checkpoint, and their cards, which the kubelet's ids do
-// not identify. Pure functions of values, thread-safe.
+// The holders of a resource's units according to the checkpoint. The kubelet's ids do not identify cards.
+// Pure functions of values, thread-safe.
 std::vector<HeldUnits> held_units(const Checkpoint& checkpoint, std::string_view resource);
 AnsweredContainers containers_of(const std::vector<HeldUnits>& held);
-// Returns the answer that the container got for these ids; nullptr: unknown.
+// Returns the answer that the holder got; nullptr: unknown.
 const Allocation* answer_for(const Checkpoint& checkpoint, std::string_view resource,
                              const HeldUnits& holder);
 // Returns the late device names of all resources in the checkpoint.
 std::set<std::string> late_devices(const Checkpoint& checkpoint);
 
 // Returns the same holders, each with as many ids as before, but of the card that card() returns. If card()
-// returns nullptr (unknown), the holder keeps those of its ids that no other holder has got.
+// returns nullptr (unknown), the holder keeps its ids; a free id replaces an id that another holder has got.
 HoldersOfIds by_card(const HoldersOfIds& holders, const Inventory& inventory,
                      const std::function<const Device*(const Holder& holder)>& card);
 
@@ -52,9 +53,9 @@ HoldersOfIds by_name(const HoldersOfIds& holders,
 
 // Writes marks into the annotations of one resource's pods. Loop thread only.
 //
-// One request is in progress at a time. After a failure one mark, a different one each time, tests whether
-// marks are accepted again, and the others wait: a node whose 10,000 marks are forbidden sends two requests a
-// minute, and not 333 a second. A new mark is tried at once.
+// One request is in progress at a time. After a failure, the marks take turns to test whether marks are
+// accepted again, one mark at a time: a node whose 10,000 marks are forbidden sends two requests a minute,
+// and not 333 a second. A new mark is tried at once.
 class PodMarks {
  public:
   static constexpr std::chrono::milliseconds kFirstPause{500};
@@ -67,7 +68,7 @@ class PodMarks {
   // Writes the pod's mark, unless it is pending already. `patch` is a merge patch of the pod's annotations,
   // with the pod's UID.
   void add(const AskingPod& pod, std::string patch);
-  // Drops the marks of all pods that are not wanted.
+  // Drops the pending marks of pods for which `wanted` returns false.
   void keep(const std::function<bool(const std::string& uid)>& wanted);
 
  private:
@@ -94,7 +95,7 @@ class PodMarks {
 
 class Assuming {
  public:
-  // After a change of pods, unused specifications are searched for once this much time has passed.
+  // The time from a change of pods to the search for unused specifications.
   static constexpr std::chrono::seconds kQuiet{1};
 
   // The referenced objects must outlive the Assuming.
@@ -120,8 +121,8 @@ class Assuming {
   NodeWatch& node_watch() { return context_.node_watch; }
   PodSource& pods() { return pods_; }
   ApiServer& api_server() { return context_.api_server; }
-  // Calls `done` with the present checkpoint, or nullptr if it cannot be read in time. Never calls it if the
-  // kubelet's directory changes meanwhile: all entries, and with them the callers, are restarted then.
+  // Calls `done` with the present checkpoint, or nullptr if it cannot be read in time. Never calls `done` if
+  // the kubelet's directory changes meanwhile: all entries, and with them the callers, are restarted then.
   void read_checkpoint(std::function<void(const std::shared_ptr<const Checkpoint>& checkpoint)> done);
 
   // Writes the specification of a late name; done gets the error, empty on success.
@@ -145,7 +146,7 @@ class AssumedCards {
   using AllocationDone = EndpointOwner::AllocationDone;
   using StartDone = EndpointOwner::StartDone;
 
-  // Creates the variant for the snapshot's spec, which has `assume`. `assuming` must outlive the result.
+  // Creates the variant for the snapshot's spec, which must have `assume`. `assuming` must outlive it.
   static std::unique_ptr<AssumedCards> of(Assuming& assuming, const ResourceSnapshot& snapshot);
   virtual ~AssumedCards() = default;
   AssumedCards& operator=(AssumedCards&&) = delete;
@@ -157,8 +158,8 @@ class AssumedCards {
 
   const AssumeTerms& terms() const { return terms_; }
   // Returns a function that maps the resource's holders from the kubelet's ids to the cards of their pods'
-  // annotations, and from UIDs to the pods' names. Any thread may call it at any time, because it has copies
-  // of its data. Its time is proportional to the number of ids.
+  // annotations, and from UIDs to the pods' names. The function has copies of its data, so any thread may
+  // call it at any time; it takes time in proportion to the number of ids.
   using HoldersByCard = std::function<HoldersOfIds(const HoldersOfIds& holders)>;
   HoldersByCard by_annotation(const Inventory& inventory) const;
 
@@ -167,7 +168,7 @@ class AssumedCards {
 
   // Returns true if the node does not isolate containers on one card.
   bool without_isolation() const;
-  // Marks the pods that have their units and are not marked yet.
+  // Marks the pods that hold their units according to `held` and are not marked yet.
   void mark(const std::vector<HeldUnits>& held);
   void mark(const AskingPod& pod);
 
@@ -181,7 +182,7 @@ class AssumedCards {
 
  private:
   virtual void on_pods() {}
-  // A former process may have been killed between its answer and the mark.
+  // Marks pods for which a former process was killed between its answer and the mark.
   void find_unmarked();
 };
 

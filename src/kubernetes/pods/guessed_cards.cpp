@@ -1,16 +1,17 @@
 // Chooses a card during the Allocate, from the pods alone. Loop thread only.
 //
-// Before Kubernetes 1.37 an Allocate does not tell its pod, so the pod is a guess until the kubelet's
-// checkpoint names the holder of the ids. The kubelet admits pods in another order than the scheduler's, so a
-// guess can be wrong: a container would get a card on which the scheduler has counted another pod. Such a
-// container does not start: PreStartContainer compares the card of its answer, from the checkpoint, with the
-// first card that the holder's own annotation was seen with (see PodBook). A wrong guess among pods on one
-// card is harmless. Nothing is written into a pod but its own mark: an earlier design exchanged the cards in
-// two pods' annotations, which let the owner of one edit the other.
+// An Allocate does not name its pod. Before Kubernetes 1.37, where no kubelet reports the pods that it admits
+// (see pods_api.hpp), the pod is a guess until the kubelet's checkpoint names the holder of the ids. The
+// kubelet admits pods in a different order than the scheduler, so a guess can be wrong: a container would get
+// a card on which the scheduler has counted another pod. Such a container does not start: PreStartContainer
+// compares the card of its answer, from the checkpoint, with the first card that the holder's own annotation
+// was seen with (see PodBook). A wrong guess among pods on one card is harmless. Nothing is written into a
+// pod but its own mark: an earlier design exchanged the cards in two pods' annotations, which let one pod's
+// owner edit the other pod.
 //
-// After a restart the first card seen may be an edited one, which cannot be told from a wrong guess of the
-// former process. So the start is refused whenever card and annotation differ: otherwise memory promised to
-// another pod might be used.
+// After a restart, the first card that is seen may be an edited one. This looks the same as a wrong guess of
+// the former process. So the start is refused whenever card and annotation differ: otherwise the container
+// might use memory that is promised to another pod.
 
 #include <algorithm>
 #include <map>
@@ -26,8 +27,8 @@ namespace {
 
 class GuessedCards final : public AssumedCards {
  public:
-  // The patience before a node's only card is the answer: a pod for which the scheduler has chosen a card may
-  // become visible a moment later.
+  // The patience before an unknown pod gets the node's only card: a pod for which the scheduler has chosen a
+  // card may become visible a moment later.
   static constexpr std::chrono::milliseconds kOnlyCardPatience{300};
   // The checkpoint, which the kubelet writes when it has our answer, is read in intervals of kSettling, until
   // kUnsettled after the last Allocate.
@@ -58,7 +59,7 @@ class GuessedCards final : public AssumedCards {
   // Marks the pods that hold their units according to the checkpoint. Makes a pod a candidate again if
   // another pod holds its units, or if a guess older than `old` has no holder.
   void settle(const std::vector<HeldUnits>& held, Time old);
-  // Refuses the start of a container whose card is not its pod's.
+  // Refuses the start if the container's card is not its pod's.
   void check_card(const ResourceSnapshot& snapshot, const std::string& uid,
                   const std::set<std::string>& given, const StartDone& done);
   void on_pods() override;
@@ -87,8 +88,8 @@ void GuessedCards::allocate(SharedSnapshot snapshot, const IdSet& ids, Allocatio
   assuming_.read_checkpoint(lifetime_.bound([this, ask](const std::shared_ptr<const Checkpoint>& checkpoint) {
     if (checkpoint) {
       ask->held = held_units(*checkpoint, resource_);
-      // The kubelet writes its checkpoint after an answer, and before it requests another container. So an
-      // older answer that is not in the checkpoint will never be in it.
+      // The kubelet writes its checkpoint after an answer, and before it sends the next Allocate. So an older
+      // answer that is missing in the checkpoint will never be in it.
       settle(ask->held, ask->asked);
     }
     find_pod(ask);
@@ -105,7 +106,7 @@ void GuessedCards::find_pod(const std::shared_ptr<Ask>& ask) {
       std::max(patience, std::chrono::milliseconds(0)));
 }
 
-// If the kubelet provides the pods, waiting is useless: it gets no news until it has the answer.
+// If the kubelet provides the pods, waiting is useless: it admits no new pod before it has the answer.
 std::chrono::milliseconds GuessedCards::patience_of(const ResourceSnapshot& snapshot) const {
   if (assuming_.pods().by_kubelet()) return std::chrono::milliseconds(0);
   return terms_.only_card && only_card(snapshot.inventory) ? kOnlyCardPatience : PodSearch::kPatience;
@@ -124,7 +125,7 @@ bool GuessedCards::try_to_answer(Ask& ask) {
   const AskingPod& pod = *it.pod;
   const auto card = card_of(terms_, pod, ask.snapshot->inventory);
   if (const auto* const error = std::get_if<std::string>(&card)) {
-    // The pod may not be visible yet.
+    // The requesting pod may be another pod, which is not visible yet.
     ask.why = *error;
     ask.refused = true;
     return false;
@@ -155,7 +156,7 @@ void GuessedCards::answer_without_pod(Ask& ask, const std::string& error) {
   ask.done(plughost::answer_without_pod(*ask.snapshot, ask.ids.count, why, without_isolation()));
 }
 
-// Without the checkpoint no start is allowed, as with `late`: the kubelet retries.
+// Refuses the start if the checkpoint cannot be read, as LateCards does: the kubelet retries.
 void GuessedCards::prepare_start(SharedSnapshot snapshot, const IdSet& ids, StartDone done) {
   assuming_.read_checkpoint(
       lifetime_.bound([this, snapshot = std::move(snapshot), ids,
@@ -175,7 +176,7 @@ void GuessedCards::prepare_start(SharedSnapshot snapshot, const IdSet& ids, Star
           const Allocation* const answer = asked ? answer_for(*checkpoint, resource_, each) : nullptr;
           if (answer) given.insert(card_in(terms_, answer->env));
         }
-        given.erase("");  // an answer that has no card or does not name it
+        given.erase("");  // from answers that name no card
         const auto known = guesses_.find(ids.name);
         if (known != guesses_.end() && known->second.wrong) given.insert(known->second.card);
         check_card(*snapshot, its.pod_uid, given, done);
@@ -196,7 +197,7 @@ void GuessedCards::check_card(const ResourceSnapshot& snapshot, const std::strin
     done(why);
     return true;
   };
-  // The pod's first card never changes, so no query is needed.
+  // A pod's first card never changes, so a known pod needs no query.
   if (decide()) return;
   pods_.until(uid, decide, [uid, done](const std::string& error) {
     const std::string why = "no pod on this node has the UID " + uid + ", as far as is known";
@@ -230,7 +231,7 @@ void GuessedCards::settle(const std::vector<HeldUnits>& held, Time old) {
   mark(held);
 }
 
-// A pod that is not Pending, or is gone, is not a candidate.
+// Forgets answers to pods that are not Pending any more, or are gone: they are no candidates.
 void GuessedCards::on_pods() {
   std::erase_if(answered_, [this](const auto& answered) {
     const AskingPod* const pod = pods_.book().find(answered.first);

@@ -74,7 +74,7 @@ PodSearch::PodSearch(EventLoop& loop, PodSource& source, std::string resource, A
                                      on_change(false);
                                    }})) {}
 
-// An earlier answer of the kubelet is outdated: a pod in it may have ended, and would be confused with the
+// Does not try the kubelet's last answer: a pod in it may have ended, and would be confused with the
 // requesting pod.
 void PodSearch::until(const std::string& uid, Attempt attempt, GiveUp give_up,
                       std::chrono::milliseconds patience) {
@@ -102,7 +102,7 @@ void PodSearch::query(Waitings::iterator waiting) {
       source_.query(waiting->uid, [this, waiting](const std::string& error) { on_told(waiting, error); });
 }
 
-// If the change was sufficient, the request no longer waits, and its query has been dropped.
+// Runs only if no attempt has succeeded: a successful one drops the query, and with it this callback.
 void PodSearch::on_told(Waitings::iterator waiting, const std::string& error) {
   const auto question = std::move(waiting->question);
   const auto now = Clock::now();

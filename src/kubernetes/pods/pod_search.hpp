@@ -19,12 +19,13 @@
 
 namespace plughost {
 
-// With `guess`, a pod's card is the first one that its annotation was seen with, because schedulers write it
-// before they bind the pod. So an owner who edits the annotation later affects neither an Allocate's answer
-// nor the check at the start. With `late` it is the annotation's present value.
+// The pods that request one resource. With `guess`, a pod's card is the first value of its annotation that
+// was seen: schedulers write the annotation before they bind the pod. So a later edit by the pod's owner
+// affects neither an Allocate's answer nor the check at the start. With `late`, the card is the annotation's
+// present value.
 class PodBook {
  public:
-  // Larger than the pods of a node; further pods are not stored, nor are pods that have ended.
+  // More than the pods of a node. Further pods are not stored, nor are pods that have ended.
   static constexpr std::size_t kMostPods = 5000;
 
   PodBook(std::string resource, AssumeTerms terms)
@@ -57,7 +58,7 @@ class PodSearch {
   // The query interval for a kubelet that provides the pods.
   static constexpr std::chrono::milliseconds kAgain{250};
 
-  // Calls `changed` after a change of a pod, with `anew` if all pods were replaced. `source` must outlive it.
+  // Calls `changed` after a change of pods; `anew`: all were replaced. `source` must outlive this object.
   PodSearch(EventLoop& loop, PodSource& source, std::string resource, AssumeTerms terms,
             std::function<void(bool anew)> changed);
   // Drops waiting requests without calling them.
@@ -67,12 +68,12 @@ class PodSearch {
   PodBook& book() { return book_; }
   const PodBook& book() const { return book_; }
 
-  // Returns true if it had all data that it needs, and has answered.
+  // Returns true if the known pods were sufficient, and the request has been answered.
   using Attempt = std::function<bool()>;
   // `error` is the reason why the known pods may be outdated; empty if they are not.
   using GiveUp = std::function<void(const std::string& error)>;
   // Calls `attempt` whenever pods have changed, until it returns true. Calls `give_up` if `patience` is over
-  // and a last query was in vain. Queries ask for the pod `uid`, or if that is empty for all waiting pods.
+  // and a last query was in vain. Queries request the pod `uid`, or all waiting pods if `uid` is empty.
   void until(const std::string& uid, Attempt attempt, GiveUp give_up,
              std::chrono::milliseconds patience = kPatience);
 

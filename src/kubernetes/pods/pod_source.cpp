@@ -71,7 +71,7 @@ class PodList {
 
 }  // namespace
 
-// No hook creates or destroys a follower: both happen with a resource, whose lists are published elsewhere.
+// Hooks must not create or destroy followers. Only the creation and the end of a resource do so.
 template <typename Call>
 void PodSource::notify(Call call) {
   if (followers_.empty()) return watch_.reset();
@@ -117,7 +117,7 @@ class PodSource::Asking final : public Question {
       source.notify([&](const Hooks& to) { to.changed(pod); });
     end(source.error());
   }
-  // A follower's hook may drop the query.
+  // Returns finish(), which does nothing if a follower's hook has dropped this query.
   std::function<void(const std::string& error)> ending() {
     return lifetime_.bound([this](const std::string& error) { finish(error); });
   }

@@ -27,7 +27,7 @@ class PodSource {
  public:
   // The pause before a kubelet that has just started is queried again.
   static constexpr std::chrono::milliseconds kNotYetPause{1000};
-  // The deadline for the API server's list of waiting pods.
+  // The deadline for the API server's list of Pending pods.
   static constexpr std::chrono::milliseconds kLastList{400};
 
   struct Hooks {
@@ -53,16 +53,16 @@ class PodSource {
     virtual ~Question() = default;
   };
 
-  // `kubelet` is the socket of its pods API. `server` must outlive this object, which must outlive its
-  // followers and queries.
+  // `kubelet` is the socket of the kubelet's pods API. `server` must outlive this object, which must outlive
+  // its followers and queries.
   PodSource(EventLoop& loop, ApiServer& server, std::filesystem::path kubelet);
   ~PodSource();
   PodSource& operator=(PodSource&&) = delete;
 
-  // Call it when the kubelet has changed or is gone. If its socket has moved, there must be no queries.
+  // Call it when the kubelet has changed or is gone. No query may be running if the socket has moved.
   void on_kubelet(const std::filesystem::path& socket);
-  // Watches pods while there are followers. A new follower gets all pods first, and the others get them
-  // again. No hook is called from within follow().
+  // Watches pods while there are followers. A new follower gets all pods first, and the other followers get
+  // them again. No hook is called from within follow().
   std::unique_ptr<Follower> follow(Hooks hooks);
   // Returns true if the kubelet provides the pods, which are then as old as the last query. Otherwise, the
   // API server's watch reports changes.
@@ -70,15 +70,15 @@ class PodSource {
   // Returns why the known pods are outdated; empty if they are not.
   const std::string& error() const { return error_; }
 
-  // Queries the pod with that UID, or all waiting pods if it is empty: from the kubelet, or else from the API
-  // server. Notifies the followers first, and then calls `done` with the error, which is empty on success.
-  // Calls neither from within query().
+  // Queries the pod with that UID, or all waiting pods if `uid` is empty: from the kubelet, or else from the
+  // API server. Notifies the followers first, and then calls `done` with the error, which is empty on
+  // success. Calls neither followers nor `done` from within query().
   std::unique_ptr<Question> query(const std::string& uid, std::function<void(const std::string& error)> done);
 
  private:
   class Asking;
 
-  // Chooses the source, which provides all pods.
+  // Selects the kubelet or the API server; the followers then get all pods.
   void choose_source();
   void record_left_out(const PodsApi::Answer& answer);
   void watch();

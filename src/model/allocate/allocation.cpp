@@ -7,7 +7,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/text/ascii.hpp"
 #include "base/text/text.hpp"
 #include "model/allocate/cdi.hpp"
 #include "model/allocate/one_container.hpp"
@@ -17,8 +16,8 @@
 namespace plughost {
 namespace {
 
-// Assigns {n} in the container paths of the devices' own nodes and mounts. It is the device's position or, if
-// a device has several nodes of one pattern (a modem with four ports), the position among all these nodes.
+// Assigns {n} in the container paths of the devices' own nodes and mounts. {n} is the device's position or,
+// if a device has several nodes of one pattern (a modem with four ports), the position among all these nodes.
 class Numbering {
  public:
   explicit Numbering(const std::vector<const Device*>& devices) {
@@ -33,7 +32,7 @@ class Numbering {
     }
   }
 
-  // Returns the number for the next node or mount of the pattern; nullopt if it is the device's position.
+  // Returns {n} for the next node or mount of the pattern; nullopt if {n} is the device's position.
   std::optional<std::size_t> next(const PositionText& pattern) {
     const auto found = next_.find(pattern);
     return found == next_.end() ? std::nullopt : std::optional(found->second++);
@@ -46,7 +45,7 @@ class Numbering {
 // Collects what the container gets. Keeps the first error; additions after an error are meaningless.
 class AllocationDraft {
  public:
-  // `spec` applies to devices without terms of their own.
+  // `spec` applies to devices whose Device::terms is nullptr.
   AllocationDraft(Placeholders placeholders, const AllocationSpec& spec)
       : expand_(std::move(placeholders)), spec_(spec) {
     for (const Device* device : expand_.devices()) {
@@ -95,7 +94,7 @@ class AllocationDraft {
     add_pairs("annotation", allocation_.annotations, &AllocationSpec::annotations);
   }
 
-  // Adds each shared spec once. The entry's settings, added before, take precedence.
+  // Adds each KindSpec of the devices once. The entries' settings, which were added before, take precedence.
   void add_kind_specs() {
     std::vector<const KindSpec*> done;
     for (const Device* device : std::vector(expand_.devices())) {
@@ -125,8 +124,8 @@ class AllocationDraft {
     for (const std::string& name : env_by_cdi_) allocation_.by_cdi.env.insert(allocation_.env.extract(name));
   }
 
-  // Adds the output of an `allocate` program, which does not know the configuration. `whose` is the program,
-  // for errors.
+  // Adds the output of the `allocate` program, or the variables of `assume`. `whose` names the source in
+  // errors.
   void add_more(const Allocation& more, std::string_view whose) {
     whose_ = whose;
     for (const ContainerNode& node : more.nodes)
@@ -163,12 +162,12 @@ class AllocationDraft {
     return one == other || (one && other && *one == *other);
   }
 
-  // If several entries have the same text, adds the text once, for all of their devices.
+  // Adds the pairs of all entries. A pair that several entries have is added once, for all of their devices.
   void add_pairs(std::string_view what, std::map<std::string, std::string>& pairs,
                  AllocationSpec::Pairs AllocationSpec::*which) {
     for (const AllocationSpec* const terms : terms_) {
       for (const auto& pair : terms->*which) {
-        std::vector<const AllocationSpec*> those;  // the entries with this text
+        std::vector<const AllocationSpec*> those;  // the entries with this pair
         std::ranges::copy_if(terms_, std::back_inserter(those), [&](const AllocationSpec* other) {
           return std::ranges::find(other->*which, pair) != (other->*which).end();
         });
@@ -219,7 +218,7 @@ class AllocationDraft {
     if (Text text = expand_.all(value_pattern)) pairs.emplace(std::move(*name), std::move(*text));
   }
 
-  // Adds one place for all devices, or one per device if their paths differ.
+  // Adds one node or mount for all devices, or one per device if a path depends on the device.
   template <typename Add>
   void for_each_place(const Template& host, const Template& container, Add add_place) {
     expand_.check_path(host);
@@ -260,13 +259,13 @@ class AllocationDraft {
             {.host_path = std::move(*host), .container_path = std::move(*container), .read_only = read_only});
   }
 
-  // Returns what to do when two things claim one place.
+  // Returns how to resolve a conflict: the end of an error message.
   std::string advice(const std::string& where) const {
     return !whose_.empty() ? std::string(whose_) + " contradicts the rest of the response"
                            : "put {n} into " + where + ", so that each has its own";
   }
 
-  // Returns false if the same thing is at that path already. Refuses if a different thing is there.
+  // Returns false if the path is taken already, and refuses if it is taken by a different node or mount.
   bool is_new(const std::string& container_path, const std::string& what) {
     const auto [place, added] = places_.try_emplace(container_path, what);
     if (!added && place->second != what) {
@@ -298,11 +297,11 @@ class AllocationDraft {
 
   Placeholders expand_;
   const AllocationSpec& spec_;
-  std::vector<const AllocationSpec*> terms_;  // of the devices, each once
+  std::vector<const AllocationSpec*> terms_;  // the entries of the devices, each once
   std::unordered_set<const Device*> named_;   // devices that our CDI specification describes
   std::set<std::string> env_by_cdi_;
   Allocation allocation_;
-  std::unordered_map<std::string, std::string> places_;  // what is at each container path
+  std::unordered_map<std::string, std::string> places_;  // the node or mount at each container path
   std::string_view whose_;  // the source of what is being added; empty: the configuration
 };
 
@@ -320,7 +319,7 @@ std::variant<Allocation, Refusal> expand(std::string_view resource, const Alloca
   return std::move(draft).finish();
 }
 
-// Returns what a container's shares must be, and what to do if they cannot be.
+// Returns the entry's rule for the shares of a container, and what the user can do: parts of a message.
 std::pair<std::string_view, std::string_view> promise(const AllocationSpec& spec) {
   if (spec.units)
     return {"the units of a container are one card's",
@@ -333,7 +332,7 @@ std::pair<std::string_view, std::string_view> promise(const AllocationSpec& spec
           "request no more than there are devices with a free share"};
 }
 
-// `shares` has the number of ids of each device, in the kubelet's order.
+// `devices` are in the kubelet's order. `shares` has the number of ids of each device.
 Refusal of_other_devices(std::string_view resource, const AllocationSpec& spec,
                          const std::vector<const Device*>& devices,
                          const std::unordered_map<const Device*, std::size_t>& shares) {

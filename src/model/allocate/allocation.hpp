@@ -1,12 +1,12 @@
 #pragma once
 // Computes what a container gets for its allocated ids. Pure functions of values, thread-safe.
 //
-// The kubelet asks once in a container's life, stores the answer in its checkpoint, and admits no other pod
-// meanwhile. So the answer depends on the list and the ids only: it is the same before and after a restart of
-// plughost, equals what `plughost simulate` prints and what a CDI specification says of the device, because
-// one function computes all of them. The scan has looked up everything that needs the machine, except for one
-// stat per node: 8 devices take 1.08 of the time of an empty call, 40 units of 80,000 as long as 40 whole
-// devices (./dev bench, and with --gpus).
+// The kubelet calls Allocate once in a container's life, stores the response in its checkpoint, and admits no
+// other pod meanwhile. So the response depends on the list and the ids only, and is the same before and after
+// a restart of plughost. `plughost simulate` and our CDI specifications agree with the response, because one
+// function computes all of them. The scan has done all that needs the machine, except for one stat per node:
+// 8 devices take 1.08 of the time of an empty call, 40 units of 80,000 as long as 40 whole devices (./dev
+// bench, and with --gpus).
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,6 @@
 
 namespace plughost {
 
-// A device node of a container.
 struct ContainerNode {
   std::string host_path;
   std::string container_path;
@@ -51,14 +50,14 @@ struct CdiEdits {
   bool operator==(const CdiEdits&) const = default;
 };
 
-// The answer for one container, independent of the kubelet's protocol. All texts are valid UTF-8.
+// The response for one container, independent of the kubelet's protocol. All texts are valid UTF-8.
 struct Allocation {
   std::map<std::string, std::string> env;
   std::vector<ContainerMount> mounts;
   std::vector<ContainerNode> nodes;
   std::map<std::string, std::string> annotations;
   std::vector<std::string> cdi;  // vendor.example/class=device
-  CdiEdits by_cdi;               // not part of the answer; the edits of our own specification's names
+  CdiEdits by_cdi;               // the edits of names in our specification; not part of the response
 
   bool operator==(const Allocation&) const = default;
 };
@@ -70,16 +69,16 @@ struct Refusal {
     kUnhealthyDevice,
     kTooMany,      // several shares; a container may have only one share
     kOtherShares,  // shares of other devices than the entry allows
-    kConflict,     // the terms do not fit these devices: two things in one place, or a missing value
+    kConflict,     // the entry does not fit these devices: conflicting paths or names, or a missing value
   };
   Reason reason;
   std::string text;
 };
 
 // Allocates devices of `inventory`, which assemble() has made. `ids` are as the kubelet sent them; replicas
-// of one device count as that device once. `more` is the addition of the entry's program, and must not
-// contradict the rest. Equal ids give equal answers. Refuses unknown ids, Unhealthy devices, shares of other
-// devices than the spec allows, two things in one place of the container, attributes that a template needs
+// of one device count as that device once. `more` is what the entry's `allocate` program adds. Equal ids give
+// equal responses. Refuses unknown ids, Unhealthy devices, shares of other devices than the spec allows,
+// different nodes, mounts or values for one path or name in the container, attributes that a template needs
 // and a device lacks, and text that is not UTF-8.
 std::variant<Allocation, Refusal> allocate(std::string_view resource, const AllocationSpec& spec,
                                            const Inventory& inventory, std::span<const std::string> ids,
@@ -96,7 +95,7 @@ struct UnitsPod {
 struct UnitCounts {
   std::size_t of_container = 0;
   std::size_t total = 0;                       // of all listed devices
-  std::optional<UnitsPod> pod = std::nullopt;  // without it, templates that need the pod are refused
+  std::optional<UnitsPod> pod = std::nullopt;  // nullopt: templates that need the pod are refused
 };
 
 // Allocates one device, whatever the ids are and even if it is Unhealthy. For a spec with `assume`.

@@ -11,9 +11,9 @@ namespace plughost {
 
 Json json_of(const ContainerNode& node);
 Json json_of(const ContainerMount& mount);
-// `byCdi` has the edits of the names under `cdi`; it is not part of the answer.
+// The member `byCdi` has the edits of the names under `cdi`, and is not part of the response.
 Json json_of(const Allocation& allocation);
-// Returns one line per fact: "env  NAME=value".
+// Returns one line per variable, node, mount, annotation and CDI name: "env  NAME=value".
 std::string text_of(const Allocation& allocation, const std::string& indent);
 
 }  // namespace plughost

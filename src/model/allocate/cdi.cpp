@@ -12,7 +12,7 @@ namespace plughost {
 namespace {
 
 constexpr const char* kEscape = "_x";
-// An id has no zero byte, so a name that begins with its escape has an escaped first character.
+// Precedes an escaped first character: no other name begins so, because no id has a zero byte.
 constexpr std::string_view kBeginning = "x_x00";
 
 Json json_of(const CdiEdits& edits, const Device& device) {
@@ -23,7 +23,7 @@ Json json_of(const CdiEdits& edits, const Device& device) {
     const auto known = std::ranges::find(device.cdi_nodes, node.host_path, &CdiNode::path);
     const bool is_known = known != device.cdi_nodes.end();
     if (is_known && known->group != 0) groups.insert(known->group);
-    // CDI's library refuses links: "not a device node".
+    // hostPath is the target of a link, because CDI's library refuses links: "not a device node".
     Json& its = json["deviceNodes"].push_back({{"path", node.container_path},
                                                {"hostPath", is_known ? known->node : node.host_path},
                                                {"permissions", node.permissions}});

@@ -28,7 +28,7 @@ std::string cdi_kind_error(std::string_view resource);
 void add_cdi_names(KindSpec& spec, CdiNames way, std::string_view plugin, std::string_view name,
                    const std::vector<std::string>& others = {});
 
-// Returns a resource's specification as JSON, the same for equal devices; empty if no device needs it. A
+// Returns a resource's specification as JSON, the same for equal devices; empty if no device has CDI edits. A
 // device that is gone is left out, because other hardware may be at its paths by now.
 std::string cdi_specification(std::string_view resource, const AllocationSpec& spec,
                               const Inventory& inventory);
@@ -37,7 +37,7 @@ std::string cdi_specification(std::string_view resource, const AllocationSpec& s
 std::string cdi_specification(std::string_view resource, const std::string& name, const CdiEdits& edits,
                               const Device& device);
 
-// Returns the name of the file for a resource's specification. It differs for each resource and each owner.
+// Returns the file name of a resource's specification, different for each resource and each owner.
 std::string cdi_file_name(std::string_view owner, std::string_view resource);
 
 }  // namespace plughost

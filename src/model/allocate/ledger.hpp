@@ -3,11 +3,11 @@
 // allocated once.
 //
 // Two entries may list one card, as a GPU and as a VFIO function, and the kubelet counts them apart. The
-// ledger compares hardware, not ids: a unit is a place in the kernel's device tree, and who holds one holds
-// what is above and below it. Refusing such configurations was the alternative, and it would refuse the
-// common case of a card that is used either way. The last step of an Allocate takes all units under one lock,
-// or refuses, so two calls at once cannot both succeed. An Allocate of 8 devices takes 1.08 times a call
-// without devices (./dev bench).
+// ledger compares hardware, not ids: a unit is a place in the kernel's device tree, and the holder of a unit
+// also holds the units above and below it. The alternative, to refuse such configurations, would also refuse
+// the common case of a card that is used either way. The last step of an Allocate takes all units under one
+// lock, or refuses, so two calls at once cannot both succeed. An Allocate of 8 devices takes 1.08 times a
+// call without devices (./dev bench).
 
 #include <chrono>
 #include <cstdint>
@@ -29,9 +29,9 @@ namespace plughost {
 class Ledger final : public Overlay {
  public:
   using Clock = std::chrono::steady_clock;
-  // The kubelet admits one container at a time, and requests its resources one right after the other.
+  // Allocates for one container follow within this time: the kubelet admits one container at a time.
   static constexpr std::chrono::milliseconds kSameContainer{1000};
-  // The kubelet reports a holder somewhat after it has received the allocation.
+  // For this time after an Allocate, a device stays held even if the kubelet does not report a holder yet.
   static constexpr std::chrono::seconds kUntold{5};
 
   struct Name {
@@ -44,15 +44,15 @@ class Ledger final : public Overlay {
   // `given` is called after each successful give(), in the thread of give().
   explicit Ledger(std::function<void()> given = {}) : given_(std::move(given)) {}
 
-  // list() replaces the resource's list, in any order. A missing device has left the machine, unless keep()
-  // was called before: then the entry has changed, and the device's hold persists. A held device whose
-  // hardware differs from the previous list's keeps its former hardware, too.
+  // list() replaces the resource's list; `devices` may be in any order. A missing device has left the
+  // machine, and its hardware is free, unless keep() was called before list(), for a change of the entry. If
+  // a held device's hardware has changed, its holder holds the former hardware as well.
   void keep(const std::string& resource);
   void list(const std::string& resource, std::span<const Device> devices, Clock::time_point now);
   // Records that the container being admitted gets these devices of the resource, or shares of them. If
   // another container has some of their hardware, returns the reason, as a sentence; empty on success.
   std::string give(const std::string& resource, std::span<const std::string> ids, Clock::time_point now);
-  // Replaces the holders by the answer to a query that began at `asked`.
+  // Replaces the holders by the result of a query of the kubelet that began at `asked`.
   void update_holds(const Holds& holds, Clock::time_point asked, Clock::time_point now);
 
   // Sets, by device id, the hardware of other devices to which the paths given to containers now lead. The

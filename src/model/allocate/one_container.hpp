@@ -1,6 +1,6 @@
 #pragma once
-// Allocations of several resources to one container: which cards it already has and where they are, and how
-// many shares of a device it may have.
+// Allocations of several resources to one container: which cards the container already has and where they
+// are, and how many shares of a device the container may have.
 
 #include <chrono>
 #include <map>
@@ -30,14 +30,13 @@ struct CardName {
 CardName card_of(const Device& device);
 // Compares the UUIDs if both cards have one, or else the PCI addresses, or else the indexes.
 bool same_card(const CardName& one, const CardName& other);
-// Returns true if both lists have the same cards.
 bool same_cards(std::span<const CardName> some, std::span<const CardName> others);
-// Returns the UUIDs of the cards, or what else is known of them: "GPU-1b2c, GPU-3d4e".
+// Returns the UUIDs of the cards, or else their PCI addresses or ids: "GPU-1b2c, GPU-3d4e".
 std::string names_of(std::span<const CardName> cards);
 
 // The cards that the resources joined by `sameCard` have allocated to the container being admitted. An
 // Allocate does not identify its container, but the kubelet admits one container at a time and requests each
-// resource once. So a new container begins when a resource is requested again, or after a while. Thread-safe.
+// resource once. So a repeated request, or one after kSameContainer, begins a new container. Thread-safe.
 class GivenCards {
  public:
   using Clock = std::chrono::steady_clock;
@@ -45,8 +44,8 @@ class GivenCards {
 
   // Returns the cards that the other resources have allocated to the present container.
   std::vector<CardName> before(const std::string& resource, Clock::time_point now) const;
-  // Records the resource's cards. If the other resources have allocated different cards, returns their cards
-  // instead, and forgets the container, because its pod is rejected.
+  // Records the resource's cards, and returns an empty list. If the other resources have allocated different
+  // cards, returns those cards, and forgets the container, because its pod is rejected.
   std::vector<CardName> give(const std::string& resource, const std::vector<CardName>& cards,
                              Clock::time_point now);
 
@@ -76,7 +75,7 @@ class JustNow {
     value_ = std::move(value);
     when_ = now;
   }
-  // Returns the value, or an empty one if there is none.
+  // Returns the value; a default value if none was recorded within kSameContainer.
   Value just_now(Clock::time_point now) const {
     const std::lock_guard lock(mutex_);
     return now <= when_ + kSameContainer ? value_ : Value();
@@ -102,17 +101,17 @@ struct Neighbours {
   bool operator==(const Neighbours&) const = default;
 };
 
-// Returns how near a device is to others in the tree of PCI bridges; larger is nearer. First counts the
-// bridges in common with the nearest other device, then the number of others at that distance. 0: no host
-// bridge in common, or unknown.
+// Returns how near a device is to the devices at `others` in the tree of PCI bridges; larger is nearer. The
+// number of bridges in common with the nearest of them decides first, then the number of devices at that
+// distance. 0: no host bridge in common, or unknown.
 unsigned nearness(std::string_view path, std::span<const std::string> others);
 
 // Returns true if a container may have `ids` ids that belong to `devices` devices.
 bool fulfils(SharesOf terms, std::size_t devices, std::size_t ids);
 bool fulfils(SharesOf terms, const Inventory& inventory, std::span<const std::string> ids);
 
-// The free ids of an entry's resource, as free_shares() texts. Only the kubelet knows them: it sends them
-// with GetPreferredAllocation, a moment before the Allocate.
+// The free ids of an entry's resource, as free_shares() texts. Only the kubelet knows the free ids, and sends
+// them with GetPreferredAllocation, a moment before the Allocate.
 using FreeShares = JustNow<std::map<std::string, std::string>>;
 
 // Returns "3 on GPU-1b2c, 5 on GPU-3d4e": the cards that have free ids, in the inventory's order. Pure.

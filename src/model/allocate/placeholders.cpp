@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text/text.hpp"
 #include "model/allocate/cdi.hpp"
 #include "model/device/names.hpp"
 

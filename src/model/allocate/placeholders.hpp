@@ -28,7 +28,7 @@ class Placeholders {
 
   // Returns true if the template depends on the device.
   bool belongs_to_a_device(const Template& pattern) const;
-  // Returns true if the template names what only an allocation has.
+  // Returns true if the template has a placeholder whose value is known only during an allocation.
   bool depends_on_the_allocation(const Template& pattern) const;
 
   // Expands a template for the n-th device.
@@ -39,14 +39,14 @@ class Placeholders {
   void check_path(const Template& pattern);
   // Expands a template for all devices: values that differ are joined by commas.
   Text all(const Template& pattern);
-  // Returns the text, or an error if the kubelet would not accept it. `origin`: its template, for the error.
+  // Returns the text; nullopt, after an error, if the text is not UTF-8. `origin` is the text's template.
   Text checked(std::string text, std::string_view origin);
 
   void refuse(const std::string& why);
   const std::string& error() const { return error_; }
 
  private:
-  // Outside unit mode these names may be attributes of a kind.
+  // Return true for placeholders of units and of the pod. In other entries a kind may have such attributes.
   bool counts_units(std::string_view name) const;
   bool tells_pod(std::string_view name) const;
   // Returns nullopt if the value depends on the device.

@@ -15,7 +15,7 @@
 namespace plughost {
 namespace {
 
-// A device and its ids that can still be chosen, in the order of `available`.
+// The ids of a device that can still be chosen, in the order of `available`.
 struct Published {
   std::vector<const std::string*> free;
   std::size_t next = 0;
@@ -61,7 +61,7 @@ class BondedSearch {
 
  private:
   using Set = std::vector<std::size_t>;  // positions in candidates_
-  // The scores are in the upper half; the lower half, the nearness, decides among equal scores.
+  // The upper half is the sum of the scores. The lower half, the nearness, decides among equal scores.
   using Sum = std::uint64_t;
 
   static Sum score(const Device& one, const Device& other) {
@@ -122,7 +122,7 @@ class BondedSearch {
 
   std::vector<std::size_t> candidates_;
   std::vector<std::vector<Sum>> scores_;
-  std::vector<Sum> own_;  // with the fixed devices
+  std::vector<Sum> own_;  // each candidate's nearness, and its scores with the fixed devices
 };
 
 class Chooser {
@@ -145,8 +145,8 @@ class Chooser {
     }
   }
 
-  // Returns the available ids that have not been chosen, each once. Ids that the terms exclude come last,
-  // followed by unknown ids.
+  // Records the available ids that have not been chosen, each once. finish() adds ids that the terms exclude
+  // last, followed by unknown ids.
   void snapshot(std::span<const std::string> available, const ShareTerms& terms) {
     for (std::size_t i = 0; i < choices_.size(); ++i) choices_[i].in_use = inventory_.devices()[i].replicas;
     for (const std::string& id : available) {
@@ -227,7 +227,7 @@ class Chooser {
     choose_packed();  // devices without a NUMA node
   }
 
-  // Returns true if whole devices are allocated whose mutual distances are known.
+  // Returns true if no free device has replicas, and the distances between some of these devices are known.
   bool has_bonds() const {
     bool some = false;
     for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -338,7 +338,7 @@ class Chooser {
   std::size_t size_;
 };
 
-// Returns nullptr if no device has a NUMA node.
+// Returns the first of these devices that has a NUMA node; nullptr if no device has one.
 const Device* first_with_node(const Inventory& inventory, std::span<const std::string> ids) {
   for (const std::string& id : ids) {
     const Device* device = inventory.find(id);

@@ -11,17 +11,17 @@
 
 namespace plughost {
 
-// The devices that the ids of a container may belong to; otherwise the allocation is refused.
+// Limits the devices that the ids of one container may belong to. Any other allocation is refused.
 struct ShareTerms {
   SharesOf of = SharesOf::kAny;
   std::span<const CardName> same;  // the ids must be of these cards; empty: of any card
 };
 
-// Returns a subset of `available` that contains `must_include` and has exactly `size` ids if available has
+// Returns a subset of `available` that contains `must_include` and has exactly `size` ids if `available` has
 // that many. Never fails, because an error would reject the pod. Ids that the inventory does not have come
-// last. Replicas that are not available count as used. near: PCI paths; among devices that the policy ranks
-// equal, those near one of them come first. Choices that fulfil the terms precede all others, if there are
-// enough ids.
+// last. Replicas that are not available count as used. `near` has PCI paths: among devices that the policy
+// ranks equal, the devices near one of these paths come first. A choice that fulfils `terms`, if there is
+// one, precedes all other choices.
 std::vector<std::string> preferred(AllocationPolicy policy, const Inventory& inventory,
                                    std::span<const std::string> available,
                                    std::span<const std::string> must_include, std::size_t size,

@@ -157,7 +157,7 @@ bool untouched(const AskingPod& pod, const AnsweredContainers& answered) {
   });
 }
 
-// Returns why the pod is not a candidate.
+// Returns why an Allocate is not for this waiting pod.
 std::string why_not(const AskingPod& pod, const AnsweredContainers& answered) {
   const AskingContainer* const next = pod.next(answered);
   if (!next) return "each of its containers has been answered";
@@ -171,7 +171,7 @@ std::string nobody(std::span<const AskingPod* const> pods, std::uint64_t units,
   std::vector<const AskingPod*> in_order(pods.begin(), pods.end());
   std::ranges::sort(in_order,
                     [](const AskingPod* one, const AskingPod* other) { return earlier(*one, *other); });
-  // If there are many pods, those that wait are named first.
+  // The waiting pods come first, because only kMostPodsTold pods are named.
   std::stable_partition(in_order.begin(), in_order.end(),
                         [&](const AskingPod* pod) { return why_no_candidate(*pod, terms).empty(); });
   std::size_t told = 0;

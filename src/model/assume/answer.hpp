@@ -1,6 +1,6 @@
 #pragma once
-// The card that a pod's annotation names, the pod that an Allocate is for, and what a container gets. Pure
-// functions of values, thread-safe.
+// Finds the card that a pod's annotation names, and the pod that an Allocate is for, and computes what the
+// container gets. Pure functions of values, thread-safe.
 
 #include <cstdint>
 #include <span>
@@ -30,33 +30,33 @@ std::variant<const Device*, std::string> card_of(const AssumeTerms& terms, const
 // Returns the card that the pod's annotation names, even if Unhealthy; nullptr if there is no such card.
 const Device* card_named(const AssumeTerms& terms, const AskingPod& pod, const Inventory& inventory);
 
-// Returns why a container of the pod must not start with the card that its answer has given it (`given`, see
-// card_in()), as a sentence; empty if it may start.
+// Returns why a container of the pod must not start with the card `given` (see card_in()) of its response, as
+// a sentence; empty if the container may start.
 std::string why_not_on(const AssumeTerms& terms, const AskingPod& pod, const std::string& given);
 
 // Returns the card of a node that has only one card, if the card is Healthy; nullptr otherwise.
 const Device* only_card(const Inventory& inventory);
 
-// Returns the answer for `units` units of the device, in the dialect's terms, or the reason why there is
-// none, as a sentence. The snapshot's spec must contain `assume`. `spec` is the snapshot's spec, or a reduced
-// copy of it. `pod` is nullptr if unknown. For `by_uuid` see card_env().
+// Returns the response for `units` units of the device, with the dialect's variables, or why there is none,
+// as a sentence. The snapshot's spec must contain `assume`. `spec` is the snapshot's spec, or a reduced copy
+// of it. `pod` is nullptr if unknown. For `by_uuid` see card_env(). `without_isolation` sets CGPU_DISABLE.
 std::variant<Allocation, std::string> answer_on_card(const ResourceSnapshot& snapshot,
                                                      const AllocationSpec& spec, const Device& device,
                                                      std::uint64_t units, const AskingPod* pod, bool by_uuid,
                                                      bool without_isolation);
 
-// Returns the answer for an unknown pod, if the dialect's terms allow one; otherwise `why`.
+// Returns the response for an unknown pod, if AssumeTerms allow such a response; otherwise `why`.
 std::variant<Allocation, std::string> answer_without_pod(const ResourceSnapshot& snapshot,
                                                          std::uint64_t units, const std::string& why,
                                                          bool without_isolation);
 
-// Returns the edits that a container gets by the CDI name of a late answer. Cards with late answers have no
-// CDI names or annotations of their own, because a configuration with these is refused.
+// Returns the edits that a container gets by the CDI name of a late answer (Identify::kLate). The cards of
+// such an entry have no CDI names or annotations of their own, because such a configuration is refused.
 std::variant<CdiEdits, std::string> late_edits(const ResourceSnapshot& snapshot, const Device& device,
                                                std::uint64_t units, const AskingPod& pod,
                                                bool without_isolation);
 
-// Returns why the pod is not a candidate for an Allocate, as the end of a sentence; empty if it is one.
+// Returns why the pod does not wait for an Allocate, as the end of a sentence; empty if the pod waits.
 std::string why_no_candidate(const AskingPod& pod, const AssumeTerms& terms);
 
 // The pod that an Allocate is for, determined from the list of pods alone.
@@ -75,7 +75,7 @@ std::variant<PodMatch, std::string> match(std::span<const AskingPod* const> pods
                                           const AnsweredContainers& answered, const AssumeTerms& terms,
                                           const Inventory& inventory);
 
-// The kubelet's checkpoint record of one container and the resource. It is used to verify guesses, and to
+// The ids of the resource that the kubelet's checkpoint has for one container: used to verify guesses, and to
 // resolve the names of late answers when the container starts.
 struct HeldUnits {
   std::string pod_uid;
@@ -85,7 +85,7 @@ struct HeldUnits {
 
 // The prefix of the CDI names of late answers. No device's name begins with it.
 inline constexpr const char* kLateBeginning = "late-";
-// Returns the CDI device's name in the resource's kind.
+// Returns the CDI name of a late answer with these ids, without the resource.
 std::string late_device(const IdSet& ids);
 
 // Returns the holder of exactly these ids, or why there is none, as a sentence. Containers of one pod may
@@ -96,8 +96,8 @@ struct Guess {
   IdSet ids;
   std::string pod;  // UID
   std::vector<std::string> containers;
-  // The holder of exactly these ids when the Allocate came. It may be outdated: the kubelet reuses the ids of
-  // an ended pod, and its checkpoint shows this only after the next write.
+  // The checkpoint's holders of exactly these ids when the Allocate came. They may have ended: the kubelet
+  // reuses the ids of an ended pod before it writes the checkpoint again.
   AnsweredContainers former;
 };
 

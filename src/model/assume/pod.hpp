@@ -31,7 +31,7 @@ struct Pod {
   std::string name_space;
   std::string name;
   std::string created;   // RFC 3339 in UTC, so that texts sort like times
-  bool deleted = false;  // it is being deleted
+  bool deleted = false;  // the pod is being deleted
   std::string phase;
   std::map<std::string, std::string, std::less<>> annotations;
   std::vector<Container> containers;  // in the order of the kubelet's calls: init containers first
@@ -39,7 +39,7 @@ struct Pod {
   bool operator==(const Pod&) const = default;
 };
 
-// Reads a v1 Pod. Leaves out members that are missing or have the wrong type.
+// Reads a v1 Pod. Members that are missing or have the wrong type are empty in the result.
 Pod pod_of(const Json& pod);
 
 struct AskingContainer {
@@ -62,9 +62,10 @@ struct AskingPod {
   std::string name;  // "namespace/name"
   std::string phase;
   std::string created;                      // RFC 3339, so that texts sort like times
-  bool deleted = false;                     // it is being deleted
+  bool deleted = false;                     // the pod is being deleted
   std::vector<AskingContainer> containers;  // with requests for units, in the order of the kubelet's calls
-  AssumeNames names;                        // the set of keys that its annotations use
+  AssumeNames names;                        // the keys that the pod's annotations use
+  // The values of the annotations; nullopt if the pod does not have the annotation.
   std::optional<std::string> time;
   std::optional<std::string> assigned;
   std::optional<std::string> card;
@@ -74,9 +75,9 @@ struct AskingPod {
   // Returns true if the pod has ended for good.
   bool ended() const { return phase == "Succeeded" || phase == "Failed"; }
   // Returns the scheduler's time in nanoseconds since 1970, or the pod's creation if that is later, because
-  // its owner can write any time. An unreadable or missing time is the latest of all.
+  // the pod's owner can write any time. An unreadable or missing time is the latest of all.
   std::uint64_t assumed_at() const;
-  // Returns the first container that is not in `answered`; nullptr: all are.
+  // Returns the first container that is not in `answered`; nullptr if all containers are.
   const AskingContainer* next(const AnsweredContainers& answered) const;
 
   bool operator==(const AskingPod&) const = default;
@@ -98,8 +99,8 @@ bool marked(const AskingPod& pod);
 // Returns the patch that marks the pod as assigned. now: nanoseconds since 1970.
 std::string mark_patch(const AssumeTerms& terms, const AskingPod& pod, std::int64_t now);
 
-// Returns the pods that hold their units according to the checkpoint and are not marked, because the daemon
-// that had answered them ended before. Pods that no scheduler has assigned are not among them.
+// Returns the pods that hold their units according to the checkpoint and are not marked: the daemon ended
+// between the response and the mark. Leaves out pods that no scheduler has assigned.
 std::vector<const AskingPod*> to_be_marked(std::span<const AskingPod* const> pods,
                                            const AnsweredContainers& holding);
 
@@ -115,7 +116,7 @@ AssumeTerms terms_of(Dialect dialect);
 // Returns true if a pod without the annotation `assigned` waits.
 bool waits_unsaid(Dialect dialect);
 
-// The values of an answer.
+// The values of a card and its node that card_env() uses.
 struct AssumedCard {
   std::string uuid;
   std::string index;
@@ -129,7 +130,7 @@ struct AssumedCard {
 std::map<std::string, std::string> card_env(const AssumeTerms& terms, const AssumedCard& card,
                                             std::uint64_t units, std::uint64_t pod_units,
                                             bool by_uuid = false);
-// Returns the card of such an environment in the form of the dialect's annotation; empty if there is none.
+// Returns the card that an environment of card_env() names, as in the dialect's annotation; "" if none.
 std::string card_in(const AssumeTerms& terms, const std::map<std::string, std::string>& env);
 // Returns the environment of a container that starts without a card, as gpushare's plugin sets it.
 std::map<std::string, std::string> no_card_env(const AssumeTerms& terms, std::uint64_t units,

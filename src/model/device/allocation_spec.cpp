@@ -101,7 +101,7 @@ std::string_view disagreement(const AllocationSpec& one, const AllocationSpec& o
   if (one.same_card != other.same_card) return "sameCard";
   if (one.shares != other.shares) return "shares";
   if (one.units != other.units) return "unit";
-  // The card that the scheduler has chosen is looked up in the entry that has all cards.
+  // With `assume`, one entry must have all cards, because the scheduler's choice is looked up there.
   if (one.assume || other.assume) return "assume";
   if (one.empty_at_stop != other.empty_at_stop) return "emptyAtStop";
   if (one.required != other.required) return "required";
@@ -115,7 +115,7 @@ Chosen choose(const Choice& choice, std::vector<Device>& devices) {
   Chosen chosen;
   const std::vector<bool> only = matching(choice.only, devices, chosen.unmatched);
   const std::vector<bool> except = matching(choice.except, devices, chosen.unmatched);
-  // An entry that excludes attached devices selects the card itself.
+  // An entry that excludes the attached devices (by `physfn`) selects the card itself: see Device::if_named.
   const bool named = !choice.only.empty() || std::ranges::any_of(choice.except, [](const auto& pattern) {
     return pattern.attributes.contains("physfn");
   });

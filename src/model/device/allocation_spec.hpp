@@ -1,6 +1,6 @@
 #pragma once
-// The terms of an entry, apart from the terms of its kind: which devices the entry takes, how ids and
-// resources are named, and what an allocated device adds to a container. Plain values.
+// The settings of an entry, without those of its kind: which devices the entry takes, how ids and resources
+// are named, and what an allocated device adds to a container. Plain values.
 
 #include <chrono>
 #include <cstdint>
@@ -83,28 +83,28 @@ struct AssumeTerms {
   // The sets of keys that the dialect uses, at least one. A pod uses the first set whose `time` it has.
   std::vector<AssumeNames> names;
   CardIs card_is = CardIs::kUuid;
-  std::optional<Identify> identify;  // nullopt: kLate if the entry answers by CDI
+  std::optional<Identify> identify;  // nullopt, until the entry is read: kLate with `cdi`, else kGuess
   bool only_card = false;            // without a matching pod, a node's only card is used
   bool answer_without_card = false;  // without a matching pod, the container starts and sees no card
-  bool sets_visible = true;          // NVIDIA_VISIBLE_DEVICES configures the runtime
+  bool sets_visible = true;          // the response sets NVIDIA_VISIBLE_DEVICES
   std::uint64_t unit = 1;            // in MiB
 
   bool late() const { return identify == Identify::kLate; }
   bool operator==(const AssumeTerms&) const = default;
 };
 
-// Attributes ("id" is one) with patterns: each attribute must match one of its patterns. A pattern matches an
-// equal value, and values by fnmatch(3). A missing or empty value matches no pattern.
+// Patterns by attribute, or by "id": the value of each attribute must match one of the attribute's patterns,
+// by equality or by fnmatch(3). A missing or empty value matches no pattern.
 struct DevicePattern {
   std::map<std::string, std::vector<std::string>> attributes;
-  std::string where;  // "only[0]", for messages
+  std::string where;  // the place in the configuration, for messages: "only[0]"
 
   bool matches(const Device& device) const;
   bool operator==(const DevicePattern&) const = default;
 };
 
 struct Choice {
-  std::vector<DevicePattern> only;    // one must match; empty: every device is taken
+  std::vector<DevicePattern> only;    // one of these must match; empty: every device is taken
   std::vector<DevicePattern> except;  // none may match
 
   bool operator==(const Choice&) const = default;
@@ -114,7 +114,7 @@ struct Choice {
 struct ReplicaRule {
   std::vector<DevicePattern> devices;
   unsigned replicas = 1;
-  std::string where;  // "replicas.*T4*"
+  std::string where;  // the place in the configuration, for messages: "replicas.*T4*"
 
   bool matches(const Device& device) const;
   bool operator==(const ReplicaRule&) const = default;
@@ -125,7 +125,7 @@ struct Chosen {
   std::vector<std::string> not_named;  // ids of devices that were left out because of Device::if_named alone
 };
 
-// Removes the devices that are not chosen.
+// Removes from `devices` the devices that the choice excludes.
 Chosen choose(const Choice& choice, std::vector<Device>& devices);
 
 enum class AllocationPolicy {
@@ -137,13 +137,13 @@ enum class AllocationPolicy {
   kOneCard,      // all from the device with the fewest free ids that suffice
 };
 
-// The devices that the ids of one container must belong to; otherwise the allocation is refused.
+// Limits the devices that the ids of one container may belong to. Any other allocation is refused.
 enum class SharesOf {
   kAny,
   kOneDevice,
   kDifferentDevices,  // each id must belong to a different device
 };
-// The compute capacity of a card, if it is divided.
+// The number of cores of a card that is divided into cores.
 inline constexpr unsigned kCoresOfACard = 100;
 // The part of a divided card that one id represents, as memory or as cores. If neither is set, the card is
 // not divided.
@@ -159,7 +159,7 @@ struct CardUnit {
 
 // How CDI names reach the container runtime.
 enum class CdiNames {
-  kNone,         // not used: nodes and mounts are in the answer itself
+  kNone,         // not used: nodes and mounts are in the response itself
   kCri,          // by the kubelet's own field, from Kubernetes 1.28
   kAnnotations,  // by an annotation, for older kubelets
 };
@@ -186,7 +186,7 @@ struct HealthCheckSpec {
   bool operator==(const HealthCheckSpec&) const = default;
 };
 
-// A program that takes part in a device's life. It must exit with 0.
+// A program that is run at an event in a device's life, and must exit with 0.
 struct ProgramSpec {
   std::vector<Template> command;  // as in HealthCheckSpec, or with {resource} only
   std::chrono::milliseconds timeout{0};
@@ -210,7 +210,7 @@ struct KindSpec {
   Pairs annotations;
   std::vector<MountSpec> mounts;
   std::vector<NodeSpec> nodes;
-  std::vector<Template> cdi;  // one name per device, or a single one if no placeholder depends on the device
+  std::vector<Template> cdi;  // one name per device, or a single name if no placeholder depends on the device
 
   bool operator==(const KindSpec&) const = default;
 };
@@ -232,12 +232,12 @@ struct AllocationSpec {
   bool rename_shared = false;            // a device with replicas belongs to <name>.shared
   bool one_share_only = false;           // several replicas for one container are refused
   AllocationPolicy policy = AllocationPolicy::kNone;
-  // The name of another entry: among devices that the policy ranks equal, those near its devices come first.
+  // The name of another entry: among devices that the policy ranks equal, those near that entry's come first.
   std::string near;
-  // A container that gets devices of both resources gets the same card, or nothing.
+  // A container that gets devices of this resource and of `near` gets the same card, or is refused.
   bool same_card = false;
   SharesOf shares = SharesOf::kAny;
-  bool units = false;  // an id is a part of a divided card
+  bool units = false;  // an id is a unit of a divided card
   // The pod's scheduler chooses the card, not the kubelet.
   std::optional<AssumeTerms> assume;
   bool empty_at_stop = false;              // an empty list is sent before the resource ends for good
@@ -246,7 +246,7 @@ struct AllocationSpec {
   std::optional<HealthCheckSpec> health;   // nullopt: only the scan decides
   // Prepares a device before each start of a container. The timeout covers all devices of the container.
   std::optional<ProgramSpec> pre_start;
-  // Adds to the answer for a container: docs/exec-allocate.schema.json.
+  // Adds to the response for a container: docs/exec-allocate.schema.json.
   std::optional<ProgramSpec> allocate;
   // Run for each device of a resource that is no longer offered.
   std::optional<ProgramSpec> on_remove;
@@ -256,7 +256,7 @@ struct AllocationSpec {
   Pairs annotations;
   std::vector<MountSpec> mounts;
   std::vector<NodeSpec> nodes;
-  // If used, the parts of one device are in our CDI specification, and answers have the devices' CDI names.
+  // If used, what belongs to one device is in our CDI specification, and responses have the CDI names.
   CdiNames cdi = CdiNames::kNone;
   // Adds the groups of the nodes to the container's processes, whatever user they run as. Needs `cdi`.
   bool group_access = false;
@@ -268,7 +268,7 @@ struct AllocationSpec {
 // there is none.
 std::string_view disagreement(const AllocationSpec& one, const AllocationSpec& other);
 
-// Returns the terms of the device's own entry. `of_resource` has the terms of the resource's first entry.
+// Returns the settings of the device's own entry. `of_resource` are those of the resource's first entry.
 inline const AllocationSpec& terms_of(const Device& device, const AllocationSpec& of_resource) {
   return device.terms ? *device.terms : of_resource;
 }

@@ -37,7 +37,7 @@ class Remarks {
   std::size_t more_ = 0;
 };
 
-// Returns the kind's name of the device in characters that are safe in a log.
+// Names a device in messages by the kind's id, in characters that are safe in a log.
 std::string unsettled(const Device& device) {
   return "device " + in_quotes(device.id.empty() ? device.id : stable_id(device.id));
 }
@@ -168,7 +168,7 @@ void drop_bad_paths(Device& device) {
     device.error = "a path of it is not UTF-8 text, and the kubelet takes no other";
 }
 
-// Removes devices whose id repeats from the sorted list.
+// Removes from the sorted list the devices that repeat an id.
 void drop_repeated_ids(std::vector<Device>& devices, const std::string& resource, Remarks& remarks) {
   const auto remark = [&](const Device& device) {
     remarks.add("resource " + resource + ": a second device with the id " + in_quotes(device.id) +
@@ -200,7 +200,7 @@ void drop_repeated_ids(std::vector<Device>& devices, const std::string& resource
                 [&](const Device& device) { return std::ranges::binary_search(repeated, device.id); });
 }
 
-// The order of precedence if not all devices fit into a message. Both lists are sorted by id.
+// The order of precedence if not all devices fit into a message.
 enum class Standing { kListed, kNew, kNewSick };
 
 std::vector<Standing> standings(const std::vector<Device>& devices, std::span<const Device> listed) {
@@ -231,7 +231,7 @@ void keep_what_fits(std::vector<Device>& devices, const Inventory& listed) {
   std::erase_if(devices, [&](const Device&) { return !kept[i++]; });
 }
 
-// Removes the devices that cannot be listed: those that repeat an id, and those that exceed one message.
+// Removes the devices that repeat an id, and the devices that do not fit into one message.
 void keep_what_can_be_listed(std::vector<Device>& devices, const std::string& resource,
                              const Inventory& former, std::vector<std::string>& of_resource,
                              Remarks& of_devices) {
@@ -272,7 +272,7 @@ class Taken {
     return paths;
   }
 
-  // Returns true if the recorded hardware is a part of the unit, or contains it.
+  // Returns true if a recorded unit is the same as, above or below this unit in the kernel's device tree.
   bool overlaps(const std::string& unit) const {
     for (std::size_t end = unit.size(); end != std::string::npos && end > 0; end = unit.rfind('/', end - 1)) {
       if (units_.contains(unit.substr(0, end))) return true;

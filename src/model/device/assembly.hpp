@@ -13,7 +13,7 @@
 
 namespace plughost {
 
-// The maximum number of resources per entry. Further ones are left out, with a remark.
+// The maximum number of resources per entry. Further resources are left out, with a remark.
 inline constexpr std::size_t kMostResources = 1000;
 
 // Devices by the full name of their resource, sorted by id.
@@ -39,7 +39,7 @@ std::string with_other_sharing(const std::string& resource);
 // The devices that one entry of a resource has found.
 struct EntryFound {
   std::shared_ptr<const AllocationSpec> terms;
-  std::shared_ptr<const DevicesOf> devices;  // nullptr: nothing yet
+  std::shared_ptr<const DevicesOf> devices;  // nullptr: no scan has succeeded yet
 };
 
 // Merges the lists of several entries of one name, in the order of the entries. Each device keeps its own

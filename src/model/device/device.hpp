@@ -19,7 +19,7 @@ namespace plughost {
 struct DeviceNode {
   std::string host_path;
   PositionText container_path;
-  std::string permissions = "rw";  // letters of "rwm", never empty: the runtime takes it literally
+  std::string permissions = "rw";  // letters of "rwm", never empty: the runtime uses the text as it is
 
   auto operator<=>(const DeviceNode&) const = default;
 };
@@ -93,13 +93,13 @@ inline constexpr std::string_view kIommuGroup = "iommu_groups/";
 struct Hardware {
   // The two ids of a device that can be identified in two ways.
   struct Ids {
-    std::string by_name;   // by its own identity, which it keeps at another port; duplicates share it
+    std::string by_name;   // by the identity that a device keeps at another port; equal for duplicates
     std::string by_place;  // by the port or slot that it is plugged into
 
     bool operator==(const Ids&) const = default;
   };
 
-  // Set by the kind, and for a listed device by the entry. Empty if the device has only one id.
+  // Set by the kind; for a listed device, expanded by the entry's `id`. Empty if the device has only one id.
   Ids ids;
   // Attributes that replace the attributes of the same names if the device is listed by its place.
   std::vector<Attribute> at_place;
@@ -123,7 +123,7 @@ struct Reason {
 
   Who who = Who::kDrain;
   std::string text;              // never empty: "drained: the fan"
-  std::vector<unsigned> shares;  // the numbers of the shares that it makes Unhealthy, ascending; 0 for a
+  std::vector<unsigned> shares;  // the numbers of the shares that become Unhealthy, ascending; 0 for a
                                  // device without replicas; empty: the whole device
 
   static Reason drain(std::string text) {
@@ -136,12 +136,12 @@ struct Reason {
 };
 
 struct Device {
-  std::string id;               // valid UTF-8, at most 63 characters, unique in its resource
-  std::string error;            // why the device itself is Unhealthy; empty if it is not
-  bool lasting = false;         // the error does not end by itself, see DeviceSource::forgive()
-  bool gone = false;            // the device has left the machine, and is still listed for a while
-  bool away = false;            // the device is present, but only visible in another network namespace
-  bool if_named = false;        // other devices are attached to it, so selecting a vendor does not select it
+  std::string id;         // valid UTF-8, at most 63 characters, unique in its resource
+  std::string error;      // why the device itself is Unhealthy; empty if it is not
+  bool lasting = false;   // the error does not end by itself, see DeviceSource::forgive()
+  bool gone = false;      // the device has left the machine, and is still listed for a while
+  bool away = false;      // the device is present, but only visible in another network namespace
+  bool if_named = false;  // other devices are attached: the entry must select it explicitly, see choose()
   std::vector<int> numa_nodes;  // real nodes only: the kubelet would read -1 as a node that never fits
   std::vector<DeviceNode> nodes;
   std::vector<CdiNode> cdi_nodes;
@@ -158,7 +158,7 @@ struct Device {
   // it once. nullptr if there are none.
   std::shared_ptr<const KindSpec> spec;
 
-  // The terms of its entry if several entries form the resource, see terms_of(); nullptr if one does.
+  // The settings of the device's entry if several entries form the resource, else nullptr: see terms_of().
   std::shared_ptr<const AllocationSpec> terms;
 
   // Returns how many of its shares can be allocated.
@@ -181,10 +181,12 @@ struct Device {
   void add_numa_node(std::optional<int> node);
   // Adds a node with the same path in the container.
   void add_node(const std::string& path, std::string permissions = "rw");
-  // Returns the attribute ("id" is one), or nullptr if there is none.
+  // Returns the value of the attribute, or the id for "id"; nullptr if there is no such attribute.
   const std::string* attribute(std::string_view name) const;
-  // Returns the attribute that a listing of the device by its place has; nullptr if the device has one id.
+  // Returns the value that the attribute has if the device is listed by its place; nullptr if the device has
+  // only one id.
   const std::string* attribute_at_place(std::string_view name) const;
+  // Lists the device by its place. The device must have two ids.
   void go_by_place();
   // Returns why the placeholder's value cannot be part of a path, as a sentence; empty if it can, or if there
   // is no value. The value must be a single name: not "." or "..", no '/', no unsafe characters. The values

@@ -36,7 +36,7 @@ class DrainSet final : public Overlay {
  public:
   using Clock = Drain::Clock;
 
-  // A drained device need not be listed: it may come back.
+  // A drained device may be absent from the list, because the device may come back.
   struct Name {
     std::string resource;
     std::string device;
@@ -72,7 +72,7 @@ class DrainSet final : public Overlay {
 
 struct DrainSet::Parsed {
   DrainSet drains;
-  std::vector<std::string> errors;  // one sentence for each part that is not valid
+  std::vector<std::string> errors;  // as sentences
 };
 
 }  // namespace plughost

@@ -72,7 +72,7 @@ void resolve_duplicate_serials(const std::string& resource, std::vector<Device>&
   }
   duplicates.decide([&](const Device& each) { return duplicates.has_duplicate(each); },
                     [](const Device&) { return true; });
-  // Another device has the name.
+  // The rest is listed by place, because another device has the id by name.
   duplicates.decide([](const Device&) { return true; }, [](const Device&) { return false; });
 }
 

@@ -14,9 +14,9 @@ namespace plughost {
 // The evidence that a container was given the device under an id, weakest first.
 enum class GivenBy {
   kNothing,
-  kLink,  // a path that now leads to one of its nodes; the newest duplicate owns the link by id
+  kLink,  // a path that now leads to one of the device's nodes; a link by id leads to the newest duplicate
   kName,  // a node in the container had the name of one of the device's nodes on the host
-  kPath,  // one of its own paths, or its place
+  kPath,  // one of the device's own paths, or its place
 };
 // Returns the evidence according to the kubelet's checkpoint.
 using WasGiven =

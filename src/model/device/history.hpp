@@ -23,7 +23,7 @@ class Remembered {
   // Returns when a device that is gone since then is due to be forgotten; Clock::time_point::max(): never.
   static Clock::time_point forget_at(Clock::time_point since, std::chrono::seconds forget_after);
   // Returns true if a device that is due to be forgotten stays listed, for example because a pod holds it:
-  // the kubelet would report it as Healthy there. If not set, no device stays.
+  // the kubelet reports an unlisted device as Healthy in the pod's status. If not set, no device stays.
   using Stays = std::function<bool(const Device& device, Clock::time_point due)>;
 
   // Returns `scanned` plus the devices of the previous list that are gone, Unhealthy until forget_after has
@@ -49,8 +49,8 @@ class Damping {
   static constexpr std::chrono::seconds kWindow{60};
   static constexpr std::chrono::seconds kCalm{30};
 
-  // Returns true if a pod holds the device. The device's changes are then caused by the pod, which may reset
-  // the device at each start.
+  // Returns true if a pod holds the device. Changes of a held device do not count, because the pod may cause
+  // them, for example by a reset at each start.
   using Held = std::function<bool(const std::string& id)>;
 
   // Makes flapping devices Unhealthy; a device with an error of its own keeps its error. `before` is the
@@ -92,14 +92,13 @@ class HealthTimes {
 };
 
 // Records since when devices of one resource are Unhealthy, and which of these spells were reported. A spell
-// begins when a device is listed with an error, and ends when it has none or is not listed. A drained device
-// is out of service on purpose, and has no spell; a holder causes no spell, either.
+// begins when a device is listed with an error, and ends when the device has none or is not listed. A drained
+// device has no spell, because it is out of service on purpose. A holder alone causes no spell.
 class BadSpells {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr Clock::time_point kNever = Clock::time_point::max();
 
-  // Records the present list.
   void record(std::span<const Device> devices, Clock::time_point now);
   // Returns how long a spell must last to be due; nullopt if the device's spells are not reported.
   using Patience = std::function<std::optional<Clock::duration>(const std::string& id)>;

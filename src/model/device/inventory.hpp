@@ -2,7 +2,6 @@
 // The devices of one resource at one moment. Immutable once made, and so thread-safe; copies share their
 // content.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -90,7 +89,7 @@ class Inventory {
   // Returns the device behind an id that was sent to the kubelet; nullptr if there is none.
   const Device* find(std::string_view id) const { return find_device(devices(), id); }
 
-  // Returns true if both lists look the same to the kubelet: ids, health and NUMA nodes.
+  // Returns true if both lists are the same for the kubelet: ids, health and NUMA nodes.
   bool lists_same_as(const Inventory& other) const;
   bool operator==(const Inventory& other) const;
 
@@ -163,7 +162,7 @@ struct DeviceChange {
   };
   Kind kind{};
   std::string id;
-  std::string why;  // why it is Unhealthy; empty for kForgotten
+  std::string why;  // why the device is Unhealthy; empty for kForgotten
 
   bool operator==(const DeviceChange&) const = default;
 };
@@ -178,7 +177,7 @@ std::vector<DeviceChange> device_changes_of_first(std::span<const Device> list);
 struct ChangedGroup {
   std::size_t count = 0;
   std::string names;  // "a, b, c and 997 more"
-  std::string why;    // the first device's reason; with ", and others" if they differ
+  std::string why;    // the first device's reason; with ", and others" if the reasons differ
 };
 ChangedGroup group_of(std::span<const DeviceChange> changes, DeviceChange::Kind kind);
 

@@ -15,7 +15,7 @@ constexpr std::size_t kLongestValue = 63;
 constexpr std::string_view kUsualPrefix = "feature.node.kubernetes.io";
 constexpr std::string_view kProfilePrefix = "profile.node.kubernetes.io";
 
-// Returns true for the domain itself and its subdomains.
+// Returns true if `domain` is `above` or a subdomain of `above`.
 bool is_in(std::string_view domain, std::string_view above) {
   if (!domain.ends_with(above)) return false;
   domain.remove_suffix(above.size());
@@ -36,7 +36,6 @@ std::string prefix_error(std::string_view prefix) {
   return {};
 }
 
-// The present devices of the lists.
 using Present = std::vector<const Device*>;
 
 struct Value {

@@ -17,7 +17,6 @@
 
 namespace plughost {
 
-// A label as it is configured.
 struct LabelSpec {
   std::string key;
   Template value;  // {count} (of devices), {id} and the kind's attributes
@@ -28,8 +27,7 @@ struct LabelSpec {
 // of Node Feature Discovery no longer add.
 std::string label_name(std::string_view key);
 
-// Returns why Kubernetes or Node Feature Discovery would refuse the key, as a sentence; empty: they accept
-// it.
+// Returns why Kubernetes or Node Feature Discovery would refuse the key, as a sentence; empty if both accept.
 std::string label_key_error(std::string_view key);
 std::string label_value_error(std::string_view value);
 

@@ -71,11 +71,11 @@ std::string stable_id(std::string_view name, std::size_t longest = kLongestId);
 // would refuse the name, as a sentence; empty if it accepts the name.
 std::string resource_name_error(std::string_view name);
 
-// RFC 1123, like k8s.io/apimachinery's IsDNS1123Subdomain but without its limit of 253 characters. Labels
-// have no limit of their own.
+// Returns true for a domain of RFC 1123, like k8s.io/apimachinery's IsDNS1123Subdomain, but without limits on
+// the length of the domain and its labels.
 bool is_domain(std::string_view text);
 
-// [A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?, of any length.
+// Returns true for [A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?, of any length.
 bool is_name_part(std::string_view text);
 
 // Returns the nearest valid last part of a resource name ([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?, at most

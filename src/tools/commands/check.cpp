@@ -19,19 +19,19 @@
 namespace plughost {
 namespace {
 
-// Returns the configuration for a scan that reads files only: it starts no program and opens no device.
+// Removes the entries whose scan starts a program or opens a device: a check reads files only.
 Config to_be_looked_at(Config config) {
   std::erase_if(config.resources,
                 [](const ResourceConfig& entry) { return entry.source->sandbox_needs() != SandboxNeeds{}; });
   return config;
 }
 
-// Longest wait for a directory, which may be on a server that does not answer.
+// Longest wait for a directory, which may be on a server that does not respond.
 constexpr std::chrono::seconds kPatience{3};
 
 struct Remarks {
   std::vector<std::string> said;
-  bool hangs = false;  // a thread is still reading the directory
+  bool hangs = false;  // a thread is still reading a directory
 };
 
 Remarks remarks_on(Config config, const HostRoot& host) {
@@ -63,7 +63,7 @@ Remarks remarks_on(Config config, const HostRoot& host) {
 int check(const CheckOptions& options) {
   const Config config = load_config(options.file);
   const HostRoot host;
-  // A configuration may be checked on another machine, without a node's credentials.
+  // The configuration of a node may be checked on another machine, which has no credentials of a node.
   const std::string error = access_error(config, host);
   const bool is_node = host.exists(config.kubelet.directory / "kubelet.sock");
   for (const Diagnostic& warning : config.warnings) std::cerr << "warning: " << warning.text() << '\n';

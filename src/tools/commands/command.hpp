@@ -1,7 +1,7 @@
 #pragma once
 // The subcommands. Each returns the exit code of the process: 0 success, 1 a negative result, 2 unusable
-// input. command_line.cpp prints what they throw and exits with 1. It also fills their options, and is the
-// only file that includes the parser, which is slow to compile.
+// input. command_line.cpp fills their options, prints their exceptions and then exits with 1. It is the only
+// file that includes the parser, which is slow to compile.
 
 #include <iosfwd>
 #include <optional>
@@ -55,7 +55,7 @@ struct SimulateOptions {
 int simulate(const SimulateOptions& options);
 
 struct FactsOptions {
-  std::string config;  // empty: the usual one, if it exists
+  std::string config;  // empty: the usual file, if it exists
   std::vector<std::string> paths;
 };
 int facts(const FactsOptions& options);

@@ -102,7 +102,7 @@ int convert(const ConvertOptions& options) {
     return print(*conversion, files, source);
   }
   print_unread(files);
-  // A template may parse as YAML, though with another meaning.
+  // A template may parse as YAML with a different meaning, so its errors are not printed.
   if (!files.language.empty())
     tell(source + ": " + files.language);
   else

@@ -15,14 +15,14 @@
 namespace plughost {
 namespace {
 
-// Returns the time in seconds.
+// Returns the present time, "2026-01-31T12:00:00Z".
 std::string now() {
   const auto since = std::chrono::system_clock::now().time_since_epoch();
   const std::string text = utc_text(std::chrono::duration_cast<std::chrono::microseconds>(since).count());
   return text.substr(0, text.find('.')) + 'Z';
 }
 
-// It is no error if the usual file is missing or wrong: the machine's facts do not depend on it.
+// Returns nullopt if the usual file is missing or wrong, because the machine's facts do not depend on it.
 std::optional<Config> configuration(const std::string& file) {
   if (!file.empty()) return load_config(file);
   std::error_code failed;

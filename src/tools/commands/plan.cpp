@@ -44,7 +44,7 @@ struct Fleet {
   bool compared = false;
 };
 
-// Returns one file, or those of a directory, by name. Throws std::system_error if it cannot be listed.
+// Returns the file `place`, or a directory's files by name. Throws std::system_error if listing fails.
 std::vector<std::string> files_in(const std::string& place) {
   std::vector<std::string> files;
   if (!fs::is_directory(place)) return {place};
@@ -63,7 +63,7 @@ Facts facts_in(const std::string& file) {
   return read_facts(*text);
 }
 
-// Nodes of one name are distinguished by their files.
+// Returns the node's name; if another node has the name, adds the name of the file.
 std::string name_of(const Facts& facts, const std::string& file, std::set<std::string>& taken) {
   const std::string name = facts.node.empty() ? fs::path(file).stem().string() : facts.node;
   return taken.insert(name).second ? name : name + " (" + fs::path(file).filename().string() + ")";
@@ -92,7 +92,7 @@ Fleet look_at(const std::vector<std::string>& files, const Config* before, const
   return fleet;
 }
 
-// Returns the first word and the number of the others.
+// Returns the first words, up to kWidth characters, and the number of the other words.
 std::string some_of(const std::vector<std::string>& words) {
   std::string text;
   std::size_t shown = 0;
@@ -152,8 +152,8 @@ void print_offers(const Fleet& fleet) {
             << " nothing: " << some_of(bare) << '\n';
 }
 
-// Prints a line for each entry that does not apply to some node, although it did before. Without a previous
-// configuration, prints all entries that do not apply to some node.
+// Prints a line for each entry that does not apply to some node, although it did with the previous
+// configuration. Without a previous configuration, prints all entries that do not apply to some node.
 void print_not_here(const Fleet& fleet) {
   struct Places {
     std::size_t count = 0;

@@ -38,8 +38,8 @@ std::string devices_text(const Survey& found) {
   return text;
 }
 
-// Returns what the preset would offer on this machine. Devices that exist only in its text, as with `count`,
-// do not count.
+// Returns what the preset would offer on this machine, without devices that exist only in the preset's text,
+// as with `count`.
 Survey look(const Preset& preset) {
   try {
     Config config = load_config(preset.file);
@@ -53,7 +53,7 @@ Survey look(const Preset& preset) {
   }
 }
 
-// Returns all presets, or with `here` those that find devices on this machine.
+// Returns all presets, or with `here` the presets that find devices on this machine.
 std::vector<Row> rows_of(const Presets& presets, bool here) {
   std::vector<Row> rows;
   for (Preset& preset : presets.list()) {

@@ -6,7 +6,6 @@
 #include <csignal>
 #include <iostream>
 
-#include "base/log/log_line.hpp"
 #include "base/system/event_loop.hpp"
 #include "config/config.hpp"
 #include "daemon/daemon.hpp"
@@ -16,7 +15,7 @@
 namespace plughost {
 namespace {
 
-// Each resource needs some descriptors, and the soft limit exists for programs that use select(2).
+// Each resource needs descriptors, and the soft limit exists only for programs that use select(2).
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Places of the program in a root that is not this machine's.
+// Where the program may be in the root of another machine.
 constexpr std::array kPrograms{kPackagedProgram, "/usr/local/bin/plughost", "/opt/bin/plughost"};
 
 std::string program_in(const HostRoot& host, const std::string& root) {
@@ -63,7 +63,7 @@ void tell(std::span<const FileChange> changes) {
     std::cout << (change.after ? "wrote " : "removed ") << change.path << '\n';
 }
 
-// Returns the path on the machine that is set up.
+// Returns the configuration's path on the machine that is set up.
 fs::path config_of(const SetupOptions& options) {
   return options.root == "/" ? fs::absolute(options.config).lexically_normal() : fs::path(options.config);
 }

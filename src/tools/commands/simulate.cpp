@@ -1,4 +1,4 @@
-// plughost simulate: prints the exact Allocate answer before a pod asks for it.
+// plughost simulate: prints the exact Allocate answer before a pod requests devices.
 
 #include <algorithm>
 #include <chrono>
@@ -71,11 +71,10 @@ std::variant<Allocation, std::string> answer_on(const ResourceSnapshot& snapshot
   return answer;
 }
 
-// One container and its answer.
 struct Told {
   const AskingContainer* container;
   std::string card;                              // id of the device; empty: none
-  std::variant<Allocation, std::string> answer;  // or why there is none
+  std::variant<Allocation, std::string> answer;  // or why there is no answer
   std::string other;  // the pod that an Allocate would be attributed to; empty: this pod
 };
 
@@ -105,7 +104,7 @@ Told tell(const HostRoot& host, const ResourceSnapshot& snapshot, const std::vec
   return told;
 }
 
-// Returns nullptr if the pod is marked already.
+// Returns the mark that the daemon would write; null if the pod is marked already.
 Json mark_of(const ResourceSnapshot& snapshot, const AskingPod& pod) {
   if (marked(pod)) return {};
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -208,7 +207,7 @@ const ResourceSnapshot& snapshot_of(const Survey& found, const std::string& name
                            (known.empty() ? "none" : known));
 }
 
-// Returns nullopt if `what` has no number.
+// Returns the 2 of "NAME=2"; nullopt if `what` has no number. Throws std::runtime_error.
 std::optional<std::uint64_t> units_asked(const ResourceSnapshot& snapshot, const std::string& what) {
   if (!snapshot.spec->assume)
     throw std::runtime_error(snapshot.resource + ": --pod is for an entry with `assume`");

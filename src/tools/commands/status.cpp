@@ -65,7 +65,7 @@ std::string holders_of(const Json& device) {
   return text;
 }
 
-// A device with some shares taken is Healthy and still has a reason.
+// A Healthy device has a reason if some of its shares are Unhealthy.
 std::string health_of(const Json& device) {
   const std::string& reason = device["reason"].text();
   if (device["health"].text() == "Healthy" && !reason.empty()) return "Healthy; " + reason;

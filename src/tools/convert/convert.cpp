@@ -206,7 +206,7 @@ void spell_out_names(ConfigDraft& draft) {
   std::erase_if(draft.top.members, [](const YamlDraft::Member& each) { return each.first == "domain"; });
 }
 
-// Replaces a guessed domain by the one that pods in the manifests request, if there is exactly one.
+// Replaces a guessed domain by the domain that pods in the manifests request, if there is exactly one.
 void find_domain(const Manifests& manifests, ConfigDraft& draft) {
   YamlDraft* const domain = draft.top.find("domain");
   if (!domain || !draft.domain_is_a_guess) return;
@@ -266,7 +266,7 @@ void keep_last_of_each_name(Drafts& drafts) {
   }
 }
 
-// Merges the configurations. Notes on one of them precede its entries.
+// Merges the configurations. Notes on a configuration precede its entries.
 ConfigDraft merged(Drafts& drafts) {
   ConfigDraft all;
   std::set<std::string> told;

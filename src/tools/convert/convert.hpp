@@ -22,8 +22,8 @@ struct Conversion {
   std::size_t entries = 0;   // entries kept
   std::size_t left_out = 0;  // entries that are only comments
   std::size_t notes = 0;     // number of comments
-  // Comments that the user must know, each with its resource's name: `losses` are things that the other
-  // plugin gives to pods and the text does not; `doubts` may differ from the text.
+  // Comments that the user must know, each with its resource's name: `losses` name what the other plugin
+  // gives to pods and the text does not; `doubts` name possible differences from the other plugin.
   std::vector<std::string> losses;
   std::vector<std::string> doubts;
 };

@@ -88,7 +88,7 @@ std::vector<Right> rights_of(const Config& config) {
   }
   if (config.events) {
     rights.push_back({.verb = "create", .resource = "events", .key = "events"});
-    // An Event on a pod needs the pod's uid.
+    // An Event on a pod needs the pod's UID, which is found in a list of the node's pods.
     if (!assumed) our_pods("list", "events");
   }
   return rights;

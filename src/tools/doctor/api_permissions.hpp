@@ -19,8 +19,8 @@ struct Right {
   std::string subresource;  // "status"; empty: none
   // Selects objects ({node}: our Node's name); empty: all. A node's own account may select no other objects.
   std::string field_selector;  // "metadata.name={node}"
-  std::string name;            // "{node}"
-  std::string key;             // first key of the configuration that needs it: "nodeResources"
+  std::string name;            // "{node}"; empty: any
+  std::string key;             // first key that needs the permission: "nodeResources"
 
   // Example: "list nodes, where metadata.name={node}".
   std::string text() const;

@@ -8,7 +8,6 @@
 #include "base/text/ascii.hpp"
 #include "base/text/text.hpp"
 #include "daemon/publish/allocatable_check.hpp"
-#include "host/hardware/machine_files.hpp"
 #include "kubernetes/kubelet/checkpoint.hpp"
 #include "tools/doctor/doctor.hpp"
 

@@ -58,7 +58,7 @@ struct InotifyUse {
   std::uint64_t watches = 0;
 };
 
-// Returns how much one user uses. /proc/<pid>/fdinfo has a line for each watch.
+// Returns the user's inotify instances and watches. /proc/<pid>/fdinfo has a line for each watch.
 InotifyUse inotify_use(const HostRoot& host, uid_t user) {
   InotifyUse use;
   for (const SeenProcess& process : processes(host)) {
@@ -140,7 +140,7 @@ Findings check_sandbox(const HostRoot& host, const Observed& observed) {
   const NodeTerms node{.kubernetes = kubernetes_of(host)};
   Findings found;
   for (const Need& need : unmet(needs_of(*observed.config, node), unit->settings)) {
-    // the check `systemd` reports it
+    // The check `systemd` reports this need.
     if (need.settings.front().key == "Before") continue;
     found.push_back({.level = Level::kWarning,
                      .where = unit->path,

@@ -31,7 +31,7 @@ std::optional<SocketOwner> owner_of(const fs::path& socket) {
     return SocketOwner{SocketOwner::State::kListens, listening_process(socket)};
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::connection_refused) return SocketOwner{SocketOwner::State::kNobody};
-    // the queue of connections is full
+    // A process listens, but its queue of connections is full.
     if (error.code() == std::errc::resource_unavailable_try_again)
       return SocketOwner{SocketOwner::State::kListens};
     return SocketOwner{};
@@ -58,7 +58,7 @@ std::string version_of(const SeenProcess& process) {
   return ending.output.substr(0, ending.output.find('\n'));
 }
 
-// Returns an empty string if everyone may open the node, or if the node is missing.
+// Returns mode and owner, "660 0:20"; empty if everyone may open the node, or if the node is missing.
 std::string who_may_open(const HostRoot& host, const std::string& node) {
   constexpr mode_t kEverybody = S_IROTH | S_IWOTH;
   struct stat status {};

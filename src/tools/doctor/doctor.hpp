@@ -43,11 +43,11 @@ struct Observed {
   std::filesystem::path file;
   std::optional<Config> config;
   std::vector<Diagnostic> errors;
-  Survey devices;  // what the configuration would advertise now; empty without one
+  Survey devices;  // what the configuration would advertise; empty without a configuration
 
-  uid_t user = 0;  // the user who observes
+  uid_t user = 0;  // the user who runs the doctor
 
-  // Owners of the kubelet's sockets, those in its directories, and the control socket, by path.
+  // Owners, by path, of the sockets in the kubelet's directories, the pod resources and the control socket.
   std::map<std::string, SocketOwner> sockets;
   std::optional<ApiPermissions> api_permissions;  // nullopt: the configuration does not use the API server
   std::string kubelet_version;                    // as the kubelet reports it; empty: unknown
@@ -56,7 +56,7 @@ struct Observed {
   // The device nodes that containers would get, by path: "/dev/char/195:0".
   std::map<std::string, std::string> links;
   std::map<std::string, std::string>
-      closed_nodes;               // those that not everyone may open, with mode and owner: "660 0:20"
+      closed_nodes;               // device nodes that not everyone may open, with mode and owner: "660 0:20"
   std::uint64_t descriptors = 0;  // hard limit for our process; ~0: none
   std::time_t now = 0;            // seconds since 1970
   bool clock_is_set = true;       // the kernel considers the clock synchronized
@@ -88,16 +88,16 @@ std::string_view name_of(Level level);
 struct Finding {
   Level level = Level::kOk;
   std::string where;    // a path, a process or a resource
-  std::string what;     // a sentence without its full stop; may contain unescaped text of others
+  std::string what;     // a sentence without its full stop; may contain unescaped text from elsewhere
   std::string why;      // why it matters; empty if ok
   std::string advice;   // what to do; empty if ok
-  std::string check{};  // name of the check that found it
+  std::string check{};  // name of the check that reports the finding
 
   bool operator==(const Finding&) const = default;
 };
 using Findings = std::vector<Finding>;
 
-// A pure function of the files under the prefix and the observations.
+// A check is a pure function of the files under the prefix and the observations.
 struct Check {
   std::string_view name;  // permanent: docs/doctor.md and users' scripts refer to it
   std::string_view asks;  // the question that the check answers
@@ -111,10 +111,10 @@ std::span<const Check> checks();
 // Runs all checks. A check that fails becomes a warning.
 Findings examine(const HostRoot& host, const Observed& observed);
 
-// Most items of a list in a sentence.
+// The maximum number of list items in a sentence.
 inline constexpr std::size_t kMostShown = 3;
 
-// Returns `found`, or if it is empty a finding that all is well.
+// Returns `found`; if `found` is empty, returns a finding that all is well.
 Findings or_ok(Findings found, std::string where, std::string what);
 
 // checks_of_configuration.cpp

@@ -43,7 +43,7 @@ Parsed parse(std::string_view text) try {
                                                 : "this is no JSON at " + place_in(text, exception.byte));
 }
 
-// Returns nullopt for any other object.
+// Parses an array such as ["link", "target"] or ["socket"]; nullopt for anything else.
 std::optional<File> special_of(const Parsed& json) {
   const auto is_text = [](const Parsed& each) { return each.is_string(); };
   if (!json.is_array() || json.empty() || !std::ranges::all_of(json, is_text)) return std::nullopt;
@@ -155,7 +155,7 @@ Facts read_facts(std::string_view text) {
     throw FactsError(parsed.is_array() ? "this is a list, not an object" : "this is no object");
   const auto machine = std::make_shared<RecordedMachine>();
   Parsed tree = std::exchange(parsed["tree"], nullptr);
-  // The rest is small.
+  // The rest of the document is small, so it may be parsed again.
   const Json rest = Json::parse(parsed.dump(), {.other_numbers_as_text = true});
   const Json& version = rest["plughostFacts"];
   if (version.is_null())

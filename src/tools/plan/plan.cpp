@@ -9,8 +9,8 @@
 namespace plughost {
 namespace {
 
-// Refuses the second of two entries that form a resource of one name. `owners` has the entries' names by
-// resource.
+// Adds the snapshot's resource to the node, or an error if another entry already forms this resource.
+// `owners` has the entries' names by resource.
 void apply_snapshot(const ResourceSnapshot& snapshot, std::map<std::string, std::string>& owners,
                     PlannedNode& node) {
   const std::string& entry = snapshot.spec->name.text();

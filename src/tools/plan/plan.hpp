@@ -21,7 +21,7 @@ struct PlannedResource {
     bool operator==(const Device&) const = default;
   };
   std::map<std::string, Device> devices;  // by id
-  bool unknown = false;                   // a program, which is not run here, lists them
+  bool unknown = false;                   // a program lists the devices, and is not run here
   // Returns the number that the scheduler sees, replicas included.
   std::size_t count() const;
   std::size_t healthy() const;
@@ -33,7 +33,7 @@ struct PlannedResource {
 struct PlannedNode {
   std::map<std::string, PlannedResource> resources;
   std::vector<NotHere> others;      // entries that do not apply
-  std::vector<std::string> errors;  // errors of `plughost discover` on that node
+  std::vector<std::string> errors;  // errors that `plughost discover` would print on that node
   std::vector<std::string> remarks;
 };
 

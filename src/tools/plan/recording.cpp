@@ -37,7 +37,7 @@ constexpr std::string_view kOmittedSubsystems =
     " node nvmem pci_bus pci_express pnp power_supply powercap queues regulator scsi_device scsi_disk"
     " scsi_host thermal vc vtconsole wakeup wmi workqueue xen ";
 
-// Names of block devices that also come and go.
+// Names of block devices that come and go in the same way.
 constexpr std::string_view kOmittedBlocks[] = {"loop*", "ram*", "zram*", "dm-*", "nbd*", "rbd*", "drbd*"};
 constexpr std::string_view kOmittedTerminals[] = {"tty", "tty[0-9]*", "pty*", "tty[a-ep-z][0-9a-f]"};
 
@@ -51,7 +51,7 @@ constexpr std::string_view kOmittedInDev[] = {"pts",       "shm",  "mqueue",    
 
 constexpr std::string_view kLinks[] = {"device", "driver", "iommu_group", "physfn", "subsystem", "virtfn*"};
 
-// Attributes that identify a device. They can be read without any action by the driver.
+// Attributes that identify a device. Reading these attributes causes no action of the driver.
 constexpr std::string_view kAttributes =
     " abi_version address bDeviceClass bDeviceProtocol bDeviceSubClass bInterfaceClass bInterfaceNumber"
     " bInterfaceProtocol bInterfaceSubClass bNumConfigurations bNumInterfaces bcdDevice board_id busnum"

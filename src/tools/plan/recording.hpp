@@ -23,7 +23,7 @@ struct RecordingTerms {
 
 struct Recording {
   Facts facts;
-  std::vector<std::string> remarks;  // which limit left something out
+  std::vector<std::string> remarks;  // limits because of which something was left out
 };
 
 Recording record(const HostRoot& host, const RecordingTerms& terms);

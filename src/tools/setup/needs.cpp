@@ -55,7 +55,7 @@ Setting of_service(std::string key, std::string value) {
   return {.section = "Service", .key = std::move(key), .value = std::move(value)};
 }
 
-// A path that is missing when the service starts would stay read-only, so the unit creates it before.
+// A directory that is missing when the service starts would stay read-only, so the unit creates it first.
 Need writable(const fs::path& directory, std::string what, const char* mode = "0755") {
   const std::string path = as_mounted(directory);
   return {.what = std::move(what),
@@ -87,7 +87,7 @@ void add_directories(const Config& config, std::vector<Need>& needs) {
 
 void add(const std::vector<Template>& command, SandboxNeeds& needs) {
   needs.programs = true;
-  // The first word is the same for every user.
+  // Detects words_as(), whose first word is the same for every user.
   if (!command.empty() && command.front().text() == words_as("nobody").front()) needs.users = true;
 }
 
@@ -111,14 +111,14 @@ void add_control(const Config& config, const NodeTerms& node, std::vector<Need>&
   const fs::path& control = config.telemetry.control;
   if (control == kControlSocket) return;
   Need need = writable(control.parent_path(), "`control`: it is not in the unit's own directory");
-  // The empty value clears the former commands, so that only this one counts.
+  // The empty value clears the former commands, so that only the following command counts.
   need.settings.push_back(of_service("ExecReload", ""));
   need.settings.push_back(
       of_service("ExecReload", command_word(node.program) + " reload --control " + command_word(control)));
   needs.push_back(std::move(need));
 }
 
-// A directory that is created before its program runs would have its parent's label.
+// Adds a command that restores SELinux's labels: a directory that the unit creates has its parent's label.
 void add_labels(const NodeTerms& node, std::vector<Need>& needs) {
   if (node.restorecon.empty()) return;
   std::string command = "-+" + node.restorecon;

@@ -22,7 +22,7 @@ struct Setting {
 };
 
 struct Need {
-  std::string what;  // a sentence without its full stop: what needs it, and why
+  std::string what;  // a sentence without its full stop: what has the need, and why
   std::vector<Setting> settings;
 
   bool operator==(const Need&) const = default;
@@ -34,10 +34,10 @@ inline constexpr const char* kPackagedProgram = "/usr/bin/plughost";
 // not, because the sandbox must not depend on devices that come and go.
 SandboxNeeds sandbox_needs(const Config& config);
 
-// Properties of the node that matter here.
+// Properties of the node on which the needs depend.
 struct NodeTerms {
   Kubernetes kubernetes;
-  std::string program = kPackagedProgram;  // started by the unit
+  std::string program = kPackagedProgram;  // the program that the unit starts
   std::string restorecon;  // program that restores the labels of SELinux's policy; empty: SELinux is off
 };
 

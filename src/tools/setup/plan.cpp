@@ -30,7 +30,7 @@ bool is_volatile(const std::string& directory) {
 }
 
 // Returns the CDI directory of the runtime that plughost must write to, preferably one that the next boot
-// empties. Empty if the usual directory is among them, or if there are none.
+// empties. Empty if the runtime reads the usual directory, or no directory.
 std::string cdi_directory(const RuntimeSettings& settings) {
   const std::vector<std::string>& all = settings.spec_dirs;
   for (const char* const usual : {"/run/cdi", "/var/run/cdi"}) {
@@ -67,7 +67,7 @@ void write(const HostRoot& host, const FileChange& change) {
 void remove(const HostRoot& host, const FileChange& change) {
   const fs::path file = host.at(change.path);
   fs::remove(file);
-  std::error_code failed;  // a link that is missing, or a directory that is not empty
+  std::error_code failed;  // ignored: the link may be missing, and the directory may not be empty
   if (change.path == kOwnUnit) fs::remove(host.at(kOwnUnitLink), failed);
   if (file.parent_path().extension() == ".d") fs::remove(file.parent_path(), failed);
 }
@@ -231,7 +231,7 @@ std::string looked_for() {
   return joined(units, ", ");
 }
 
-// Returns nullopt if no sign exists.
+// Returns the sign of the named Kubernetes, or else of the only one; nullopt if there is no sign.
 std::optional<Sign> chosen(const HostRoot& host, const std::string& name) {
   if (!name.empty()) {
     const Distribution* const distribution = distribution_of(name);
@@ -267,7 +267,7 @@ Kubernetes find_kubernetes(const HostRoot& host, const std::string& name, SetupP
   return kubernetes;
 }
 
-// Adds remarks on steps that the operator must do, because removing a file would not undo the steps.
+// Adds remarks on steps that the operator must do, because `setup --undo` could not undo these steps.
 void remark_on_selinux(const HostRoot& host, const Config& config, SetupPlan& plan) {
   if (host.text("/sys/fs/selinux/enforce").value_or("").starts_with('0') || !has_selinux(host)) return;
   if (first_there(host, kRestorecon).empty())
@@ -293,7 +293,7 @@ void remark_on_paths(const Config& config, const Kubernetes& kubernetes, const f
           kubernetes.root / "pod-resources/kubelet.sock");
 }
 
-// Reads the configuration as it will be with that node.yaml beside it.
+// Reads the configuration together with the planned node.yaml.
 Config read_config(const HostRoot& host, const SetupTerms& terms, const std::string& node_file,
                    SetupPlan& plan) {
   if (!host.exists(terms.config)) {

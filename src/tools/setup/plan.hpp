@@ -34,7 +34,7 @@ struct PlannedFile {
   bool operator==(const PlannedFile&) const = default;
 };
 
-// Returns the drop-in of the unit; empty if it needs none.
+// Returns the text of the unit's drop-in; empty if there are no needs.
 std::string drop_in_text(std::span<const Need> needs);
 // Returns node.yaml: the paths of this node's kubelet and container runtime that are not the usual ones;
 // empty if all are usual. `settings` is nullptr if the runtime's settings are unknown.
@@ -61,7 +61,7 @@ struct FileChange {
 };
 
 // Returns the files that differ from the plan. Throws SetupError if the plan would replace a file that is not
-// ours. Does not remove such files.
+// ours. If the plan would remove such a file, leaves the file.
 std::vector<FileChange> changes_of(const HostRoot& host, std::span<const PlannedFile> files);
 
 // Makes the changes in order, each completely or not at all. Throws SetupError at the first failure; its text

@@ -87,8 +87,8 @@ std::string closed_node_at(const HostRoot& host, const Allocation& allocation, c
   return closed;
 }
 
-// Adds "vendor.com/class" of each name in "vendor.com/class=a,vendor.com/class=b", except the kind `own`. A
-// kind with a placeholder is not known.
+// Adds "vendor.com/class" of each name in "vendor.com/class=a,vendor.com/class=b", except the kind `own` and
+// kinds with a placeholder.
 void add_kinds(const std::string& names, std::string_view own, std::set<std::string>& kinds) {
   std::istringstream words(names);
   for (std::string name; std::getline(words, name, ',');) {
@@ -100,14 +100,14 @@ void add_kinds(const std::string& names, std::string_view own, std::set<std::str
 
 constexpr std::string_view kCdiAnnotation = "cdi.k8s.io/";
 
-// The part of a container's answer for one device that plughost knows.
+// A container's answer for one device, as far as plughost knows it.
 struct Answer {
   const AllocationSpec& terms;
   const Allocation& allocation;
-  std::set<std::string> kinds;  // of the names of CDI devices that others specify
+  std::set<std::string> kinds;  // kinds of the CDI devices that other programs specify
 
-  // Returns true if something else may give the container more device nodes: an `allocate` program, the
-  // specifications of others, or a runtime hook that a variable such as NVIDIA_VISIBLE_DEVICES controls.
+  // Returns true if the container may get more device nodes: from an `allocate` program, another program's
+  // CDI specification, or a runtime hook that a variable such as NVIDIA_VISIBLE_DEVICES controls.
   bool others_add() const {
     return terms.allocate || !kinds.empty() || std::ranges::any_of(allocation.env, [](const auto& variable) {
              return variable.first.ends_with("_VISIBLE_DEVICES");

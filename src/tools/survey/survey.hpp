@@ -19,7 +19,7 @@ struct Survey {
   std::vector<std::string> remarks;
   std::vector<NotHere> others;         // entries that do not apply
   std::vector<std::string> unmatched;  // patterns without a match
-  std::vector<CdiFile> cdi;            // CDI specifications of others that the daemon would write
+  std::vector<CdiFile> cdi;            // CDI specifications from other programs, which the daemon would write
 };
 Survey survey(const Config& config, const HostRoot& host);
 
@@ -28,7 +28,7 @@ struct CdiUse {
   bool any = false;             // at least one entry gives devices by CDI names
   bool programs = false;        // an `allocate` program may name CDI devices
   std::set<std::string> own;    // the names of entries whose specification the daemon writes
-  std::set<std::string> kinds;  // "vendor.com/class" of the other names that are known
+  std::set<std::string> kinds;  // "vendor.com/class" of all other known names
 };
 // `found` is the survey of `config`.
 CdiUse cdi_use(const Config& config, const Survey& found);

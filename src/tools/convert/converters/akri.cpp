@@ -137,8 +137,8 @@ struct Udev {
 constexpr Word<std::string_view> kOfUsb[] = {
     {"idVendor", "vendor"}, {"idProduct", "product"}, {"serial", "serial"}};
 
-// Returns the attribute of `only` and `except` for the key, for attributes of USB devices only; empty if
-// there is no such attribute.
+// Returns the attribute of `only` and `except` for the match; empty if there is no such attribute. ATTR has
+// attributes for USB devices only.
 std::string_view attribute_of(const Match& match, std::string_view subsystem) {
   static constexpr Word<std::string_view> kKeys[] = {{"KERNEL", "name"}, {"DRIVER", "driver"}};
   if (match.key == "ATTR" && subsystem == "usb") return value_of(kOfUsb, match.attribute).value_or("");
@@ -152,7 +152,7 @@ std::string subsystem_of(const std::vector<Match>& matches) {
     const bool says = match.operation == "==";
     if (says && match.key == "SUBSYSTEM") return match.value;
     if (says && match.key == "KERNEL") by_name = subsystem_of(match.value);
-    // only USB devices have this attribute themselves
+    // Only USB devices have this attribute themselves.
     of_usb = of_usb || (match.key == "ATTR" && match.attribute == "idVendor");
   }
   return by_name.empty() && of_usb ? "usb" : by_name;
@@ -202,7 +202,7 @@ Udev udev_of(const std::vector<Match>& matches) {
 }
 
 // Returns the `groups` of the USB device whose nodes `groupRecursive` combines: a rule of ATTRS alone matches
-// the device and everything below it. Empty if `usb` lacks a word for a match, since it accepts no patterns.
+// the device and everything below it. Empty if `usb` has no key for a match, or if a match has a pattern.
 YamlDraft groups_of(const Rule& rule, const std::string& permissions) {
   std::map<std::string_view, std::string> said;
   for (const Match& match : rule) {
@@ -238,7 +238,7 @@ void add_udev(const Rule& rule, const std::string& error, const std::string& per
   if (!one.except.empty()) entry.add("except", std::move(one.except));
 }
 
-// `discoveryDetails` is a text. Before 0.1 the same settings stood under `protocol`.
+// Returns the handler's settings. `discoveryDetails` is a text; before 0.1, `protocol` had the settings.
 std::optional<Node> details_of(LenientFields& spec, Diagnostics& diagnostics) {
   if (const Node* const handler = spec.node("discoveryHandler")) {
     LenientFields fields(*handler, spec.path_of("discoveryHandler"), diagnostics);

@@ -16,7 +16,7 @@ namespace {
 // NVIDIA's plugin selects its configuration by this label.
 constexpr const char* kConfigurationLabel = "nvidia.com/device-plugin.config";
 
-// Labels that `when` supports by words of its own, without the API server.
+// Labels for which `when` has keys of its own, which need no API server.
 constexpr Word<std::string_view> kOwnWords[] = {{"kubernetes.io/arch", "arch"},
                                                 {"beta.kubernetes.io/arch", "arch"},
                                                 {"kubernetes.io/hostname", "hostname"}};

@@ -21,7 +21,7 @@ struct ConfigDraft {
   YamlDraft top = YamlDraft::map();         // settings before the entries
   YamlDraft resources = YamlDraft::list();  // the entries
   bool names_join = false;    // entries of one name form one resource; otherwise the last one counts
-  bool joins_others = false;  // entries also join those of the plugin's other configurations
+  bool joins_others = false;  // entries also join entries of the plugin's other configurations
   bool domain_is_a_guess = false;
 };
 
@@ -67,7 +67,7 @@ void add_notes(Notes& to, Notes notes);
 std::optional<std::string> setting(LenientFields& file, const char* key, Arguments& arguments,
                                    const char* flag);
 
-// Sets the entries' `when`, so that each applies on the nodes that ran the plugin with this configuration.
+// Sets `when` in the entries, so that each applies to the nodes that ran the plugin with this configuration.
 void set_nodes(const FoundPlugin& found, ConfigDraft& draft);
 
 }  // namespace plughost

@@ -1,10 +1,7 @@
 // generic-device-plugin: `domain`, `devices` or `device`, and the equivalent flags; also MicroShift, which
 // has the same settings under `genericDevicePlugin: {status, domain, devices}`.
 
-#include <algorithm>
-
 #include "base/document/yaml.hpp"
-#include "base/text/ascii.hpp"
 #include "base/text/text.hpp"
 #include "base/text/words.hpp"
 #include "tools/convert/converters/generic_devices.hpp"
@@ -16,7 +13,7 @@ constexpr const char* kDefaultDomain = "devic.es";
 constexpr const char* kDomainBefore = "squat.ai";
 constexpr unsigned kMinorWithDefault = 2;  // 0.2.0 changed the default
 
-// Whether --device has its present form or that of versions before 0.1.
+// The form of --device: the present form, or the form of versions before 0.1.
 enum class Form { kNow, kOld };
 
 // Marks scalars as quoted, because the flag takes unquoted ids literally.
@@ -64,7 +61,7 @@ std::optional<unsigned> minor_version(std::string_view image) {
 
 YamlDraft default_domain(Form form, const std::string& image, ConfigDraft& draft) {
   const auto minor = minor_version(image);
-  // images without a version are mostly older
+  // Images without a version are mostly older than 0.2.
   const bool before = form == Form::kOld || (minor ? *minor < kMinorWithDefault : !image.empty());
   YamlDraft domain = before ? kDomainBefore : kDefaultDomain;
   if (form == Form::kOld)

@@ -25,7 +25,7 @@ std::string plain_path(std::string_view path) {
   return plain;
 }
 
-// In Go's patterns only '^' negates a character class, and '!' is an ordinary character.
+// Escapes '!' at the beginning of a character class: in Go's patterns only '^' negates a class.
 std::string pattern_of(const std::string& theirs) {
   std::string pattern = plain_path(theirs);
   for (std::size_t at = 0; (at = pattern.find("[!", at)) != std::string::npos; at += 2)
@@ -45,7 +45,7 @@ YamlDraft path_value(const std::string& theirs, LenientFields& path, const char*
   return value;
 }
 
-// Adds the terms of a path that depend on its type.
+// Adds the settings of a path that depend on its type.
 void add_type(LenientFields& path, YamlDraft& draft) {
   const Node* const node = path.node("type");
   const std::string type = path.text("type").value_or("Device");
@@ -75,7 +75,7 @@ bool is_known_directory(std::string_view path) {
 }
 
 YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& diagnostics) {
-  // the first versions had a text instead
+  // In the first versions, an item was the path itself.
   Node as_map;
   if (node.kind == Node::Kind::kScalar) {
     as_map.kind = Node::Kind::kMap;
@@ -118,7 +118,7 @@ bool is_empty_path(const Node& item) {
   return item.kind == Node::Kind::kMap && path && path->kind == Node::Kind::kScalar && path->scalar.empty();
 }
 
-// Disables a value whose items are all comments, because nothing else is left of it.
+// Disables `owner` if all items of its `list` are comments, because nothing else is left of it.
 void disable_if_nothing_is_left(YamlDraft& owner, YamlDraft& list) {
   if (list.empty() || !std::ranges::all_of(list.items, &YamlDraft::disabled)) return;
   for (YamlDraft& item : list.items) item.disabled = false;
@@ -166,14 +166,14 @@ bool may_match_the_same(const std::string& one, const std::string& other) {
          ::fnmatch(other.c_str(), one.c_str(), FNM_PATHNAME) == 0;
 }
 
-// Returns true if both groups have one path that may match the same device.
+// Returns true if both groups have a single path, and both paths may match the same device.
 bool may_be_the_same(const YamlDraft& a, const YamlDraft& b) {
   const std::vector<std::string> one = patterns_of(a);
   const std::vector<std::string> other = patterns_of(b);
   return one.size() == 1 && other.size() == 1 && may_match_the_same(one[0], other[0]);
 }
 
-// Reverses the groups: if two match a device, the other plugin uses the last one and plughost the first.
+// Reverses the groups if two may match one device: the other plugin uses the last group, plughost the first.
 void put_last_first(YamlDraft& groups) {
   for (std::size_t i = 0; i < groups.items.size(); ++i) {
     for (std::size_t j = i + 1; j < groups.items.size(); ++j) {
@@ -192,7 +192,7 @@ bool begin_with_the_same(const std::vector<std::string>& one, const std::vector<
   return !one.empty() && !other.empty() && one != other && may_match_the_same(one[0], other[0]);
 }
 
-// Returns the first path of a group that is not optional and in no other group; nullopt if there is none.
+// Returns the index of a path that is not optional and in no other group; nullopt if there is none.
 std::optional<std::size_t> own_path(const YamlDraft& groups, std::size_t group) {
   const std::vector<std::string> patterns = patterns_of(groups.items[group]);
   for (std::size_t i = 0; i < patterns.size(); ++i) {
@@ -206,8 +206,8 @@ std::optional<std::size_t> own_path(const YamlDraft& groups, std::size_t group) 
   return std::nullopt;
 }
 
-// plughost derives a device's id from its first path, the other plugin from all paths. Two devices with the
-// same id would become one.
+// Moves a path that no other group has to the front of its group: plughost derives a device's id from the
+// first path, the other plugin from all paths. Two devices with the same id would become one.
 void put_own_paths_first(YamlDraft& groups) {
   std::vector<std::size_t> alike;
   for (std::size_t i = 0; i < groups.items.size(); ++i) {
@@ -238,7 +238,7 @@ void put_own_paths_first(YamlDraft& groups) {
 
 YamlDraft group_of(YamlDraft path) { return YamlDraft::map({{"paths", YamlDraft::list({std::move(path)})}}); }
 
-// Versions before `groups` had `paths`, each of which was a group.
+// Adds each item of `paths` as a group: versions before `groups` had `paths` only.
 void add_old_paths(LenientFields& device, YamlDraft& groups) {
   for (std::size_t i = 0; const Node& item : device.items("paths")) {
     const std::string place = device.path_of("paths") + '[' + std::to_string(i++) + ']';
@@ -253,7 +253,7 @@ bool has_items(const Node& group) {
 
 void add_device(const Node& node, const std::string& path, ConfigDraft& draft, Diagnostics& diagnostics) {
   LenientFields device(node, path, diagnostics);
-  // `type` was the name of this key until 2023
+  // Until 2023, this key was called `type`.
   const char* const key = device.node("name") || !device.node("type") ? "name" : "type";
   const std::string name(without_blanks(device.require_text(key)));
   YamlDraft groups = YamlDraft::list();

@@ -16,8 +16,8 @@ void add_short_device(const std::string& text, ConfigDraft& draft, Diagnostics& 
 // Adds notes that concern all converted entries.
 void add_device_notes(ConfigDraft& draft);
 
-// Converts a group's `usb`; empty if the group has none. Items without known keys, and items for which the
-// other plugin finds nothing, become notes and a comment.
+// Converts a group's `usb`; empty if the group has none. An item without known keys becomes a note; an item
+// for which the other plugin finds nothing becomes a comment.
 YamlDraft usbs_of_group(LenientFields& group, Notes& notes);
 
 }  // namespace plughost

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/text/ascii.hpp"
-#include "base/text/text.hpp"
 #include "tools/convert/converters/generic_devices.hpp"
 
 namespace plughost {
@@ -47,8 +46,8 @@ YamlDraft usb_draft(LenientFields& usb) {
   return draft;
 }
 
-// The other plugin forms one device of everything that matches one of the items, so they are alternatives for
-// one piece of hardware.
+// Makes the items alternatives for one device, because the other plugin forms one device of all USB devices
+// that match any of the items.
 YamlDraft any_of(YamlDraft usbs) {
   const auto kept = std::ranges::count(usbs.items, false, &YamlDraft::disabled);
   if (kept < 2) {

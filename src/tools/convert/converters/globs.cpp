@@ -68,10 +68,10 @@ class Translation {
     return true;
   }
 
-  // An optional anchor has no effect.
+  // Skips '*' or '?' after an anchor: an optional anchor has no effect.
   bool skip_none_or_more() { return skip('*') || skip('?'); }
 
-  // a|b|c
+  // Parses a|b|c.
   Alternatives choice(unsigned depth) {
     if (depth > kDeepest) throw Untranslatable{};
     Alternatives all;
@@ -215,7 +215,7 @@ class Translation {
   bool cut_ = false;
 };
 
-// "**" is equivalent to "*".
+// Replaces "**" by "*", which is equivalent.
 std::string with_single_stars(const std::string& pattern) {
   std::string all;
   for (const char c : pattern) {
@@ -224,7 +224,7 @@ std::string with_single_stars(const std::string& pattern) {
   return all;
 }
 
-// A '*' of the expression may match slashes; a '*' of a pattern does not.
+// Adds variants with more directories: unlike a pattern's '*', the expression's '*' may match slashes.
 void add_in_directories(const std::string& pattern, std::size_t from, unsigned directories,
                         Alternatives& all) {
   all.push_back(pattern);

@@ -11,7 +11,7 @@ namespace plughost {
 struct Globs {
   std::vector<std::string> patterns;  // glob(7), without repetitions
   bool exact = true;                  // false: the expression also matches deeper directories, or '/' for '.'
-  // An unlimited repetition, of digits or of something else, was limited to kMostRepeats.
+  // An unlimited repetition was limited to kMostRepeats: `bounded` for digits, `cut` for other characters.
   bool bounded = false;
   bool cut = false;
 };

@@ -15,7 +15,7 @@ void convert_intel_gpu(const Node&, Arguments& arguments, ConfigDraft& draft, Di
     diagnostics.error({.file = "--shared-dev-num"}, "",
                       quote(sharing) + " is not a number from 1 to " + std::to_string(kMostSharing));
 
-  // the other plugin, too, names resources after i915 and xe
+  // The other plugin also names resources after the drivers, i915 and xe.
   YamlDraft& entry = draft.resources.add(gpu_entry("gpu.intel.com/{driver}", "intel"));
   if (replicas.value_or(1) > 1) entry.add("replicas", *replicas);
   const std::string policy = arguments.value("allocation-policy").value_or("none");

@@ -52,7 +52,7 @@ void add_memory(const Memory& memory, ConfigDraft& draft) {
 
 void convert_gpushare(const Node&, Arguments& arguments, ConfigDraft& draft, Diagnostics&) {
   for (const char* const flag : kLogFlags) arguments.value(flag);
-  // Flags for the connection to the kubelet's list of pods.
+  // Flags for the connection to the kubelet's list of pods, which plughost does not need.
   for (const char* const flag :
        {"kubelet-address", "kubelet-port", "client-cert", "client-key", "token", "timeout"})
     arguments.value(flag);

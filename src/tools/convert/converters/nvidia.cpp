@@ -22,7 +22,7 @@ class Settings {
         plugin_(or_nothing(flags_.node("plugin")), "flags.plugin", diagnostics),
         arguments_(arguments) {}
 
-  // Returns a setting of `flags`, or of `flags.plugin`.
+  // Return a setting of `flags`, and of `flags.plugin`.
   std::string text(const char* key, const char* flag, const char* fallback) {
     return setting(flags_, key, arguments_, flag).value_or(fallback);
   }
@@ -32,7 +32,7 @@ class Settings {
   bool truth(const char* key, const char* flag) { return truth(flags_, key, flag); }
   bool plugin_truth(const char* key, const char* flag) { return truth(plugin_, key, flag); }
   std::string driver_root() { return text("nvidiaDriverRoot", "nvidia-driver-root", "/"); }
-  // Returns the policy for shares and for parts of cards.
+  // Returns the allocation policy for shares and for MIG devices.
   std::string sharing_policy() {
     const std::string policy =
         plugin_text("sharedDevicesAllocationPolicy", "shared-devices-allocation-policy", "distributed");
@@ -206,7 +206,7 @@ YamlDraft replicas_of(const Sharing& sharing, const std::string& mig, ConfigDraf
   YamlDraft by_type = YamlDraft::list();
   unsigned replicas = 1;
   for (const auto& [name, count] : sharing.replicas) {
-    // cards and their parts share an entry and are distinguished by their types
+    // Whole cards and MIG devices share an entry, and are distinguished by their types.
     if (mig == "mixed")
       by_type.add(YamlDraft::flow_map({{"only", YamlDraft::map({{"type", name.substr(name.find('/') + 1)}})},
                                        {"count", sharing_draft(count)}}));
@@ -250,7 +250,7 @@ void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, 
 
   const Sharing sharing = read_sharing(top, draft, diagnostics);
   const std::string mig = mig_of(settings, sharing, draft, diagnostics);
-  // a part of a divided card is nvidia.com/mig-1g.5gb and so on
+  // The resource of a MIG device is, for example, nvidia.com/mig-1g.5gb.
   YamlDraft& entry =
       draft.resources.add(YamlDraft::map({{"name", mig == "mixed" ? "nvidia.com/{type}" : kWholeGpu}}));
   YamlDraft gpu = gpu_draft(settings, sharing, mig);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/document/fields.hpp"
-#include "base/text/template.hpp"
 #include "base/text/text.hpp"
 #include "tools/convert/converters/converter.hpp"
 #include "tools/convert/converters/globs.hpp"
@@ -28,7 +27,7 @@ YamlDraft& groups_of(const std::string& name, YamlDraft& entries) {
   return *entry.find("groups");
 }
 
-// In /dev/…/by-id and the like, `{name}` is the link's name; the other plugin includes the directories.
+// In /dev/…/by-id, `{name}` is only the link's name; the other plugin's names include the directories.
 bool in_link_directory(const std::string& pattern) {
   return fs::path(pattern).parent_path().filename().string().starts_with("by-");
 }

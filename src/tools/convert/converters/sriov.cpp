@@ -25,7 +25,7 @@ constexpr const char* kAddress = "pci";  // name of the attribute
 // Largest number of a virtual function. PCI Express has 16 bits for it, which no card uses in full.
 constexpr unsigned kLastNumber = 1023;
 
-// A list of the other plugin and its name in the kind `rdma`.
+// The other plugin's key of a list, and the key in the kind `rdma`.
 struct ListWords {
   const char* theirs;
   const char* rdma;
@@ -41,17 +41,17 @@ struct Root {
 };
 
 struct Selector {
-  std::map<std::string, Texts> lists;              // by the other plugin's word
-  std::map<std::string, std::vector<Root>> roots;  // by the other plugin's word
+  std::map<std::string, Texts> lists;              // by the other plugin's key
+  std::map<std::string, std::vector<Root>> roots;  // by the other plugin's key
   Texts without_words;                             // why the selector cannot be kept
   bool rdma = false;
   bool vhost_net = false;
   Notes notes;
-  // Returns the list of that word, or an empty list if there is none.
+  // Returns the list of that key, or an empty list if there is none.
   Texts said(const std::string& word) const { return lists.contains(word) ? lists.at(word) : Texts{}; }
 };
 
-// Parses "0-3,5". Returns nullopt for another text.
+// Parses "0-3,5". Returns nullopt for any other text.
 std::optional<Texts> numbers_of(std::string_view text) {
   Texts numbers;
   for (bool more = true; more;) {
@@ -193,7 +193,7 @@ class Resource {
   }
 
  private:
-  // Writes the entry as a comment, because it would have another meaning.
+  // Turns the entry into a comment, because it would have a different meaning.
   void refuse(const std::string& why) {
     if (!std::exchange(entry_.disabled, true)) entry_.notes.push_back(name_ + " cannot be kept.");
     entry_.notes.push_back(loss(why));
@@ -229,7 +229,7 @@ class Resource {
              ", which theirs refuses: there are netDevice, accelerator and auxNetDevice.");
     selector.rdma ? add_rdma(selector) : add_pci(selector);
     add_only(selector);
-    // the other plugin ignores such cards
+    // The other plugin ignores cards that have virtual functions.
     entry_.add("except", YamlDraft::flow_map({{"vfs", "*"}}));
     entry_.add("env", YamlDraft::map({{"PCIDEVICE_{resourceEnv}", "{pci}"},
                                       {"PCIDEVICE_{resourceEnv}_INFO", "{{{pciInfo}}}"}}));

@@ -1,4 +1,4 @@
-// SriovNetworkNodePolicy: the SR-IOV network operator writes the plugin's file from it.
+// SriovNetworkNodePolicy: an object from which the SR-IOV network operator writes the plugin's file.
 
 #include <optional>
 #include <utility>
@@ -34,8 +34,8 @@ void add(Node& map, const char* key, const Node& value) {
   if (value.kind != Node::Kind::kNull) map.members.push_back({text_node(value.mark, key), value});
 }
 
-// Returns the item of `resourceList` that the operator writes for a policy. Adds to `errors` why it cannot be
-// kept.
+// Returns the item of `resourceList` that the operator writes for a policy. Adds to `errors` why the item
+// cannot be kept.
 Node resource_of(const Node& spec, Texts& errors, Notes& notes) {
   const Node& nic = at(spec, "nicSelector");
   Node selectors{.kind = Node::Kind::kMap, .mark = nic.mark};

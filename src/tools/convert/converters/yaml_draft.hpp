@@ -60,7 +60,7 @@ struct YamlDraft {
   explicit YamlDraft(Kind what) : kind(what) {}
 };
 
-// Returns a comment, wrapped. No text can end the comment.
+// Returns the text as wrapped comment lines. A line break in the text does not end the comment.
 std::string comment(std::string_view text);
 // Returns the map or list in block style, with a final newline.
 std::string to_text(const YamlDraft& draft);

@@ -49,7 +49,7 @@ Words split_as_shell(std::string_view text, const std::string& name, Diagnostics
       if (std::exchange(in_word, false)) words.push_back(std::exchange(word, {}));
       continue;
     }
-    // JSON without quotation marks around it has lost them to a shell or to a printer of lists.
+    // A shell or a printer of lists may have removed the quotation marks around JSON.
     const bool value_begins = quote_mark == 0 && c == '{' && (!in_word || word.ends_with('='));
     if (const std::size_t end = value_begins ? end_of_json(text, i) : std::string_view::npos;
         end != std::string_view::npos) {
@@ -103,7 +103,7 @@ bool is_flag_alone(std::string_view line) {
   return std::ranges::none_of(flag, is_blank);
 }
 
-// Returns nullopt if the text has no line per word; a shell's rules apply then.
+// Splits a text with one word per line; nullopt for any other text, to which a shell's rules apply.
 std::optional<Words> lines_of(std::string_view text) {
   if (text.find('\n') == std::string_view::npos) return std::nullopt;
   Words words;

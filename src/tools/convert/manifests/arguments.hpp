@@ -15,13 +15,13 @@ namespace plughost {
 // The way in which another plugin is started.
 struct PluginCommand {
   std::string image;               // image of its container; empty: unknown
-  std::vector<std::string> words;  // the words before the first one with '-' are the program
+  std::vector<std::string> words;  // the words before the first word with '-' are the program
   std::map<std::string, std::string> environment;
 };
 
 class Arguments {
  public:
-  // Reports words that belong to no flag at `name`.
+  // Reports words that belong to no flag as errors at the place `name`.
   Arguments(const PluginCommand& line, const std::string& name, Diagnostics& diagnostics);
 
   // Declares another name of a flag.
@@ -52,8 +52,8 @@ class Arguments {
   std::set<std::string, std::less<>> asked_;
 };
 
-// Splits a command line. It may be a list in JSON, as `kubectl -o jsonpath` prints one, or in YAML; flags at
-// the beginnings of lines, with their values after them or on the following lines; or words with a shell's
+// Splits a command line: a list in JSON, as `kubectl -o jsonpath` prints one, or in YAML; flags at the
+// beginnings of lines, with their values after them or on the following lines; or words with a shell's
 // blanks, quotation marks and backslashes, and no other syntax. Reports errors at `name`.
 std::vector<std::string> words_of(std::string_view text, const std::string& name, Diagnostics& diagnostics);
 

@@ -101,8 +101,8 @@ void mount(const Node& config, ChartPlugin& found) {
   found.line.environment.emplace("CONFIG_FILE", "/config/config.yaml");
 }
 
-// Returns what the GPU operator starts for a ClusterPolicy, or for its chart's values, which have the same
-// form.
+// Returns the plugin that the GPU operator starts for a ClusterPolicy, or for its chart's values, which have
+// the same form.
 std::optional<ChartPlugin> of_gpu_operator(const Node& spec, const std::string& place,
                                            Diagnostics& diagnostics) {
   const Node& device_plugin = at(spec, "devicePlugin");

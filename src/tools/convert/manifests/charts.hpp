@@ -27,14 +27,14 @@ std::optional<UsedChart> used_chart(const Node& map, const std::string& place, D
 
 struct ChartPlugin {
   OtherPlugin plugin = OtherPlugin::kNvidia;
-  PluginCommand line;                         // as the chart starts it with these values
-  std::vector<std::string> config_maps = {};  // ConfigMaps with its configuration
-  NodeChoice nodes = {};                      // where an operator's object runs it
+  PluginCommand line;                         // with which the chart starts the plugin for these values
+  std::vector<std::string> config_maps = {};  // ConfigMaps with the plugin's configuration
+  NodeChoice nodes = {};                      // nodes on which an operator's object runs the plugin
   std::string note = {};                      // further effects of the chart
 };
 
-// Returns the plugin that a chart starts without a configuration file, or with one in its values; nullopt:
-// unknown chart, or turned off by the values.
+// Returns the plugin that a chart starts without a configuration file, or with a configuration in its values;
+// nullopt if the chart is unknown, or turned off by the values.
 std::optional<ChartPlugin> plugin_of_chart(std::string_view name, const Node& values,
                                            const std::string& place, Diagnostics& diagnostics);
 
@@ -47,7 +47,7 @@ std::optional<ChartPlugin> plugin_of_object(const Node& object, const std::strin
 // Returns the object that Akri's chart creates for its udev values; nullopt if udev is disabled.
 std::optional<Node> akri_configuration(const Node& values);
 
-// Merges values: maps are merged recursively, and other values of `over` win.
+// Merges values: maps are merged recursively, and other values of `over` take precedence.
 Node merged_values(const Node& under, const Node& over);
 
 }  // namespace plughost

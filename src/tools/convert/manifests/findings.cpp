@@ -99,7 +99,7 @@ Manifests Findings::take(Diagnostics& diagnostics) {
   return std::move(manifests_);
 }
 
-// Returns the nodes of all starters that differ only in their nodes, and marks the starters as used.
+// Returns the nodes of `one` and of all starters that differ only in their nodes. Marks these as used.
 NodeChoice Findings::nodes_of_all_like(const Starter& one) {
   NodeChoice nodes = one.nodes;
   for (Starter& starter : starters_) {

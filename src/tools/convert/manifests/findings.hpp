@@ -1,5 +1,5 @@
 #pragma once
-// The search results: configurations, the starters of plugins, and their relations. Internal to manifests.
+// The search results: configurations, starters (see Starter), and their relations. Internal to manifests.
 
 #include <string>
 #include <vector>
@@ -22,8 +22,8 @@ struct Here {
   std::string from_where = {};            // "-n kube-system " for kubectl
   std::vector<std::string> mounted = {};  // names of the ConfigMaps that this pod mounts
   NodeChoice nodes = {};                  // where the pod runs
-  unsigned texts = 0;                     // depth of enclosing texts
-  std::string chart = {};                 // the known chart whose values these are
+  unsigned texts = 0;                     // depth of YAML texts inside of YAML texts
+  std::string chart = {};                 // the known chart to which these values belong; empty: none
 
   std::string place() const {
     if (title.empty() || keys.empty()) return title + keys;
@@ -38,10 +38,10 @@ struct Here {
   }
 };
 
-// Adds the mounts and nodes of a pod, or of values that have a pod's map under one of two keys.
+// Adds to `here` the mounts and nodes of a pod, or of values with a pod's map under one of two keys.
 void add_pod(const Node& node, Here& here);
 
-// Something that runs a plugin: a container, a chart or an operator's object.
+// A container, a chart or an operator's object that starts a plugin.
 struct Starter {
   OtherPlugin plugin = OtherPlugin::kGenericDevicePlugin;
   std::string place;
@@ -64,7 +64,7 @@ struct FoundConfiguration {
 
 class Findings {
  public:
-  // Ignores a starter that is present already: a DaemonSet, its pods and its revisions start the same plugin.
+  // Ignores a starter that equals an earlier one: a DaemonSet, its pods and its revisions start one plugin.
   void add(Starter starter);
   void add(FoundConfiguration configuration);
   void add_object(std::string title) { manifests_.objects.push_back(std::move(title)); }

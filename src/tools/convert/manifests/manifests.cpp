@@ -17,9 +17,9 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// Limit for texts inside texts, as with a HelmRelease in a ConfigMap.
+// The maximum depth of YAML texts inside of YAML texts, as with a HelmRelease in a ConfigMap.
 constexpr unsigned kDeepestText = 3;
-// Limit for all nested texts together, because aliases can repeat a text without end.
+// Limit for all nested texts together, in bytes, because aliases can repeat a text without end.
 constexpr std::size_t kMostText = 4u << 20;
 
 bool is_object(const Node& node) {
@@ -293,7 +293,7 @@ class Search {
 
   void start(ChartPlugin found, const std::string& place, const Here& here) {
     if (!found.note.empty()) findings_.add_doubt(found.note);
-    // A chart passes only these settings: others have the chart's defaults.
+    // Makes Arguments::complete() true: a chart passes only these settings, and defaults for all others.
     if (found.line.image.empty()) found.line.image = place;
     findings_.add({.plugin = found.plugin,
                    .place = place,

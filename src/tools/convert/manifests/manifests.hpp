@@ -21,15 +21,15 @@ struct FoundPlugin {
   std::string place = {};             // "ConfigMap kube-system/gdp, key config.yaml"; empty: the text itself
   std::string file = {};              // the file of the configuration
   std::optional<Node> configuration;  // nullopt: only the command line is known
-  std::string starter;                // "DaemonSet kube-system/gdp, container main"; empty: unknown
-  std::string starter_file = {};      // the file of the starter
-  PluginCommand line;                 // the starter's command line
+  std::string starter;  // what starts the plugin: "DaemonSet kube-system/gdp, container main"; empty: unknown
+  std::string starter_file = {};  // the file of the starter
+  PluginCommand line;             // the starter's command line
   // If the node's label chooses among several configurations of NVIDIA's plugin in a map: the key of this
   // configuration, and the other keys.
   std::string choice = {};
   std::vector<std::string> other_choices = {};
   bool is_default = false;  // the choice for a node without the label
-  NodeChoice nodes = {};    // nodes of the starter
+  NodeChoice nodes = {};    // nodes on which the starter runs
 };
 
 struct Manifests {

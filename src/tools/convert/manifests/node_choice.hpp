@@ -25,10 +25,10 @@ struct NodeChoice {
   bool operator==(const NodeChoice&) const = default;
 };
 
-// `pod` is a map with `nodeSelector` or `affinity`.
+// Returns the nodes on which a pod runs. `pod` is a map with `nodeSelector` or `affinity`.
 NodeChoice node_choice(const Node& pod);
 
-// Returns the intersection and the union of two choices.
+// Return the intersection and the union of two choices.
 NodeChoice both(const NodeChoice& one, const NodeChoice& other);
 NodeChoice either(const NodeChoice& one, const NodeChoice& other);
 

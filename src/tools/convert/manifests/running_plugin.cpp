@@ -10,11 +10,11 @@ namespace plughost {
 namespace {
 
 using enum OtherPlugin;
-using SignWords = std::array<std::string_view, 4>;  // unused ones are empty
+using SignWords = std::array<std::string_view, 4>;  // unused elements are empty
 
 struct Signs {
   OtherPlugin plugin;
-  // Words in renamed images of the plugin, which a flag then identifies.
+  // Words in the names of renamed images; a flag then identifies the plugin.
   SignWords makers;
   SignWords images;  // end of an image's path, after registries and mirrors
   SignWords programs;
@@ -128,7 +128,7 @@ const Stranger* stranger_of(const PluginCommand& line) {
   return nullptr;
 }
 
-// The name "k8s-device-plugin" does not identify the plugin; "volcano-vgpu-device-plugin" does.
+// Returns true for the name of a different plugin: "volcano-vgpu-device-plugin", not "k8s-device-plugin".
 bool is_another(std::string_view image, const Signs& signs) {
   static constexpr auto kOfAll = std::to_array<std::string_view>(
       {"k8s", "kube", "kubernetes", "device", "plugin", "gpu", "deviceplugin"});
@@ -144,7 +144,7 @@ bool is_another(std::string_view image, const Signs& signs) {
   return another;
 }
 
-// Images of plugins also contain programs that prepare, label and measure.
+// Returns true if the container runs a different program of the plugin's image, such as a labeller.
 bool runs_another_program(const PluginCommand& line) {
   if (line.image.find(":labeller") != std::string::npos) return true;
   if (line.words.empty() || line.words.front().starts_with('-')) return false;

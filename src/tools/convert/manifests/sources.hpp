@@ -15,7 +15,7 @@ namespace plughost {
 
 // A use of a known chart, with all values that can be found.
 struct ChartUse {
-  UsedChart chart;                  // its `files` are those that could not be found
+  UsedChart chart;                  // its `files` are the files that could not be found
   std::vector<const Node*> others;  // other documents that provided values
 };
 
