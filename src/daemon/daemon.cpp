@@ -32,15 +32,7 @@ Daemon::Daemon(ConfigController::Source source, const std::string& state, Config
                 configuration_->check_provisional();
               }),
       watchdog_(loop_, [this] { feed_watchdog(); }),
-      requests_(
-          loop_, log_.history(),
-          {.status = [this](WithHolders with,
-                            std::function<void(DaemonStatus)> done) { post_status(with, std::move(done)); },
-           .reload = [this](ReloadOrder order,
-                            ReloadDone done) { configuration_->reload(order, std::move(done)); },
-           .confirm = [this](const ConfirmDone& done) { configuration_->confirm(done); },
-           .drain = [this](const DrainOrder& order,
-                           StatusRequests::DrainDone done) { supervisor_->drain(order, std::move(done)); }}),
+      requests_(loop_, log_.history(), *this),
       servers_(loop_, log_, requests_),
       metrics_file_(loop_, workers_, log_, requests_) {
   route_grpc_log(log_);
@@ -119,7 +111,7 @@ void Daemon::feed_watchdog() {
   watchdog_.arm(*interval);
 }
 
-void Daemon::post_status(WithHolders with, std::function<void(DaemonStatus)> done) {
+void Daemon::query_status(WithHolders with, StatusMade done) {
   supervisor_->query_status(with, [this, done = std::move(done)](DaemonStatus status) {
     status.version = PLUGHOST_VERSION;
     status.started_at = started_at_;

@@ -1,8 +1,8 @@
 #pragma once
 // The daemon: all objects of `plughost run`, and the order of their start and end. Loop thread only.
 
-#include <functional>
 #include <memory>
+#include <utility>
 
 #include "base/log/log.hpp"
 #include "base/system/dir_watch.hpp"
@@ -19,7 +19,7 @@
 
 namespace plughost {
 
-class Daemon final : private Running {
+class Daemon final : Running, StatusRequests::Owner {
  public:
   // `config` is the result of load_config() for the source. `state` is the directory for persistent data.
   // SIGHUP, SIGTERM and SIGINT must be blocked in every thread. Throws DirectoryHeld, or std::system_error.
@@ -37,7 +37,12 @@ class Daemon final : private Running {
   void send_status();
   void feed_watchdog();
 
-  void post_status(WithHolders with, std::function<void(DaemonStatus)> done);
+  void query_status(WithHolders with, StatusMade done) override;
+  void reload(ReloadOrder order, ReloadDone done) override { configuration_->reload(order, std::move(done)); }
+  void confirm(ConfirmDone done) override { configuration_->confirm(done); }
+  void drain(DrainOrder order, StatusRequests::DrainDone done) override {
+    supervisor_->drain(order, std::move(done));
+  }
 
   const Config& config() const override { return supervisor_->config(); }
   Changes apply(Config config) override { return supervisor_->apply(std::move(config)); }

@@ -220,7 +220,7 @@ constexpr std::size_t kMostLines = 400;
 constexpr std::size_t kMostClassLines = 300;
 // Limit for the lines of all files in src together. A commit that raises the limit says what the lines are
 // for.
-constexpr std::size_t kMostLinesOfAll = 54'881;
+constexpr std::size_t kMostLinesOfAll = 54'895;
 
 // Returns the name of the class if the line begins the definition of a class or of a class's function; empty
 // otherwise.
@@ -354,8 +354,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a type that a header defines has a unique name, because the linker would use either of two types with "
-    "one name") {
+    "each type in a header has a unique name, because the linker silently merges types with the same name") {
   const fs::path source = fs::path(test::in_source("/src"));
   std::map<std::string, std::string> defined;
   for (const auto& entry : fs::recursive_directory_iterator(source)) {

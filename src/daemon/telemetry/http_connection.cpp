@@ -9,10 +9,10 @@
 
 namespace plughost {
 
-HttpConnection::HttpConnection(EventLoop& loop, UniqueFd socket, Hooks hooks)
+HttpConnection::HttpConnection(EventLoop& loop, UniqueFd socket, Owner& owner)
     : loop_(loop),
       socket_(std::move(socket)),
-      hooks_(std::move(hooks)),
+      owner_(owner),
       deadline_(loop, [this] { on_deadline(); }),
       stall_(loop, [this] { end(); }),
       watch_(loop, socket_.get(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
@@ -39,7 +39,7 @@ void HttpConnection::on_event(std::uint32_t events) {
   if ((events & (EPOLLIN | EPOLLRDHUP)) != 0) read();
   if ((events & EPOLLOUT) != 0 && behind()) {
     flush();
-    if (state_ == State::kStreaming && !behind()) hooks_.drained();
+    if (state_ == State::kStreaming && !behind()) owner_.on_drained();
   }
 }
 
@@ -70,7 +70,7 @@ bool HttpConnection::receive(std::string_view bytes) {
     reply(refusal(*fault));
   } else {
     head_only_ = std::get<HttpRequest>(*request).method == "HEAD";
-    hooks_.asked(std::get<HttpRequest>(*request));
+    owner_.on_request(std::get<HttpRequest>(*request));
   }
   return false;
 }
@@ -132,8 +132,8 @@ void HttpConnection::end() {
   if (std::exchange(state_, State::kGone) == State::kGone) return;
   deadline_.cancel();
   stall_.cancel();
-  // Calls `gone` later, because the caller may still use this object.
-  loop_.poster()(hooks_.gone);
+  // Later, because the caller may still use this object.
+  loop_.poster()(lifetime_.bound([this] { owner_.on_gone(); }));
 }
 
 }  // namespace plughost

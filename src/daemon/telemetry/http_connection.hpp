@@ -22,14 +22,19 @@ class HttpConnection {
   // Wait after the answer for a client that still sends.
   static constexpr std::chrono::seconds kLingerDeadline{1};
 
-  struct Hooks {
-    std::function<void(const HttpRequest& request)> asked;  // called once
-    std::function<void()> drained;  // called when output that had to wait has been sent
-    std::function<void()> gone;     // called once, from the loop, when the connection has ended
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // Called once.
+    virtual void on_request(const HttpRequest& request) = 0;
+    // Called when output that had to wait has been sent.
+    virtual void on_drained() = 0;
+    // Called once, from the loop, when the connection has ended. May destroy the connection.
+    virtual void on_gone() = 0;
   };
 
-  // `socket` must be non-blocking. Throws std::system_error. `loop` must outlive this object.
-  HttpConnection(EventLoop& loop, UniqueFd socket, Hooks hooks);
+  // `socket` must be non-blocking. Throws std::system_error. `loop` and `owner` must outlive this object.
+  HttpConnection(EventLoop& loop, UniqueFd socket, Owner& owner);
   HttpConnection& operator=(HttpConnection&&) = delete;
 
   // Returns true if no request has arrived yet.
@@ -44,7 +49,7 @@ class HttpConnection {
   void send(std::string_view text);
   // Returns true while output is waiting.
   bool behind() const { return !out_.empty(); }
-  // Ends the connection; `gone` follows.
+  // Ends the connection; on_gone() follows.
   void end();
 
  private:
@@ -60,7 +65,7 @@ class HttpConnection {
 
   EventLoop& loop_;
   UniqueFd socket_;
-  Hooks hooks_;
+  Owner& owner_;
   State state_ = State::kReading;
   bool head_only_ = false;
   std::string in_;
@@ -72,6 +77,7 @@ class HttpConnection {
   Timer deadline_;
   Timer stall_;
   IoWatch watch_;
+  Lifetime lifetime_;
 };
 
 }  // namespace plughost

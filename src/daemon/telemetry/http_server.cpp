@@ -134,9 +134,21 @@ bool is_administrator(uid_t user) { return user == 0 || user == ::geteuid(); }
 
 // The state of the server's thread. Calls posted to it are dropped after its loop has ended.
 struct HttpServer::Core {
-  struct Client {
-    uid_t user;
-    std::unique_ptr<HttpConnection> connection;
+  struct Client final : HttpConnection::Owner {
+    Client(Core& its_core, Number its_number, uid_t its_user, UniqueFd socket)
+        : core(its_core),
+          number(its_number),
+          user(its_user),
+          connection(core.loop, std::move(socket), *this) {}
+
+    void on_request(const HttpRequest& request) override { core.on_request(number, request); }
+    void on_drained() override { stream->advance(); }
+    void on_gone() override { core.remove(number); }
+
+    Core& core;
+    const Number number;
+    const uid_t user;
+    HttpConnection connection;
     std::unique_ptr<HttpStream> stream;  // set if the client receives a stream
   };
   using Clients = std::map<Number, Client>;
@@ -155,7 +167,7 @@ struct HttpServer::Core {
   void run() {
     loop.run();
     for (auto& [number, client] : clients)
-      client.connection->reply(text_reply(503, "plughost is stopping, or listens elsewhere now\n"));
+      client.connection.reply(text_reply(503, "plughost is stopping, or listens elsewhere now\n"));
     clients.clear();
   }
 
@@ -176,7 +188,7 @@ struct HttpServer::Core {
 
   HttpConnection* find(Number number) {
     const auto found = clients.find(number);
-    return found == clients.end() ? nullptr : found->second.connection.get();
+    return found == clients.end() ? nullptr : &found->second.connection;
   }
   std::chrono::seconds deadline() const { return door == HttpDoor::kControl ? kPeoplesDeadline : kDeadline; }
 
@@ -195,17 +207,8 @@ void HttpServer::Core::add(UniqueFd connection, uid_t user) {
   if (!make_room(user)) return;
   const Number number = ++newest;
   try {
-    clients[number] = {
-        user,
-        std::make_unique<HttpConnection>(
-            loop, std::move(connection),
-            HttpConnection::Hooks{
-                .asked = [this, number](const HttpRequest& request) { on_request(number, request); },
-                .drained = [this, number] { clients.at(number).stream->advance(); },
-                .gone = [this, number] { remove(number); }}),
-        nullptr};
-  } catch (const std::system_error&) {  // the user's epoll limit
-    clients.erase(number);
+    clients.try_emplace(number, *this, number, user, std::move(connection));
+  } catch (const std::system_error&) {  // the user's epoll limit: the socket is closed
   }
 }
 
@@ -216,7 +219,7 @@ bool HttpServer::Core::make_room(uid_t user) {
       return fits(each.second) && (is_administrator(user) || !is_administrator(each.second.user));
     });
   };
-  auto found = oldest([](const Client& client) { return client.connection->idle(); });
+  auto found = oldest([](const Client& client) { return client.connection.idle(); });
   if (found == clients.end()) found = oldest([](const Client& client) { return !client.stream; });
   if (found == clients.end()) return false;
   remove(found->first);
@@ -319,8 +322,8 @@ void HttpServer::Core::follow(Number number, HttpStream::Terms terms) {
     return reply(number, text_reply(503, std::to_string(kMostStreams) +
                                              " follow the status or the events already: end one of them\n"));
   Client& client = clients.at(number);
-  if (client.connection->stream(kEventStreamType))
-    client.stream = std::make_unique<HttpStream>(loop, requests, *client.connection, terms);
+  if (client.connection.stream(kEventStreamType))
+    client.stream = std::make_unique<HttpStream>(loop, requests, client.connection, terms);
 }
 
 HttpServer::Listening HttpServer::on_address(const std::string& address, const HttpServer* former) {

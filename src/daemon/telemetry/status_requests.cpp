@@ -16,9 +16,9 @@ bool same(const std::shared_ptr<const Holdings>& one, const std::shared_ptr<cons
 
 }  // namespace
 
-StatusRequests::StatusRequests(EventLoop& loop, LogHistory& history, Daemon daemon)
+StatusRequests::StatusRequests(EventLoop& loop, LogHistory& history, Owner& owner)
     : history_(history),
-      daemon_(std::move(daemon)),
+      owner_(owner),
       post_(loop.poster()),
       due_(loop, [this] { on_due(); }),
       texts_(loop, 1) {
@@ -56,16 +56,16 @@ void StatusRequests::query_status(WithHolders with, StatusDone done) {
 }
 
 void StatusRequests::request_reload(ReloadOrder order, ReloadDone done) {
-  post([this, order, done = std::move(done)] { daemon_.reload(order, done); });
+  post([this, order, done = std::move(done)] { owner_.reload(order, done); });
 }
 
 void StatusRequests::request_confirm(ConfirmDone done) {
-  post([this, done = std::move(done)] { daemon_.confirm(done); });
+  post([this, done = std::move(done)] { owner_.confirm(done); });
 }
 
 void StatusRequests::request_drain(DrainOrder order, DrainDone done) {
   post([this, order = std::move(order), done = std::move(done)] {
-    daemon_.drain(order, open_.bound([this, done](const DrainAnswer& answer) {
+    owner_.drain(order, open_.bound([this, done](const DrainAnswer& answer) {
       make_text([done, answer] { done(answer); });
     }));
   });
@@ -87,8 +87,8 @@ void StatusRequests::ask(WithHolders with, StatusDone handed) {
   std::vector<StatusDone>& asking = asking_[with];
   asking.push_back(std::move(handed));
   if (asking.size() > 1) return;
-  daemon_.status(with,
-                 open_.bound([this, with](DaemonStatus status) { on_status(with, std::move(status)); }));
+  owner_.query_status(with,
+                      open_.bound([this, with](DaemonStatus status) { on_status(with, std::move(status)); }));
 }
 
 void StatusRequests::on_status(WithHolders with, DaemonStatus status) {

@@ -90,13 +90,17 @@ class StatusRequests {
   using StatusDone = std::function<void(const SnapshotPointer& snapshot)>;
   using DrainDone = std::function<void(const DrainAnswer& answer)>;
 
-  // The daemon's functions, called in the loop. Each calls `done` in the loop, possibly from within the call;
-  // never, if the daemon stops.
-  struct Daemon {
-    std::function<void(WithHolders with, std::function<void(DaemonStatus)> done)> status;
-    std::function<void(ReloadOrder order, ReloadDone done)> reload;
-    std::function<void(ConfirmDone done)> confirm = {};
-    std::function<void(DrainOrder order, DrainDone done)> drain = {};
+  // Implemented by Daemon, and called in the loop. Each function calls `done` in the loop, possibly from
+  // within the call; never, if the daemon stops.
+  class Owner {
+   public:
+    using StatusMade = std::function<void(DaemonStatus status)>;
+
+    virtual ~Owner() = default;
+    virtual void query_status(WithHolders with, StatusMade done) = 0;
+    virtual void reload(ReloadOrder order, ReloadDone done) = 0;
+    virtual void confirm(ConfirmDone done) = 0;
+    virtual void drain(DrainOrder order, DrainDone done) = 0;
   };
 
   struct Newest {
@@ -104,9 +108,8 @@ class StatusRequests {
     std::uint64_t number = 0;  // increases with each snapshot
   };
 
-  // `loop`, `history` and what `daemon` refers to must outlive this object. Constructed and destroyed on the
-  // loop thread.
-  StatusRequests(EventLoop& loop, LogHistory& history, Daemon daemon);
+  // The references must outlive this object. Constructed and destroyed on the loop thread.
+  StatusRequests(EventLoop& loop, LogHistory& history, Owner& owner);
   ~StatusRequests() { close(); }
   StatusRequests& operator=(StatusRequests&&) = delete;
 
@@ -151,7 +154,7 @@ class StatusRequests {
   void make_text(std::function<void()> job);
 
   LogHistory& history_;
-  Daemon daemon_;
+  Owner& owner_;
   EventLoop::Poster post_;
   SnapshotTimes times_;
   Timer due_;

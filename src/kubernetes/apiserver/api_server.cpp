@@ -169,14 +169,14 @@ ApiClientState ApiClient::state() const {
   return state;
 }
 
-// A call of send() or of stream().
-class ApiClient::Call final : public ApiCall {
+// A call of send(), which has `done`, or of stream(), which has a reader.
+class ApiClient::Call final : public ApiCall, CurlTransfer::Owner {
  public:
-  Call(ApiClient& client, ApiRequest request, StreamHooks hooks, bool streams)
+  Call(ApiClient& client, ApiRequest request, StreamReader* reader, std::function<void(ApiAnswer)> done)
       : client_(client),
         request_(std::move(request)),
-        hooks_(std::move(hooks)),
-        streams_(streams),
+        reader_(reader),
+        done_(std::move(done)),
         deadline_(client.loop_,
                   [this] { end({.error = "no answer within " + duration_text(request_.deadline)}); }),
         later_(client.loop_, [this] { notify(); }) {
@@ -213,38 +213,31 @@ class ApiClient::Call final : public ApiCall {
   void begin() {
     try {
       path_ = made(request_.path, client_.node());
+      CurlTransfer::Owner& owner = *this;
       CurlRequest request{
           .method = method_of(request_.verb), .path = path_, .addresses = client_.lookup_.entry()};
       if (request.method != "GET") {
         request.content_type = request_.content_type;
         request.body = made(request_.body, client_.node());
       }
-      transfer_.emplace(
-          client_.transport(alone()), std::move(request),
-          CurlTransfer::Hooks{.began = [this](int code) { on_began(code); },
-                              .bytes = [this](std::string_view bytes) { on_bytes(bytes); },
-                              .ended = [this](ApiAnswer answer) { on_ended(std::move(answer)); }});
+      transfer_.emplace(client_.transport(alone()), std::move(request), owner);
     } catch (const std::exception& exception) {
       end({.error = exception.what()});
     }
   }
 
-  void on_began(int code) {
+  void on_begin(int code) override {
     code_ = code;
-    began_ = streams_ && code == 200;
+    began_ = reader_ && code == 200;
     if (!began_) return;
     if (alone()) deadline_.cancel();
     client_.tally_->add(word_of(request_.verb), code);
     client_.record_answer({.code = code});
-    const auto hook = hooks_.began;
-    hook();
+    reader_->on_begin();
   }
 
-  void on_bytes(std::string_view bytes) {
-    if (began_) {
-      const auto hook = hooks_.bytes;
-      return hook(bytes);
-    }
+  void on_bytes(std::string_view bytes) override {
+    if (began_) return reader_->on_bytes(bytes);
     if (body_.size() + bytes.size() > request_.most_answer) {
       return end({.code = code_,
                   .error = "its answer has more than " + std::to_string(request_.most_answer) + " bytes"});
@@ -252,7 +245,7 @@ class ApiClient::Call final : public ApiCall {
     body_ += bytes;
   }
 
-  void on_ended(ApiAnswer answer) {
+  void on_end(ApiAnswer answer) override {
     transfer_.reset();
     if (answer.code == ApiAnswer::kUnauthorized && answer.error.empty() && !std::exchange(again_, true)) {
       client_.tally_->add(word_of(request_.verb), answer.code);
@@ -268,7 +261,7 @@ class ApiClient::Call final : public ApiCall {
     end(std::move(answer));
   }
 
-  // Stops the transfer, and calls the hook later, from the loop.
+  // Stops the transfer, and passes on the answer later, from the loop.
   void end(ApiAnswer answer) {
     transfer_.reset();
     lifetime_.renew();
@@ -289,14 +282,15 @@ class ApiClient::Call final : public ApiCall {
       client_.tally_->add(word_of(request_.verb), answer.code);
       client_.record_answer(answer);
     }
-    const auto hook = hooks_.ended;
-    hook(std::move(answer));
+    if (reader_) return reader_->on_end(std::move(answer));
+    const auto done = done_;  // a copy: `done` may drop this call
+    done(std::move(answer));
   }
 
   ApiClient& client_;
   ApiRequest request_;
-  StreamHooks hooks_;
-  const bool streams_;
+  StreamReader* const reader_;
+  const std::function<void(ApiAnswer)> done_;
   std::string path_;
   int code_ = 0;        // HTTP status
   bool began_ = false;  // the stream has begun
@@ -316,11 +310,11 @@ ApiClient::Options ApiClient::Options::of(ApiServerConfig config) {
 }
 
 std::unique_ptr<ApiCall> ApiClient::send(ApiRequest request, std::function<void(ApiAnswer)> done) {
-  return std::make_unique<Call>(*this, std::move(request), StreamHooks{.ended = std::move(done)}, false);
+  return std::make_unique<Call>(*this, std::move(request), nullptr, std::move(done));
 }
 
-std::unique_ptr<ApiCall> ApiClient::stream(ApiRequest request, StreamHooks hooks) {
-  return std::make_unique<Call>(*this, std::move(request), std::move(hooks), true);
+std::unique_ptr<ApiCall> ApiClient::stream(ApiRequest request, StreamReader& reader) {
+  return std::make_unique<Call>(*this, std::move(request), &reader, nullptr);
 }
 
 ApiServer::ApiServer(EventLoop& loop, Workers& workers, Programs& programs, Log& log)

@@ -53,11 +53,15 @@ struct ApiClientState {
 // Later requests read credentials again that are a minute old, or at once after a 401.
 class ApiClient {
  public:
-  // The callbacks of stream(). No hook is called from within stream(), and each hook may drop the call.
-  struct StreamHooks {
-    std::function<void()> began;  // called after a 200; the stream follows
-    std::function<void(std::string_view bytes)> bytes;
-    std::function<void(ApiAnswer)> ended;  // code 200: the server has ended the stream
+  // The receiver of a stream. No function is called from within stream(), and each may drop the call.
+  class StreamReader {
+   public:
+    virtual ~StreamReader() = default;
+    // Called after a 200; the stream follows.
+    virtual void on_begin() {}
+    virtual void on_bytes(std::string_view bytes) = 0;
+    // Code 200: the server has ended the stream.
+    virtual void on_end(ApiAnswer answer) = 0;
   };
   struct Options {
     ApiServerConfig config;
@@ -87,7 +91,8 @@ class ApiClient {
   std::unique_ptr<ApiCall> send(ApiRequest request, std::function<void(ApiAnswer)> done);
   // Sends a request whose answer comes in parts and may have any length. A watch does not end by itself: it
   // has its own connection, and request.deadline applies only until the watch has begun.
-  std::unique_ptr<ApiCall> stream(ApiRequest request, StreamHooks hooks);
+  // `reader` must outlive the call.
+  std::unique_ptr<ApiCall> stream(ApiRequest request, StreamReader& reader);
 
   // The node's name; empty until the credentials have been read. The configured name takes precedence over
   // $NODE_NAME, and $NODE_NAME over the name in the kubelet's certificate.

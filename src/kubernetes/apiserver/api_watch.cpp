@@ -53,24 +53,17 @@ struct ObjectStream::Reader {
 };
 
 ObjectStream::ObjectStream(ApiClient& client, const ApiCollection& collection, ApiVerb verb,
-                           const std::string& query, std::chrono::milliseconds deadline, Hooks hooks)
+                           const std::string& query, std::chrono::milliseconds deadline, Owner& owner)
     : client_(client),
       verb_(verb),
-      hooks_(std::move(hooks)),
+      owner_(owner),
       reader_(std::make_shared<Reader>(Reader{
           .splitter = JsonSplitter(
               verb == ApiVerb::kList ? JsonSplitter::Form::kItems : JsonSplitter::Form::kLines, kMostText),
           .kept = kept_of(collection, verb),
           .most_kept = collection.most_kept,
           .objects = {}})) {
-  call_ = client.stream({.verb = verb, .path = path_of(collection, query), .deadline = deadline},
-                        {.began =
-                             [this] {
-                               const auto hook = hooks_.began;
-                               if (hook) hook();
-                             },
-                         .bytes = [this](std::string_view bytes) { on_bytes(bytes); },
-                         .ended = [this](ApiAnswer answer) { on_end(std::move(answer)); }});
+  call_ = client.stream({.verb = verb, .path = path_of(collection, query), .deadline = deadline}, *this);
 }
 
 ObjectStream::~ObjectStream() = default;
@@ -95,8 +88,7 @@ void ObjectStream::on_bytes(std::string_view bytes) {
 }
 
 void ObjectStream::deliver() {
-  const auto hook = hooks_.objects;
-  if (!reader_->objects.empty()) hook(std::exchange(reader_->objects, {}));
+  if (!reader_->objects.empty()) owner_.on_objects(std::exchange(reader_->objects, {}));
 }
 
 void ObjectStream::on_end(ApiAnswer answer) {
@@ -109,8 +101,7 @@ void ObjectStream::on_end(ApiAnswer answer) {
       part.error = "it has more than " + std::to_string(JsonSplitter::kBeginning) + " bytes beside its items";
     if (!part.error.empty()) answer.error = "the list cannot be read: " + part.error;
   }
-  const auto hook = hooks_.ended;
-  hook(answer, list);
+  owner_.on_end(answer, list);
 }
 
 namespace {
@@ -145,10 +136,10 @@ std::variant<WatchEvent, std::string> watch_event_of(JsonPart line) {
   return event;
 }
 
-ApiWatch::ApiWatch(ApiClient& client, ApiCollection collection, Hooks hooks)
+ApiWatch::ApiWatch(ApiClient& client, ApiCollection collection, Owner& owner)
     : client_(client),
       collection_(std::move(collection)),
-      hooks_(std::move(hooks)),
+      owner_(owner),
       reflector_(std::random_device()(), client.options_.silence),
       next_(client.loop(), [this] { go_on(); }),
       lived_(client.loop(),
@@ -184,15 +175,35 @@ void ApiWatch::list(const std::string& continue_token) {
   }
   std::string query = "limit=" + std::to_string(kPage);
   if (!continue_token.empty()) query += "&continue=" + url_encoded(continue_token);
-  stream_ = std::make_unique<ObjectStream>(
-      client_, collection_, ApiVerb::kList, query, kListDeadline,
-      ObjectStream::Hooks{
-          .began = {},
-          .objects = [this](std::vector<JsonPart> objects) { on_objects(std::move(objects)); },
-          .ended = [this](const ApiAnswer& answer, const Json& page) { on_page(answer, page); }});
+  open(ApiVerb::kList, query, kListDeadline);
+}
+
+void ApiWatch::open(ApiVerb verb, const std::string& query, std::chrono::milliseconds deadline) {
+  ObjectStream::Owner& owner = *this;
+  verb_ = verb;
+  stream_ = std::make_unique<ObjectStream>(client_, collection_, verb, query, deadline, owner);
+}
+
+void ApiWatch::on_begin() {
+  if (verb_ == ApiVerb::kList) return;
+  reflector_.began(EventLoop::Clock::now());
+  lived_.arm(Reflector::kLived);
+  publish_state();
 }
 
 void ApiWatch::on_objects(std::vector<JsonPart> objects) {
+  if (verb_ == ApiVerb::kList) return add(std::move(objects));
+  on_lines(std::move(objects));
+}
+
+void ApiWatch::on_end(const ApiAnswer& answer, const Json& page) {
+  if (!answer.ok()) return fail(answer);
+  if (verb_ == ApiVerb::kList) return on_page(page);
+  reflector_.ended(EventLoop::Clock::now());
+  go_on_anew();
+}
+
+void ApiWatch::add(std::vector<JsonPart> objects) {
   for (JsonPart& object : objects) {
     if (object.error.empty() && bytes_ + object.bytes > kMostKept)
       object.error = "the objects before it take " + std::to_string(kMostKept) + " bytes";
@@ -205,8 +216,7 @@ void ApiWatch::on_objects(std::vector<JsonPart> objects) {
   }
 }
 
-void ApiWatch::on_page(const ApiAnswer& answer, const Json& page) {
-  if (!answer.ok()) return fail(answer);
+void ApiWatch::on_page(const Json& page) {
   const std::string& version = page["metadata"]["resourceVersion"].text();
   const std::string& more = page["metadata"]["continue"].text();
   if (version.empty()) return fail({.error = "what came is no list: it has no resourceVersion"});
@@ -217,9 +227,8 @@ void ApiWatch::on_page(const ApiAnswer& answer, const Json& page) {
   if (!is_last) return;
   told_list_ = true;
   count_ = objects_.size();
-  const auto hook = hooks_.listed;
   const auto alive = alive_.bound([this] { publish_state(); });
-  hook(std::exchange(objects_, {}));
+  owner_.on_list(std::exchange(objects_, {}));
   alive();
 }
 
@@ -227,16 +236,7 @@ void ApiWatch::follow(const Reflector::Watch& watch) {
   const std::string query =
       "watch=true&allowWatchBookmarks=true&resourceVersion=" + url_encoded(watch.resource_version) +
       "&timeoutSeconds=" + std::to_string(watch.timeout.count());
-  stream_ = std::make_unique<ObjectStream>(
-      client_, collection_, ApiVerb::kWatch, query, kWatchDeadline,
-      ObjectStream::Hooks{.began =
-                              [this] {
-                                reflector_.began(EventLoop::Clock::now());
-                                lived_.arm(Reflector::kLived);
-                                publish_state();
-                              },
-                          .objects = [this](std::vector<JsonPart> lines) { on_lines(std::move(lines)); },
-                          .ended = [this](const ApiAnswer& answer, const Json&) { on_end(answer); }});
+  open(ApiVerb::kWatch, query, kWatchDeadline);
   listen();
 }
 
@@ -269,8 +269,9 @@ void ApiWatch::on_line(JsonPart line) {
   // An object that has become too large counts as gone, because its former fields are outdated.
   const bool is_left_out = !event.error.empty() && event.type != Type::kDeleted;
   if (is_left_out) leave_out(event.object, event.error);
-  const auto hook = is_left_out || event.type == Type::kDeleted ? hooks_.gone : hooks_.changed;
-  if (event.type != Type::kBookmark) hook(std::move(event.object));
+  if (event.type == Type::kBookmark) return;
+  if (is_left_out || event.type == Type::kDeleted) return owner_.on_gone(std::move(event.object));
+  owner_.on_change(std::move(event.object));
 }
 
 void ApiWatch::leave_out(const Json& object, const std::string& why) {
@@ -282,12 +283,6 @@ void ApiWatch::leave_out(const Json& object, const std::string& why) {
   if (left_out_.size() == kMostNamed || !left_out_.insert(name).second) return;
   client_.log_.warn("object of the API server left out: make it smaller, or delete it",
                     {{"collection", collection_.path}, {"object", printable(name)}, {"why", why}});
-}
-
-void ApiWatch::on_end(const ApiAnswer& answer) {
-  if (!answer.ok()) return fail(answer);
-  reflector_.ended(EventLoop::Clock::now());
-  go_on_anew();
 }
 
 void ApiWatch::listen() {
@@ -315,8 +310,7 @@ void ApiWatch::publish_state() {
                                   .error = reflector_.error()});
   if (told_error_ == reflector_.error()) return;
   told_error_ = reflector_.error();
-  const auto hook = hooks_.error;
-  hook(told_error_);
+  owner_.on_error(told_error_);
 }
 
 }  // namespace plughost

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -31,7 +30,7 @@ struct ApiCollection {
 
 // Reads the objects of a list or a watch while the answer arrives. Stores the text of one object at a time,
 // regardless of the answer's size. Loop thread only; workers parse.
-class ObjectStream {
+class ObjectStream : ApiClient::StreamReader {
  public:
   // Bytes of one object's text, without overlong strings (see JsonSplitter).
   static constexpr std::size_t kMostText = std::size_t{4} << 20u;
@@ -39,34 +38,37 @@ class ObjectStream {
   static constexpr std::size_t kMostInLoop = std::size_t{16} << 10u;
   static constexpr std::chrono::seconds kReadDeadline{30};
 
-  // No hook is called from within the constructor, and each hook may destroy the stream.
-  struct Hooks {
-    std::function<void()> began;
+  // No function is called from within the stream's constructor, and each may destroy the stream.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual void on_begin() {}
     // Called with the objects of a list, or the events of a watch, in their order. Each object has
     // `metadata.name`, `metadata.namespace`, `metadata.resourceVersion` and the collection's fields. An
     // object is incomplete if JsonPart::error gives a reason.
-    std::function<void(std::vector<JsonPart> objects)> objects;
+    virtual void on_objects(std::vector<JsonPart> objects) = 0;
     // `list` has the other members of a list; it is null for a watch and on failure.
-    std::function<void(const ApiAnswer& answer, const Json& list)> ended;
+    virtual void on_end(const ApiAnswer& answer, const Json& list) = 0;
   };
 
   // `verb` is kList or kWatch. An example of `query` is "limit=500". `deadline` applies to a whole list, or
-  // to the beginning of a watch. `client` must outlive the stream.
+  // to the beginning of a watch. `client` and `owner` must outlive the stream.
   ObjectStream(ApiClient& client, const ApiCollection& collection, ApiVerb verb, const std::string& query,
-               std::chrono::milliseconds deadline, Hooks hooks);
-  ~ObjectStream();
+               std::chrono::milliseconds deadline, Owner& owner);
+  ~ObjectStream() override;
   ObjectStream& operator=(ObjectStream&&) = delete;
 
  private:
   struct Reader;
 
-  void on_bytes(std::string_view bytes);
+  void on_begin() override { owner_.on_begin(); }
+  void on_bytes(std::string_view bytes) override;
+  void on_end(ApiAnswer answer) override;
   void deliver();
-  void on_end(ApiAnswer answer);
 
   ApiClient& client_;
   ApiVerb verb_;
-  Hooks hooks_;
+  Owner& owner_;
   std::shared_ptr<Reader> reader_;  // used by a worker while the call is paused
   std::unique_ptr<ApiCall> call_;
   Lifetime lifetime_;
@@ -88,7 +90,7 @@ std::variant<WatchEvent, std::string> watch_event_of(JsonPart line);
 
 // Lists and then watches a collection, and lists again after missed events. Keeps no object once a list is
 // complete. An object that is too large is left out, with a warning that names it.
-class ApiWatch {
+class ApiWatch : ObjectStream::Owner {
  public:
   // The limit for the memory of a list's objects; the rest is left out.
   static constexpr std::size_t kMostKept = std::size_t{16} << 20u;
@@ -97,42 +99,49 @@ class ApiWatch {
   // The maximum number of objects that are named in the log.
   static constexpr std::size_t kMostNamed = 100;
 
-  // No hook is called from within the constructor, and each hook may destroy the watch. Objects have the
-  // collection's fields and those that ObjectStream adds. Numbers other than 64-bit integers are texts.
-  struct Hooks {
-    std::function<void(std::vector<Json> objects)>
-        listed;                                // all present objects, replacing everything known before
-    std::function<void(Json object)> changed;  // new or modified
-    std::function<void(Json object)> gone;     // in its last state
-    std::function<void(const std::string& sentence)>
-        error;  // the known objects are outdated; empty: no longer
+  // No function is called from within the watch's constructor, and each may destroy the watch. Objects have
+  // the collection's fields and those that ObjectStream adds. Numbers other than 64-bit integers are texts.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // Called with all present objects, which replace everything known before.
+    virtual void on_list(std::vector<Json> objects) = 0;
+    // Called with a new or modified object.
+    virtual void on_change(Json object) = 0;
+    // Called with the last state of an object that is gone.
+    virtual void on_gone(Json object) = 0;
+    // Called when the known objects are outdated, with the reason as a sentence; empty: no longer outdated.
+    virtual void on_error(const std::string& sentence) = 0;
   };
 
-  // `client` must outlive the watch.
-  ApiWatch(ApiClient& client, ApiCollection collection, Hooks hooks);
-  ~ApiWatch();
+  // `client` and `owner` must outlive the watch.
+  ApiWatch(ApiClient& client, ApiCollection collection, Owner& owner);
+  ~ApiWatch() override;
   ApiWatch& operator=(ApiWatch&&) = delete;
 
  private:
   void go_on();
   void list(const std::string& continue_token);
-  void on_objects(std::vector<JsonPart> objects);
-  void on_page(const ApiAnswer& answer, const Json& page);
   void follow(const Reflector::Watch& watch);
+  void open(ApiVerb verb, const std::string& query, std::chrono::milliseconds deadline);
+  void on_begin() override;
+  void on_objects(std::vector<JsonPart> objects) override;
+  void on_end(const ApiAnswer& answer, const Json& page) override;
+  void add(std::vector<JsonPart> objects);
+  void on_page(const Json& page);
   void on_lines(std::vector<JsonPart> lines);
   void on_line(JsonPart line);
-  void on_end(const ApiAnswer& answer);
   void leave_out(const Json& object, const std::string& why);
   void listen();
   void fail(const ApiAnswer& fault);
   // Ends the present request; the next step follows from the loop.
   void go_on_anew();
-  // Publishes the state. The hook may destroy the watch.
+  // Publishes the state. The owner may destroy the watch.
   void publish_state();
 
   ApiClient& client_;
   ApiCollection collection_;
-  Hooks hooks_;
+  Owner& owner_;
   Reflector reflector_;
   std::uint64_t number_ = 0;
   std::vector<Json> objects_;  // of the pages so far
@@ -142,6 +151,7 @@ class ApiWatch {
   bool told_list_ = false;
   std::uint64_t count_ = 0;
   std::string told_error_;
+  ApiVerb verb_ = ApiVerb::kList;  // of stream_
   std::unique_ptr<ObjectStream> stream_;
   Timer next_;
   Timer lived_;

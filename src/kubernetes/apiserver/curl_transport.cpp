@@ -139,7 +139,7 @@ void CurlTransport::break_down(const std::string& why) {
 }
 
 void CurlTransport::deliver() {
-  const auto self = shared_from_this();  // keeps this transport if a hook drops the last transfer
+  const auto self = shared_from_this();  // keeps this transport if an owner drops the last transfer
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, transfer] : transfers_) numbers.push_back(number);
   const auto with = [&](std::uint64_t number, auto tell) {
@@ -148,26 +148,24 @@ void CurlTransport::deliver() {
   };
   for (const std::uint64_t number : numbers) {
     with(number, [](CurlTransfer& transfer) {
-      const auto began = transfer.hooks_.began;
-      if (const auto code = std::exchange(transfer.began_, std::nullopt)) began(*code);
+      if (const auto code = std::exchange(transfer.began_, std::nullopt)) transfer.owner_.on_begin(*code);
     });
     with(number, [](CurlTransfer& transfer) {
-      const auto hook = transfer.hooks_.bytes;
-      if (const std::string bytes = std::exchange(transfer.bytes_, {}); !bytes.empty()) hook(bytes);
+      if (const std::string bytes = std::exchange(transfer.bytes_, {}); !bytes.empty())
+        transfer.owner_.on_bytes(bytes);
     });
     with(number, [](CurlTransfer& transfer) {
-      const auto ended = transfer.hooks_.ended;
-      if (auto end = std::exchange(transfer.end_, std::nullopt)) ended(std::move(*end));
+      if (auto end = std::exchange(transfer.end_, std::nullopt)) transfer.owner_.on_end(std::move(*end));
     });
     with(number, [](CurlTransfer& transfer) { transfer.receive_more(); });
   }
 }
 
-CurlTransfer::CurlTransfer(std::shared_ptr<CurlTransport> transport, CurlRequest request, Hooks hooks)
+CurlTransfer::CurlTransfer(std::shared_ptr<CurlTransport> transport, CurlRequest request, Owner& owner)
     : transport_(std::move(transport)),
       curl_(*transport_->library_),
       request_(std::move(request)),
-      hooks_(std::move(hooks)),
+      owner_(owner),
       number_(transport_->next_transfer_++),
       error_(CURL_ERROR_SIZE, '\0') {
   transport_->transfers_.emplace(number_, this);

@@ -60,7 +60,8 @@ class CurlTransport : public std::enable_shared_from_this<CurlTransport> {
  public:
   // The maximum size of an answer's head, in bytes.
   static constexpr std::size_t kMostHead = 256u << 10;
-  // The maximum number of bytes that wait for a hook. Without it, libcurl reads all that a fast server sends.
+  // The maximum number of bytes that wait for the owner. Without it, libcurl reads all that a fast server
+  // sends.
   static constexpr std::size_t kMostWaiting = 256u << 10;
   static constexpr std::chrono::seconds kConnectDeadline{10};
 
@@ -97,19 +98,24 @@ class CurlTransport : public std::enable_shared_from_this<CurlTransport> {
 // One request with its answer. Dropping a transfer cancels its callbacks.
 class CurlTransfer {
  public:
-  struct Hooks {
-    std::function<void(int code)> began;  // the head of the answer has arrived
-    std::function<void(std::string_view bytes)> bytes;
-    // `answer` has no body: `bytes` has received it. `answer.error` tells why the body is missing or cut.
-    std::function<void(ApiAnswer answer)> ended;
+  // No function is called from within the transfer's constructor, and each may drop the transfer.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // Called when the head of the answer has arrived. `code` is the HTTP status.
+    virtual void on_begin(int code) = 0;
+    virtual void on_bytes(std::string_view bytes) = 0;
+    // `answer` has no body: on_bytes() has received it. `answer.error` is why the body is missing or cut.
+    virtual void on_end(ApiAnswer answer) = 0;
   };
 
-  // No hook is called from within the constructor, and each hook may drop the transfer.
-  CurlTransfer(std::shared_ptr<CurlTransport> transport, CurlRequest request, Hooks hooks);
+  // `owner` must outlive the transfer.
+  CurlTransfer(std::shared_ptr<CurlTransport> transport, CurlRequest request, Owner& owner);
   ~CurlTransfer();
   CurlTransfer& operator=(CurlTransfer&&) = delete;
 
-  // Between pause() and resume(), no hook is called. The sender is paused once kMostWaiting bytes wait.
+  // Between pause() and resume(), no function of the owner is called. The sender is paused once kMostWaiting
+  // bytes wait.
   void pause() { paused_ = true; }
   void resume();
 
@@ -133,7 +139,7 @@ class CurlTransfer {
   std::shared_ptr<CurlTransport> transport_;
   const CurlLibrary& curl_;
   CurlRequest request_;
-  Hooks hooks_;
+  Owner& owner_;
   std::uint64_t number_;
   CURL* easy_ = nullptr;
   curl_slist* headers_ = nullptr;

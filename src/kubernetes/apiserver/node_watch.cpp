@@ -1,7 +1,6 @@
 #include "kubernetes/apiserver/node_watch.hpp"
 
 #include <utility>
-#include <vector>
 
 namespace plughost {
 namespace {
@@ -48,23 +47,25 @@ std::string NodeWatch::error() const {
 void NodeWatch::begin() {
   ApiClient* const client = watch_ || followers_.empty() ? nullptr : server_.client();
   if (!client) return;
+  ApiWatch::Owner& owner = *this;
   watch_ = std::make_unique<ApiWatch>(
       *client,
       ApiCollection{.path = "/api/v1/nodes",
                     .selector = "metadata.name={node}",
                     .fields = {"metadata.uid", "metadata.labels", "status.capacity"},
                     .most_kept = kMostKept},
-      ApiWatch::Hooks{.listed =
-                          [this](const std::vector<Json>& nodes) {
-                            if (nodes.empty()) return update(std::nullopt);
-                            update(node_object_of(nodes.front()));
-                          },
-                      .changed = [this](const Json& node) { update(node_object_of(node)); },
-                      .gone = [this](const Json&) { update(std::nullopt); },
-                      .error =
-                          [this](const std::string& sentence) {
-                            if (std::exchange(watch_error_, sentence) != sentence) notify();
-                          }});
+      owner);
+}
+
+void NodeWatch::on_list(std::vector<Json> nodes) {
+  if (nodes.empty()) return update(std::nullopt);
+  update(node_object_of(nodes.front()));
+}
+
+void NodeWatch::on_gone(Json /*node*/) { update(std::nullopt); }
+
+void NodeWatch::on_error(const std::string& sentence) {
+  if (std::exchange(watch_error_, sentence) != sentence) notify();
 }
 
 void NodeWatch::forget() {

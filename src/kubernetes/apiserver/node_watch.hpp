@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/system/subscribers.hpp"
 #include "base/text/json.hpp"
@@ -26,7 +27,7 @@ struct NodeObject {
 // Reads a v1 Node. Missing members, and members that are not texts, are left out.
 NodeObject node_object_of(const Json& node);
 
-class NodeWatch {
+class NodeWatch : ApiWatch::Owner {
  public:
   // `server` must outlive this object.
   explicit NodeWatch(ApiServer& server);
@@ -43,6 +44,10 @@ class NodeWatch {
 
  private:
   void begin();
+  void on_list(std::vector<Json> nodes) override;
+  void on_change(Json node) override { update(node_object_of(node)); }
+  void on_gone(Json node) override;
+  void on_error(const std::string& sentence) override;
   void forget();
   void update(std::optional<NodeObject> node);
   void notify();

@@ -54,25 +54,26 @@ using Clock = EventLoop::Clock;
 
 PodSearch::PodSearch(EventLoop& loop, PodSource& source, std::string resource, AssumeTerms terms,
                      std::function<void(bool anew)> changed)
-    : loop_(loop),
+    : Follower(source),
+      loop_(loop),
       source_(source),
       book_(std::move(resource), std::move(terms)),
-      changed_(std::move(changed)),
-      follower_(source.follow({.listed =
-                                   [this](const std::vector<Pod>& pods) {
-                                     book_.replace(pods);
-                                     on_change(true);
-                                   },
-                               .changed =
-                                   [this](const Pod& pod) {
-                                     book_.put(pod);
-                                     on_change(false);
-                                   },
-                               .gone =
-                                   [this](const std::string& uid) {
-                                     book_.remove(uid);
-                                     on_change(false);
-                                   }})) {}
+      changed_(std::move(changed)) {}
+
+void PodSearch::on_list(const std::vector<Pod>& pods) {
+  book_.replace(pods);
+  on_pods(true);
+}
+
+void PodSearch::on_change(const Pod& pod) {
+  book_.put(pod);
+  on_pods(false);
+}
+
+void PodSearch::on_gone(const std::string& uid) {
+  book_.remove(uid);
+  on_pods(false);
+}
 
 // Does not try the kubelet's last answer: a pod in it may have ended, and would be confused with the
 // requesting pod.
@@ -89,7 +90,7 @@ void PodSearch::until(const std::string& uid, Attempt attempt, GiveUp give_up,
   waiting->next->arm_at(by_kubelet ? now : waiting->until);
 }
 
-void PodSearch::on_change(bool anew) {
+void PodSearch::on_pods(bool anew) {
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     const auto waiting = next++;
     if (waiting->attempt()) waiting_.erase(waiting);

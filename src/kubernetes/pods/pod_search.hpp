@@ -50,7 +50,7 @@ class PodBook {
   std::set<std::string> marked_;           // UIDs of pods whose mark is not visible yet
 };
 
-class PodSearch {
+class PodSearch : PodSource::Follower {
  public:
   // How long a pod that a kubelet has admitted may take to become visible, and the limit for the whole
   // answer, because the kubelet admits no other pod meanwhile.
@@ -62,7 +62,7 @@ class PodSearch {
   PodSearch(EventLoop& loop, PodSource& source, std::string resource, AssumeTerms terms,
             std::function<void(bool anew)> changed);
   // Drops waiting requests without calling them.
-  ~PodSearch() = default;
+  ~PodSearch() override = default;
   PodSearch& operator=(PodSearch&&) = delete;
 
   PodBook& book() { return book_; }
@@ -88,7 +88,10 @@ class PodSearch {
   };
   using Waitings = std::list<Waiting>;
 
-  void on_change(bool anew);
+  void on_list(const std::vector<Pod>& pods) override;
+  void on_change(const Pod& pod) override;
+  void on_gone(const std::string& uid) override;
+  void on_pods(bool anew);
   void query(Waitings::iterator waiting);
   void on_told(Waitings::iterator waiting, const std::string& error);
 
@@ -97,7 +100,6 @@ class PodSearch {
   PodBook book_;
   const std::function<void(bool anew)> changed_;
   Waitings waiting_;
-  std::unique_ptr<PodSource::Follower> follower_;
 };
 
 }  // namespace plughost

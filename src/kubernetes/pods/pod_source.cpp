@@ -38,29 +38,25 @@ std::vector<Pod> pods_of(const std::vector<Json>& objects) {
 }
 
 // One list of pods from the API server. Pods that are too large are left out: the watch warns of them.
-class PodList {
+class PodList : ObjectStream::Owner {
  public:
   // Calls `done` once, but not from within the constructor; `done` may destroy the list.
   PodList(ApiClient& client, const char* selector, std::chrono::milliseconds deadline,
           std::function<void(const Outcome& outcome)> done)
-      : done_(std::move(done)),
-        stream_(client, pods_where(selector), ApiVerb::kList, "", deadline,
-                {.began = {},
-                 .objects = [this](const std::vector<JsonPart>& objects) { add(objects); },
-                 .ended =
-                     [this](const ApiAnswer& answer, const Json&) {
-                       const auto done = std::move(done_);
-                       if (!answer.ok()) return done(answer.error);
-                       done(std::move(pods_));
-                     }}) {}
+      : done_(std::move(done)), stream_(client, pods_where(selector), ApiVerb::kList, "", deadline, *this) {}
 
  private:
-  void add(const std::vector<JsonPart>& objects) {
+  void on_objects(std::vector<JsonPart> objects) override {
     for (const JsonPart& object : objects) {
       if (!object.error.empty() || bytes_ + object.bytes > ApiWatch::kMostKept) continue;
       bytes_ += object.bytes;
       pods_.push_back(pod_of(object.value));
     }
+  }
+  void on_end(const ApiAnswer& answer, const Json& /*list*/) override {
+    const auto done = std::move(done_);
+    if (!answer.ok()) return done(answer.error);
+    done(std::move(pods_));
   }
 
   std::function<void(const Outcome& outcome)> done_;
@@ -71,11 +67,10 @@ class PodList {
 
 }  // namespace
 
-// Hooks must not create or destroy followers. Only the creation and the end of a resource do so.
 template <typename Call>
 void PodSource::notify(Call call) {
   if (followers_.empty()) return watch_.reset();
-  for (const auto& [number, hooks] : followers_) call(hooks);
+  for (Follower* const each : followers_) call(*each);
 }
 
 // Queries the kubelet first, then the API server.
@@ -87,9 +82,9 @@ class PodSource::Asking final : public Question {
       source_.record_left_out(answer);
       if (answer.outcome != PodsApi::Outcome::kTold) return ask_server(answer);
       const auto end = ending();
-      source_.notify([&](const Hooks& to) {
-        if (!one) return to.listed(answer.pods);
-        for (const Pod& pod : answer.pods) to.changed(pod);
+      source_.notify([&](Follower& to) {
+        if (!one) return to.on_list(answer.pods);
+        for (const Pod& pod : answer.pods) to.on_change(pod);
       });
       end("");
     });
@@ -114,10 +109,10 @@ class PodSource::Asking final : public Question {
     const auto end = ending();
     PodSource& source = source_;
     for (const Pod& pod : std::get<std::vector<Pod>>(outcome))
-      source.notify([&](const Hooks& to) { to.changed(pod); });
+      source.notify([&](Follower& to) { to.on_change(pod); });
     end(source.error());
   }
-  // Returns finish(), which does nothing if a follower's hook has dropped this query.
+  // Returns finish(), which does nothing if a follower has dropped this query.
   std::function<void(const std::string& error)> ending() {
     return lifetime_.bound([this](const std::string& error) { finish(error); });
   }
@@ -152,12 +147,11 @@ void PodSource::on_kubelet(const std::filesystem::path& socket) {
   choose_source();
 }
 
-std::unique_ptr<PodSource::Follower> PodSource::follow(Hooks hooks) {
-  const std::uint64_t number = next_++;
-  followers_.emplace(number, std::move(hooks));
-  watch_.reset();
-  choose_source();
-  return std::unique_ptr<Follower>(new Follower(*this, number));
+// A new follower gets all pods first. The other followers get them again.
+PodSource::Follower::Follower(PodSource& source) : source_(source) {
+  source.followers_.insert(this);
+  source.watch_.reset();
+  source.choose_source();
 }
 
 std::unique_ptr<PodSource::Question> PodSource::query(const std::string& uid,
@@ -170,7 +164,7 @@ void PodSource::choose_source() {
   if (followers_.empty()) return watch_.reset();
   kubelet_->list([this](const PodsApi::Answer& answer) {
     record_left_out(answer);
-    if (answer.outcome == PodsApi::Outcome::kTold) notify([&](const Hooks& to) { to.listed(answer.pods); });
+    if (answer.outcome == PodsApi::Outcome::kTold) notify([&](Follower& to) { to.on_list(answer.pods); });
   });
 }
 
@@ -192,24 +186,23 @@ void PodSource::record_left_out(const PodsApi::Answer& answer) {
 void PodSource::watch() {
   ApiClient* const client = watch_ || followers_.empty() ? nullptr : server_.client();
   if (!client) return;
-  watch_ = std::make_unique<ApiWatch>(
-      *client, pods_where(kLive),
-      ApiWatch::Hooks{.listed =
-                          [this](const std::vector<Json>& objects) {
-                            const std::vector<Pod> pods = pods_of(objects);
-                            notify([&](const Hooks& to) { to.listed(pods); });
-                          },
-                      .changed =
-                          [this](const Json& object) {
-                            const Pod pod = pod_of(object);
-                            notify([&](const Hooks& to) { to.changed(pod); });
-                          },
-                      .gone =
-                          [this](const Json& object) {
-                            const std::string uid = object["metadata"]["uid"].text();
-                            notify([&](const Hooks& to) { to.gone(uid); });
-                          },
-                      .error = [this](const std::string& sentence) { error_ = sentence; }});
+  ApiWatch::Owner& owner = *this;
+  watch_ = std::make_unique<ApiWatch>(*client, pods_where(kLive), owner);
+}
+
+void PodSource::on_list(std::vector<Json> objects) {
+  const std::vector<Pod> pods = pods_of(objects);
+  notify([&](Follower& to) { to.on_list(pods); });
+}
+
+void PodSource::on_change(Json object) {
+  const Pod pod = pod_of(object);
+  notify([&](Follower& to) { to.on_change(pod); });
+}
+
+void PodSource::on_gone(Json object) {
+  const std::string uid = object["metadata"]["uid"].text();
+  notify([&](Follower& to) { to.on_gone(uid); });
 }
 
 Outcome pods_now(const std::filesystem::path& pods_api, const std::optional<ApiServerConfig>& server) {

@@ -1,12 +1,10 @@
 #pragma once
 // The pods of this node: from the kubelet, from Kubernetes 1.37, or else from one watch of the API server,
-// shared by all users. Loop thread only, except pods_now().
+// shared by all users. Watches pods while there are followers. Loop thread only, except pods_now().
 
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -23,29 +21,27 @@
 
 namespace plughost {
 
-class PodSource {
+class PodSource : ApiWatch::Owner {
  public:
   // The pause before a kubelet that has just started is queried again.
   static constexpr std::chrono::milliseconds kNotYetPause{1000};
   // The deadline for the API server's list of Pending pods.
   static constexpr std::chrono::milliseconds kLastList{400};
 
-  struct Hooks {
-    std::function<void(const std::vector<Pod>& pods)> listed;  // all pods
-    std::function<void(const Pod& pod)> changed;
-    std::function<void(const std::string& uid)> gone;
-  };
-  // A subscription, active during its lifetime.
+  // An observer of the pods, from its construction to its end. Its functions must not create or destroy
+  // followers, and are not called from within the constructor.
   class Follower {
    public:
-    ~Follower() { source_.followers_.erase(number_); }
+    explicit Follower(PodSource& source);
+    virtual ~Follower() { source_.followers_.erase(this); }
     Follower& operator=(Follower&&) = delete;
 
+    virtual void on_list(const std::vector<Pod>& pods) = 0;  // all pods
+    virtual void on_change(const Pod& pod) = 0;
+    virtual void on_gone(const std::string& uid) = 0;
+
    private:
-    friend class PodSource;
-    Follower(PodSource& source, std::uint64_t number) : source_(source), number_(number) {}
     PodSource& source_;
-    std::uint64_t number_;
   };
   // A running query. Dropping it cancels the callback.
   class Question {
@@ -56,14 +52,11 @@ class PodSource {
   // `kubelet` is the socket of the kubelet's pods API. `server` must outlive this object, which must outlive
   // its followers and queries.
   PodSource(EventLoop& loop, ApiServer& server, std::filesystem::path kubelet);
-  ~PodSource();
+  ~PodSource() override;
   PodSource& operator=(PodSource&&) = delete;
 
   // Call it when the kubelet has changed or is gone. No query may be running if the socket has moved.
   void on_kubelet(const std::filesystem::path& socket);
-  // Watches pods while there are followers. A new follower gets all pods first, and the other followers get
-  // them again. No hook is called from within follow().
-  std::unique_ptr<Follower> follow(Hooks hooks);
   // Returns true if the kubelet provides the pods, which are then as old as the last query. Otherwise, the
   // API server's watch reports changes.
   bool by_kubelet() const { return by_kubelet_; }
@@ -84,11 +77,14 @@ class PodSource {
   void watch();
   template <typename Call>
   void notify(Call call);
+  void on_list(std::vector<Json> objects) override;
+  void on_change(Json object) override;
+  void on_gone(Json object) override;
+  void on_error(const std::string& sentence) override { error_ = sentence; }
 
   EventLoop& loop_;
   ApiServer& server_;
-  std::map<std::uint64_t, Hooks> followers_;
-  std::uint64_t next_ = 0;
+  std::set<Follower*> followers_;
   bool by_kubelet_ = false;
   std::string error_;
   std::set<std::string> left_out_;  // pods that have been logged

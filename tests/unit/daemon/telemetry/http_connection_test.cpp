@@ -14,22 +14,20 @@ namespace {
 using namespace std::chrono_literals;
 
 // A client that has sent a request, and an answer that exceeds the socket's buffer.
-struct ConnectionRig {
+struct ConnectionRig final : HttpConnection::Owner {
   ConnectionRig() {
     std::array<int, 2> ends{};
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) == 0);
     client = UniqueFd(ends[0]);
-    connection = std::make_unique<HttpConnection>(
-        loop, UniqueFd(ends[1]),
-        HttpConnection::Hooks{
-            .asked = [this](const HttpRequest&) { connection->reply(text_reply(200, body)); },
-            .drained = [] {},
-            .gone = [this] { gone = true; }});
+    connection = std::make_unique<HttpConnection>(loop, UniqueFd(ends[1]), *this);
     constexpr std::string_view kRequest = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
     REQUIRE(::write(client.get(), kRequest.data(), kRequest.size()) == static_cast<ssize_t>(kRequest.size()));
     REQUIRE(test::run_until(loop, [&] { return connection->behind(); }));
   }
-  // Reads up to that many bytes and lets more come.
+  void on_request(const HttpRequest& /*request*/) override { connection->reply(text_reply(200, body)); }
+  void on_drained() override {}
+  void on_gone() override { gone = true; }
+  // Reads up to `most` bytes, and lets the server send more.
   void take(std::size_t most) {
     std::string text(most, '\0');
     const ssize_t length = ::read(client.get(), text.data(), text.size());
@@ -53,7 +51,7 @@ TEST_CASE("a client that reads slowly gets the whole response, however long it i
     REQUIRE_FALSE(rig.gone);
     rig.take(256u << 10);
   }
-  CHECK(rig.taken > rig.body.size());  // and the head
+  CHECK(rig.taken > rig.body.size());  // the body and the head
 }
 
 TEST_CASE("a client that reads nothing for 10 s is dropped") {

@@ -57,7 +57,7 @@ TEST_CASE("an order that was not carried out is an error with its reason") {
   CHECK(done_reply(Json{{"error", ""}}, false).code == 200);
 }
 
-TEST_CASE("a response has its type, is not cached, and has its length if known") {
+TEST_CASE("a response's head has the type, forbids caching, and has the length if it is known") {
   const std::string head = head_of(503, kTextType, 7);
   CHECK(head.starts_with("HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n"));
   for (const char* line : {"\r\nCache-Control: no-store\r\n", "\r\nX-Content-Type-Options: nosniff\r\n",

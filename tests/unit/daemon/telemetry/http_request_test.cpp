@@ -70,7 +70,7 @@ TEST_CASE("a request is incomplete before its body is") {
   }
 }
 
-TEST_CASE("a query's number is read, or the default if it has none") {
+TEST_CASE("a number is read from a query, and is the default if the query has none") {
   CHECK(number_in_query("limit=20", "limit", 7) == 20);
   CHECK(number_in_query("a=1&limit=0&b", "limit", 7) == 0);
   for (const char* query : {"", "limit", "limit=", "limit=x", "limit=-1", "limits=3", "unlimit=3",
@@ -78,14 +78,14 @@ TEST_CASE("a query's number is read, or the default if it has none") {
     CHECK(number_in_query(query, "limit", 7) == 7);
 }
 
-TEST_CASE("a head has 8 KiB at most, complete or not") {
+TEST_CASE("a head of more than 8 KiB is refused, complete or not") {
   CHECK(request_of(head_of_size(8192)).path == "/");
   CHECK(fault_of(head_of_size(8193)) == HttpFault::kHeadTooLong);
   CHECK_FALSE(read_request(std::string(8191, 'x')).has_value());
   CHECK(fault_of(std::string(8192, 'x')) == HttpFault::kHeadTooLong);
 }
 
-TEST_CASE("a body has 64 KiB at most, with or without a length") {
+TEST_CASE("a body of more than 64 KiB is refused, with a Content-Length or in chunks") {
   const std::string most(65536, 'x');
   CHECK(request_of("POST / HTTP/1.1\r\nContent-Length: 65536\r\n\r\n" + most).body == most);
   CHECK(fault_of("POST / HTTP/1.1\r\nContent-Length: 65537\r\n\r\n") == HttpFault::kBodyTooLong);

@@ -44,7 +44,7 @@ std::unique_ptr<Client> watching(unsigned port) {
 
 }  // namespace
 
-TEST_CASE("200 connections without a request, or with half of one, delay no other") {
+TEST_CASE("200 connections without a complete request do not delay other requests") {
   Serving serving;
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < 200; ++i) {
@@ -54,11 +54,11 @@ TEST_CASE("200 connections without a request, or with half of one, delay no othe
   for (const char* path : {"/healthz", "/metrics", "/status.json"}) {
     const auto begin = Clock::now();
     CHECK(code_of(asked(serving.port, path)) == 200);
-    CHECK(Clock::now() - begin < 2s);  // an idle one gets 5 s
+    CHECK(Clock::now() - begin < 2s);  // an idle connection has 5 s
   }
 }
 
-TEST_CASE("a connection without a request within 5 s is dropped, however busily it sends") {
+TEST_CASE("a connection without a complete request is dropped after 5 s, even if it sends all the time") {
   Serving serving;
   Client idle(serving.port);
   Client dripping(serving.port);
@@ -88,20 +88,20 @@ TEST_CASE("a too long head or body is refused, and the refusal arrives") {
   CHECK(code_of(garbage.read_until("").value_or("")) == 400);
 }
 
-TEST_CASE("probes respond whatever the kubelet does, and requests that need it wait") {
+TEST_CASE("/healthz responds although the kubelet is silent, and /status.json waits for the kubelet") {
   Serving serving;
   serving.daemon.silent = true;
   Client status(serving.port);
   status.send("GET /status.json HTTP/1.1\r\n\r\n");
   while (serving.daemon.asked == 0) std::this_thread::yield();
   CHECK(body_of(asked(serving.port, "/healthz")) == "alive\n");
-  CHECK(serving.daemon.asked == 1);  // not for /healthz
+  CHECK(serving.daemon.asked == 1);  // /healthz does not query the status
   for (const char* path : {"/readyz", "/metrics"}) CHECK(code_of(asked(serving.port, path)) != 0);
   CHECK(serving.daemon.asked == 3);
   CHECK(code_of(status.read_until("").value_or("")) == 503);  // after 5 s
 }
 
-TEST_CASE("a busy loop is alive, and requests need not wait for it") {
+TEST_CASE("/healthz reports a busy loop as alive, and no request waits for the loop") {
   Serving serving;
   {
     const BusyLoop busy(serving.daemon.loop);
@@ -114,7 +114,8 @@ TEST_CASE("a busy loop is alive, and requests need not wait for it") {
   CHECK(body_of(asked(serving.port, "/healthz")) == "alive\n");
 }
 
-TEST_CASE("a silent loop is not alive until it responds") {
+TEST_CASE(
+    "/healthz reports a loop that has been silent for too long as failed, until the loop responds again") {
   Serving serving;
   {
     const BusyLoop busy(serving.daemon.loop);
@@ -130,7 +131,7 @@ TEST_CASE("a silent loop is not alive until it responds") {
   CHECK(body_of(asked(serving.port, "/healthz")) == "alive\n");
 }
 
-TEST_CASE("the server's end waits for no connection, and tells waiting ones that no response comes") {
+TEST_CASE("the end of the server waits for no connection, and requests that still wait receive an error") {
   Serving serving;
   serving.daemon.silent = true;
   Client idle(serving.port);
@@ -141,14 +142,14 @@ TEST_CASE("the server's end waits for no connection, and tells waiting ones that
   REQUIRE(page->read_until("retry: "));
   const auto begin = Clock::now();
   serving.server.reset();
-  CHECK(Clock::now() - begin < 1s);  // CivetWeb took two
+  CHECK(Clock::now() - begin < 1s);  // CivetWeb, the former server, took 2 s
   CHECK(idle.ended());
   CHECK(page->read_until("").has_value());
   CHECK(code_of(waiting.read_until("").value_or("")) == 503);
   CHECK_THROWS_AS(Client(serving.port), std::system_error);
 }
 
-TEST_CASE("beyond 64 connections the oldest without a request is closed first") {
+TEST_CASE("a connection beyond 64 closes the oldest connection without a request") {
   Serving serving;
   std::vector<std::unique_ptr<Client>> clients;
   for (unsigned i = 0; i < HttpServer::kMostConnections; ++i)
@@ -161,7 +162,7 @@ TEST_CASE("beyond 64 connections the oldest without a request is closed first") 
   CHECK(code_of(clients.back()->read_until("").value_or("")) == 200);
 }
 
-TEST_CASE("watching pages are not closed for newer connections, but the oldest waiting one is") {
+TEST_CASE("new connections do not close a watching page, but close the oldest waiting connection") {
   Serving serving;
   serving.daemon.silent = true;
   const auto page = watching(serving.port);
@@ -179,7 +180,7 @@ TEST_CASE("watching pages are not closed for newer connections, but the oldest w
   CHECK(page->read_until("something happens"));
 }
 
-TEST_CASE("a text that the client reads slowly arrives whole") {
+TEST_CASE("a response that the client reads slowly arrives completely") {
   Serving serving("127.0.0.1:0", big_status());
   Client client(serving.port, Client::Room::kLittle);
   client.send("GET /status.json HTTP/1.1\r\n\r\n");
@@ -191,7 +192,7 @@ TEST_CASE("a text that the client reads slowly arrives whole") {
   CHECK(body_of(reply).size() > 2'000'000);
 }
 
-TEST_CASE("a client that ends its half is answered, and HEAD has no body") {
+TEST_CASE("a client that ends its sending half is answered, and a response to HEAD has no body") {
   const Serving serving;
   Client client(serving.port);
   client.send("GET /status.json HTTP/1.1\r\n\r\n");
@@ -204,17 +205,17 @@ TEST_CASE("a client that ends its half is answered, and HEAD has no body") {
   CHECK(body_of(asked(serving.port, "/stream", "HEAD")).empty());
 }
 
-TEST_CASE("a page that reads slowly receives later what it could not receive at once") {
+TEST_CASE("a page that reads slowly receives an event later if it has no room at first") {
   Serving serving("127.0.0.1:0", big_status());
   Client page(serving.port, Client::Room::kLittle);
   page.send("GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
   REQUIRE(page.read_until("event: status"));
   serving.daemon.log.info("something happens meanwhile");
-  CHECK(code_of(asked(serving.port, "/healthz")) == 200);  // the page was woken without room
+  CHECK(code_of(asked(serving.port, "/healthz")) == 200);  // the page had no room yet
   CHECK(page.read_until("something happens meanwhile", 10s));
 }
 
-TEST_CASE("sixteen clients may follow, and one that ends makes room at once") {
+TEST_CASE("sixteen pages may watch at once, and a page that ends makes room immediately") {
   Serving serving;
   std::vector<std::unique_ptr<Client>> pages;
   for (unsigned i = 0; i < HttpServer::kMostStreams; ++i) {

@@ -16,28 +16,30 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A daemon of that version, which answers when the test says so.
-struct FileRig {
+// A daemon that answers a query for its status when the test calls answer(), with the version given there.
+struct FileRig final : StatusRequests::Owner {
   TempDir dir;
   EventLoop loop;
   Log log{LogLevel::kError, LogFormat::kJson, "/nonexistent"};
   Workers workers{loop, 2};
   std::vector<std::function<void(DaemonStatus)>> questions;
   std::set<WithHolders> asked_with;
-  StatusRequests requests{loop, log.history(),
-                          StatusRequests::Daemon{.status =
-                                                     [this](WithHolders with, auto done) {
-                                                       asked_with.insert(with);
-                                                       questions.push_back(std::move(done));
-                                                     },
-                                                 .reload = {}}};
+  StatusRequests requests{loop, log.history(), *this};
   std::unique_ptr<MetricsFile> metrics = std::make_unique<MetricsFile>(loop, workers, log, requests);
 
   explicit FileRig(const std::string& directory = "first") {
     for (const char* name : {"first", "second"}) dir.directory(name);
     use(directory);
   }
-  ~FileRig() { requests.close(); }
+  ~FileRig() override { requests.close(); }
+
+  void query_status(WithHolders with, StatusMade done) override {
+    asked_with.insert(with);
+    questions.push_back(std::move(done));
+  }
+  void reload(ReloadOrder /*order*/, ReloadDone /*done*/) override {}
+  void confirm(ConfirmDone /*done*/) override {}
+  void drain(DrainOrder /*order*/, StatusRequests::DrainDone /*done*/) override {}
 
   void use(const std::string& directory) {
     metrics->use(directory.empty() ? "" : dir.at(directory).string());
@@ -65,7 +67,7 @@ struct FileRig {
 
 }  // namespace
 
-TEST_CASE("metrics are written at once, and again two seconds after a change, however many follow") {
+TEST_CASE("the metrics file is written at once, and once more two seconds after any number of changes") {
   FileRig rig;
   REQUIRE(rig.asked(1));
   rig.answer("1");
@@ -119,7 +121,7 @@ TEST_CASE("a metrics file that moves is removed from its former place") {
   rig.answer("2");
   CHECK(rig.says("2", "second"));
   CHECK(rig.gone("first"));
-  // And back again.
+  // The file moves back.
   rig.use("first");
   REQUIRE(rig.asked(3));
   rig.answer("3");
@@ -129,7 +131,7 @@ TEST_CASE("a metrics file that moves is removed from its former place") {
   CHECK(rig.gone("first"));
 }
 
-TEST_CASE("a late response does not restore a removed file") {
+TEST_CASE("a response after the removal of the metrics file does not restore the file") {
   FileRig rig;
   REQUIRE(rig.asked(1));
   rig.answer("1");
@@ -148,7 +150,7 @@ TEST_CASE("a late response does not restore a removed file") {
       2500ms));
 }
 
-TEST_CASE("without a file no status is requested, and the end is immediate") {
+TEST_CASE("without a metrics file no status is requested, and finish() ends at once") {
   FileRig rig("");
   rig.metrics->changed();
   bool finished = false;

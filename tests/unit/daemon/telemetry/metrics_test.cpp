@@ -11,7 +11,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Returns the lines of the metric, without its name.
+// Returns the lines of the metric, without the metric's name.
 Lines lines_of(const std::string& text, const std::string& metric) {
   Lines found;
   std::istringstream lines(text);
@@ -21,7 +21,7 @@ Lines lines_of(const std::string& text, const std::string& metric) {
   return found;
 }
 
-// amy, bob with three shares, and eve without a node.
+// Returns a status with the devices amy, bob with three shares, and eve without a node.
 DaemonStatus status() {
   Device amy{.id = "amy", .nodes = {{.host_path = "/dev/amy"}, {.host_path = "/dev/amy-control"}}};
   Device bob{
@@ -44,13 +44,13 @@ const std::string kNobody = R"(namespace="",pod="",container=""} 1)";
 
 }  // namespace
 
-TEST_CASE("a free device has no pod, and the first of its nodes") {
+TEST_CASE("the series of a free device has no pod, and has the first of the device's nodes") {
   CHECK(devices(status()) == Lines{R"({resource="x.example/a",device="amy",node_path="/dev/amy",)" + kNobody,
                                    R"({resource="x.example/a",device="bob",node_path="/dev/bob",)" + kNobody,
                                    R"({resource="x.example/a",device="eve",node_path="",)" + kNobody});
 }
 
-TEST_CASE("a device has a series for each container that holds it, however many shares that has") {
+TEST_CASE("a device has one series for each container that holds it, however many shares the container has") {
   DaemonStatus held = status();
   const Holder first{.pod_namespace = "default", .pod = "pod-1", .container = "main"};
   const Holder second{.pod_namespace = "default", .pod = "pod-2", .container = "main"};
@@ -64,7 +64,7 @@ TEST_CASE("a device has a series for each container that holds it, however many 
                                R"({resource="x.example/a",device="eve",node_path="",)" + kNobody});
 }
 
-TEST_CASE("devices have series if configured, and if their holders are known") {
+TEST_CASE("devices have series only if configured, and only if their holders are known") {
   DaemonStatus silent = status();
   silent.device_metrics = false;
   CHECK(metrics_text(silent).find("plughost_device_info") == std::string::npos);

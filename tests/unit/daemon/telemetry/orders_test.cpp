@@ -29,7 +29,8 @@ DrainOrder drain_of(const HttpRequest& request) { return std::get<DrainOrder>(or
 
 }  // namespace
 
-TEST_CASE("a reload needs no body, and a body has the level and the length of the trial, in JSON or YAML") {
+TEST_CASE(
+    "a reload needs no body, and its body may have a log level and the length of a trial, in JSON or YAML") {
   CHECK(ordered(posted("/reload")) == Order(ReloadOrder{}));
   CHECK(ordered(posted("/reload", "{}")) == Order(ReloadOrder{}));
   CHECK(ordered(posted("/reload", R"({"logLevel": "debug", "confirm": "1m30s"})")) ==
@@ -51,7 +52,7 @@ TEST_CASE("a drain names a device, and may have a reason and a duration") {
   CHECK_FALSE(drain_of(posted("/undrain", "{resource: a.b/c, device: d-1}")).terms.has_value());
 }
 
-TEST_CASE("an invalid order is refused with its place and a remedy") {
+TEST_CASE("an invalid order is refused with the position of the error and a remedy") {
   CHECK(error_of("/reload", "logLevel: loud") ==
         "/reload:1:11: logLevel: 'loud' is not one of debug, info, warn, error");
   CHECK(error_of("/reload", "confirm: 2d").find("from 1s to 1d") != std::string::npos);
@@ -65,7 +66,7 @@ TEST_CASE("an invalid order is refused with its place and a remedy") {
   CHECK(error_of("/reload", "[1]").find("a list") != std::string::npos);
 }
 
-TEST_CASE("other paths accept no orders") {
+TEST_CASE("a request for any other path is no order") {
   for (const char* path : {"/", "/reload/", "/status.json", "/drains"}) CHECK_FALSE(order_of(posted(path)));
 }
 

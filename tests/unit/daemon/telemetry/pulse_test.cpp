@@ -11,7 +11,7 @@ const Pulse::Clock::time_point kNow{1h};
 
 }  // namespace
 
-TEST_CASE("a query of the pulse is answered within 50 ms") { CHECK(Pulse::kAnswer < 50ms); }
+TEST_CASE("the pulse waits for less than 50 ms for the loop's answer") { CHECK(Pulse::kAnswer < 50ms); }
 
 TEST_CASE("a loop that has never been queried is alive") { CHECK(Pulse().alive(kNow)); }
 
@@ -24,7 +24,8 @@ TEST_CASE("the loop is queried once, however many callers wait") {
   CHECK(pulse.ask(kNow + 2h));
 }
 
-TEST_CASE("a late loop is alive, and one that has been silent for 5 s is not") {
+TEST_CASE(
+    "a loop that has been silent for less than 5 s is alive, and one that has been silent for 5 s is not") {
   Pulse pulse;
   pulse.ask(kNow);
   CHECK(pulse.alive(kNow + 50ms));

@@ -26,40 +26,23 @@
 
 namespace plughost::test {
 
-// Answers at once. While `silent`, requests that wait for the holders get no answer, as with a silent
-// kubelet.
-class AskedDaemon {
+// A daemon that answers at once. While `silent` is true, requests that wait for the holders get no answer, as
+// with a silent kubelet.
+class AskedDaemon final : StatusRequests::Owner {
  public:
   AskedDaemon() = default;
-  ~AskedDaemon() { stop(); }
+  ~AskedDaemon() override { stop(); }
 
   EventLoop loop;
   Log log{LogLevel::kError, LogFormat::kJson, "/nonexistent"};
   std::atomic<bool> silent = false;
   std::atomic<unsigned> asked = 0;
   std::atomic<unsigned> reloads = 0;
-  ReloadOrder reload;  // the last one
-  DrainOrder drain;
-  std::vector<std::string> wrong;  // errors of a reload
+  ReloadOrder reloaded;            // the last reload request
+  DrainOrder drained;              // the last drain request
+  std::vector<std::string> wrong;  // errors with which reloads are answered
   DaemonStatus status;             // must not change while the loop runs
-  StatusRequests requests{loop, log.history(),
-                          StatusRequests::Daemon{.status =
-                                                     [this](WithHolders with, auto done) {
-                                                       ++asked;
-                                                       if (!silent || with != WithHolders::kYes) done(status);
-                                                     },
-                                                 .reload =
-                                                     [this](ReloadOrder order, auto done) {
-                                                       reload = order;
-                                                       ++reloads;
-                                                       if (!silent) done({.errors = wrong});
-                                                     },
-                                                 .confirm = [](auto done) { done("nothing is on trial"); },
-                                                 .drain =
-                                                     [this](const DrainOrder& order, auto done) {
-                                                       drain = order;
-                                                       done({});
-                                                     }}};
+  StatusRequests requests{loop, log.history(), *this};
 
   void start() {
     thread_ = std::thread([this] { loop.run(); });
@@ -81,6 +64,21 @@ class AskedDaemon {
   }
 
  private:
+  void query_status(WithHolders with, StatusMade done) override {
+    ++asked;
+    if (!silent || with != WithHolders::kYes) done(status);
+  }
+  void reload(ReloadOrder order, ReloadDone done) override {
+    reloaded = order;
+    ++reloads;
+    if (!silent) done({.errors = wrong});
+  }
+  void confirm(ConfirmDone done) override { done("nothing is on trial"); }
+  void drain(DrainOrder order, StatusRequests::DrainDone done) override {
+    drained = std::move(order);
+    done({});
+  }
+
   std::thread thread_;
 };
 
@@ -110,7 +108,7 @@ class Client {
   explicit Client(const std::filesystem::path& socket) : fd_(connect_unix(socket)) {
     check(::fcntl(fd_.get(), F_SETFL, 0), "F_SETFL");
   }
-  // `room` is the buffer for unread input.
+  // `room` chooses the size of the buffer for unread input.
   explicit Client(unsigned port, Room room = Room::kUsual)
       : fd_(check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")) {
     const int bytes = 4096;
@@ -131,8 +129,8 @@ class Client {
     return true;
   }
   void end_sending() const { ::shutdown(fd_.get(), SHUT_WR); }
-  // Reads until the text has arrived, or for an empty one until the end. Returns nullopt after a timeout, a
-  // reset, or an early end.
+  // Reads until `text` has arrived, or until the end of the connection if `text` is empty. Returns everything
+  // that was read; nullopt after a timeout, a reset, or an early end.
   std::optional<std::string> read_until(std::string_view text,
                                         std::chrono::milliseconds within = std::chrono::seconds(20)) {
     const auto due = std::chrono::steady_clock::now() + within;
@@ -160,7 +158,7 @@ class Client {
   std::string read_;
 };
 
-// Returns the whole reply, head and body; empty: none.
+// Returns the whole reply, head and body; empty if there is none.
 inline std::string asked(unsigned port, std::string_view path, std::string_view method = "GET") {
   Client client(port);
   client.send(std::string(method) + ' ' + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n\r\n");

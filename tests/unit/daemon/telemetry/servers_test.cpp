@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Servers on a running loop.
+// The telemetry servers of a daemon whose loop runs.
 struct Running {
   Running() {
     daemon.start();
@@ -41,7 +41,7 @@ struct Running {
             .listen_where = "config.yaml:1:9",
             .control_where = "config.yaml:2:10"};
   }
-  // Returns why the servers could not move; empty: they have.
+  // Moves the servers. Returns the error; empty if the servers have moved.
   std::string move(const TelemetryConfig& to) {
     std::string why;
     daemon.in_loop([&] {
@@ -57,7 +57,7 @@ struct Running {
   void end_former() {
     daemon.in_loop([this] { servers->end_former(); });
   }
-  // Returns the page's port from the log.
+  // Returns the page's newest port, which is read from the log.
   unsigned port() {
     unsigned newest = 0;
     std::uint64_t told = 0;
@@ -85,7 +85,7 @@ struct Running {
   std::vector<std::string> errors;
 };
 
-// A control server without the others.
+// A control server without the other servers.
 struct Controlled {
   explicit Controlled(const std::function<void(AskedDaemon&)>& prepare = [](AskedDaemon&) {}) {
     prepare(daemon);
@@ -106,7 +106,7 @@ struct Controlled {
   const ControlClient client{path};
 };
 
-// Returns the result of `act` in a process of another user.
+// Runs `act` as `user` in a child process, and returns its result.
 int in_child_as(uid_t user, const std::function<int()>& act) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(::setresuid(user, user, user) == 0 ? act() : 3);
@@ -118,7 +118,7 @@ int in_child_as(uid_t user, const std::function<int()>& act) {
 
 }  // namespace
 
-TEST_CASE("a new address and a new socket are open before the former ones end") {
+TEST_CASE("the servers at a new address and a new socket are open before the former servers end") {
   Running running;
   const unsigned first = running.port();
   Client of_first(running.dir.path() / "first.sock");
@@ -129,14 +129,14 @@ TEST_CASE("a new address and a new socket are open before the former ones end") 
   CHECK(running.port() != first);
   CHECK(running.answers("second.sock"));
   CHECK_FALSE(std::filesystem::exists(running.dir.path() / "first.sock"));
-  // Connected clients are answered, until none is left.
+  // Clients of the former servers are answered as long as they are connected.
   CHECK(of_first.send("GET /status.json HTTP/1.1\r\n\r\n"));
   CHECK(code_of(of_first.read_until("").value_or("")) == 200);
   CHECK(waiting.send("GET /healthz HTTP/1.1\r\n\r\n"));
   running.end_former();
 }
 
-TEST_CASE("a port in use: nothing moves, and the place in the configuration is named") {
+TEST_CASE("if the new port is in use, no server moves, and the error has the configuration's line") {
   Running running;
   const Running other;
   const unsigned first = running.port();
@@ -149,7 +149,7 @@ TEST_CASE("a port in use: nothing moves, and the place in the configuration is n
   CHECK_FALSE(std::filesystem::exists(running.dir.path() / "second.sock"));
 }
 
-TEST_CASE("a path in use: nothing moves, and the place in the configuration is named") {
+TEST_CASE("if the new socket's path is in use, no server moves, and the error has the configuration's line") {
   Running running;
   running.dir.file("precious");
   const unsigned first = running.port();
@@ -162,7 +162,7 @@ TEST_CASE("a path in use: nothing moves, and the place in the configuration is n
   CHECK(std::filesystem::is_regular_file(running.dir.path() / "precious"));
 }
 
-TEST_CASE("the same port on another address is a move like any other") {
+TEST_CASE("the page can move to a different address with the same port") {
   Running running;
   const std::string port = std::to_string(running.port());
   for (const char* host : {"0.0.0.0:", "[::]:", "127.0.0.1:"}) {
@@ -174,14 +174,15 @@ TEST_CASE("the same port on another address is a move like any other") {
     for (const auto begin = Clock::now(); !answered && Clock::now() - begin < 10s;) {
       try {
         answered = code_of(asked(running.port(), "/healthz")) == 200;
-      } catch (const std::system_error&) {  // the former one is closing
+      } catch (const std::system_error&) {  // the former server is closing
       }
     }
     CHECK(answered);
   }
 }
 
-TEST_CASE("the page is removed with its address, and added with it") {
+TEST_CASE(
+    "the page ends when its address is removed from the configuration, and returns with a new address") {
   Running running;
   const unsigned first = running.port();
   CHECK(running.move(running.config("first.sock", "")).empty());
@@ -236,7 +237,7 @@ TEST_CASE("an unanswered request does not keep the former server alive after a m
   CHECK(why.find("plughost is stopping, or listens elsewhere now") != std::string::npos);
 }
 
-TEST_CASE("followers stay with the former server until it ends, and the loop does not wait for that") {
+TEST_CASE("clients that follow events stay with the former server until it ends, and do not delay the loop") {
   Running running;
   running.daemon.log.info("something happens");
   for (const auto& [from, to] :
@@ -283,20 +284,21 @@ TEST_CASE("the server accepts orders by POST in the form that plughost's client 
   Controlled controlled;
   const ReloadOrder reload{.level = LogLevel::kDebug, .confirm = 90s};
   CHECK(controlled.client.carry_out(reload)["errors"].array().empty());
-  CHECK(controlled.daemon.reload == reload);
+  CHECK(controlled.daemon.reloaded == reload);
   const DrainOrder drain{.resource = "a.b/c",
                          .device = "d",
                          .terms = DrainOrder::Terms{.reason = "fan", .duration = std::nullopt}};
   CHECK(controlled.client.carry_out(drain)["error"].text().empty());
-  CHECK(controlled.daemon.drain == drain);
+  CHECK(controlled.daemon.drained == drain);
   CHECK(controlled.client.carry_out(KeepOrder())["error"].text() == "nothing is on trial");
 }
 
-TEST_CASE("a refused order and an invalid one differ from one that was carried out") {
+TEST_CASE(
+    "the response codes of refused and invalid orders differ from that of an order that was carried out") {
   Controlled controlled;
   CHECK(code_of(asked(controlled.path, "/reload", "POST")) == 200);
   CHECK(code_of(asked(controlled.path, "/reload", "POST", "confirm: 5m")) == 200);
-  CHECK(controlled.daemon.reload.confirm == 5min);
+  CHECK(controlled.daemon.reloaded.confirm == 5min);
   const unsigned reloads = controlled.daemon.reloads;
   const std::string unknown = asked(controlled.path, "/reload", "POST", "level: debug");
   CHECK(code_of(unknown) == 400);
@@ -312,7 +314,7 @@ TEST_CASE("a refused order and an invalid one differ from one that was carried o
   CHECK(Json::parse(body_of(refused))["errors"].array().front().text() == "config.yaml:1:1: no");
 }
 
-TEST_CASE("the socket serves the page, the probes and the events as an address does") {
+TEST_CASE("the control socket serves the page, the probes and the events, as a network address does") {
   Controlled controlled;
   for (const char* path : {"/", "/healthz", "/readyz", "/metrics", "/status.json", "/events.json"}) {
     CAPTURE(path);
@@ -320,7 +322,7 @@ TEST_CASE("the socket serves the page, the probes and the events as an address d
   }
 }
 
-TEST_CASE("events: the last N, once or followed by new ones") {
+TEST_CASE("a client receives the last N events, and new events if it follows them") {
   Controlled controlled;
   for (const char* words : {"one", "two", "three"}) controlled.daemon.log.info(words);
   const auto told = [&](unsigned limit) {
@@ -353,7 +355,7 @@ TEST_CASE("a follower receives the whole status even if it is sent in many piece
   CHECK(size == 3'000'000);
 }
 
-TEST_CASE("16 clients may follow, one more is refused, and one that ends makes room") {
+TEST_CASE("16 clients may follow, the next one is refused, and a client that ends makes room") {
   Controlled controlled;
   std::atomic<unsigned> following = 0;
   std::atomic<bool> one_ends = false;
@@ -390,15 +392,15 @@ TEST_CASE("16 clients may follow, one more is refused, and one that ends makes r
   for (std::size_t i = 1; i < followers.size(); ++i) followers[i].join();
 }
 
-TEST_CASE("64 idle connections keep no other client from requests") {
+TEST_CASE("64 idle connections do not prevent other clients' requests") {
   Controlled controlled;
   std::vector<UniqueFd> idle;
   for (unsigned i = 0; i < HttpServer::kMostConnections; ++i) idle.push_back(connect_unix(controlled.path));
   for (unsigned i = 0; i < HttpServer::kMostConnections; ++i) CHECK_NOTHROW(controlled.client.status());
 }
 
-// Needs root, to become a user other than root and plughost's.
-TEST_CASE("another user drains no device, and no user's connection takes root's place") {
+// Needs root, to run a client as a user other than root.
+TEST_CASE("a user other than root cannot drain a device, and that user's connections do not replace root's") {
   if (::geteuid() != 0) return;
   Controlled controlled;
   controlled.daemon.silent = true;
@@ -419,5 +421,5 @@ TEST_CASE("another user drains no device, and no user's connection takes root's 
   });
   CHECK(ended == 0);
   CHECK_FALSE(waiting.ended(0ms));
-  CHECK(controlled.daemon.drain.device.empty());
+  CHECK(controlled.daemon.drained.device.empty());
 }

@@ -13,7 +13,7 @@ constexpr bool kOtherHolders = true;
 
 }  // namespace
 
-TEST_CASE("without watchers nothing is due") {
+TEST_CASE("no snapshot is due without watchers") {
   SnapshotTimes times;
   CHECK_FALSE(times.due());
   times.changed(kBegin, !kIsWatched);
@@ -28,7 +28,7 @@ TEST_CASE("a new watcher gets a snapshot at once") {
   CHECK(times.arrived(!kOtherHolders));
 }
 
-TEST_CASE("changes that come together make one snapshot, 200 ms after the first") {
+TEST_CASE("changes within 200 ms lead to one snapshot, 200 ms after the first change") {
   SnapshotTimes times;
   times.changed(kBegin, kIsWatched);
   CHECK(times.due() == kBegin + 200ms);
@@ -40,7 +40,7 @@ TEST_CASE("changes that come together make one snapshot, 200 ms after the first"
   CHECK(times.due() == kBegin + 500ms);
 }
 
-TEST_CASE("holders are queried every five seconds, and published only if they differ") {
+TEST_CASE("holders are queried every five seconds, and a snapshot is published only if the holders differ") {
   SnapshotTimes times;
   times.joined(kBegin);
   REQUIRE(times.begin(kBegin, kIsWatched));
@@ -61,14 +61,14 @@ TEST_CASE("a change is published before the later query of holders") {
   CHECK(times.due() == kBegin + 1s + 200ms);
 }
 
-TEST_CASE("without watchers no more snapshots are made") {
+TEST_CASE("no snapshot is made after the last watcher has left") {
   SnapshotTimes times;
   times.joined(kBegin);
   CHECK_FALSE(times.begin(kBegin, !kIsWatched));
   CHECK_FALSE(times.due());
 }
 
-TEST_CASE("one snapshot is made at a time, and a change meanwhile is in the next") {
+TEST_CASE("one snapshot is made at a time, and a change in the meantime is in the next snapshot") {
   SnapshotTimes times;
   times.joined(kBegin);
   REQUIRE(times.begin(kBegin, kIsWatched));

@@ -14,8 +14,8 @@ using namespace plughost;
 
 namespace {
 
-// A daemon that answers when the test says so.
-struct Asked {
+// A daemon that answers when the test calls answer().
+struct Asked final : StatusRequests::Owner {
   EventLoop loop;
   LogHistory history;
   std::vector<std::function<void(DaemonStatus)>> status;
@@ -23,22 +23,21 @@ struct Asked {
   std::vector<ReloadOrder> orders;
   std::vector<ConfirmDone> keeps;
   std::vector<ReloadDone> reloads;
-  std::unique_ptr<StatusRequests> requests = std::make_unique<StatusRequests>(
-      loop, history,
-      StatusRequests::Daemon{.status =
-                                 [this](WithHolders with, auto done) {
-                                   asked_with.push_back(with);
-                                   status.push_back(std::move(done));
-                                 },
-                             .reload =
-                                 [this](ReloadOrder order, auto done) {
-                                   orders.push_back(order);
-                                   reloads.push_back(std::move(done));
-                                 },
-                             .confirm = [this](auto done) { keeps.push_back(std::move(done)); }});
+  std::unique_ptr<StatusRequests> requests = std::make_unique<StatusRequests>(loop, history, *this);
+
+  void query_status(WithHolders with, StatusMade done) override {
+    asked_with.push_back(with);
+    status.push_back(std::move(done));
+  }
+  void reload(ReloadOrder order, ReloadDone done) override {
+    orders.push_back(order);
+    reloads.push_back(std::move(done));
+  }
+  void confirm(ConfirmDone done) override { keeps.push_back(std::move(done)); }
+  void drain(DrainOrder /*order*/, StatusRequests::DrainDone /*done*/) override {}
 
   void answer(std::size_t question, DaemonStatus what = {}) { status.at(question)(std::move(what)); }
-  // Waits, because answers come on another thread.
+  // Runs the loop until the condition holds, because answers come on another thread.
   bool eventually(const std::function<bool()>& condition) { return test::run_until(loop, condition); }
 };
 
@@ -82,7 +81,7 @@ std::set<std::string> threads() {
 
 }  // namespace
 
-TEST_CASE("the thread for texts exists before the first request") {
+TEST_CASE("the thread that makes texts exists before the first request") {
   const Asked first;  // a sanitizer starts threads with the process's first one
   const std::set<std::string> before = threads();
   const Asked asked;
@@ -104,7 +103,7 @@ TEST_CASE("a request for the status is answered with the daemon's snapshot") {
   CHECK(answers.told[0]->status().version == "1.2");
 }
 
-TEST_CASE("a slow conversion to text does not delay the loop") {
+TEST_CASE("answers and notifications come from a thread other than the loop's") {
   Answers answers;
   const auto reader = std::make_shared<Reader>();
   Asked asked;
@@ -120,7 +119,7 @@ TEST_CASE("a slow conversion to text does not delay the loop") {
   CHECK(reader->thread != std::this_thread::get_id());
 }
 
-TEST_CASE("requests during a snapshot share it, and the next one gets a new one") {
+TEST_CASE("requests while a snapshot is made share it, and the next request gets a new snapshot") {
   Answers answers;
   Asked asked;
   for (int i = 0; i < 300; ++i) asked.requests->query_status(WithHolders::kYes, answers.keep());
@@ -135,7 +134,8 @@ TEST_CASE("requests during a snapshot share it, and the next one gets a new one"
   CHECK(asked.status.size() == 2);
 }
 
-TEST_CASE("a request without holders is answered while others wait for them, and shares nothing with those") {
+TEST_CASE(
+    "a request without holders is answered while others wait for holders, and shares no snapshot with them") {
   Answers waits;
   Answers soon;
   Answers none;
@@ -189,7 +189,7 @@ TEST_CASE("a confirmation is requested in the loop, and answered") {
   CHECK(told == "no");
 }
 
-TEST_CASE("a watcher gets a first snapshot, and only changes after it") {
+TEST_CASE("a new watcher gets a snapshot, and a change without watchers leads to none") {
   Asked asked;
   const auto reader = std::make_shared<Reader>();
   asked.requests->changed();
@@ -213,7 +213,7 @@ TEST_CASE("a watcher gets a first snapshot, and only changes after it") {
   CHECK(asked.requests->newest().snapshot->status().version == "second");
 }
 
-TEST_CASE("once it is closed, watchers end, and no request is answered") {
+TEST_CASE("after close(), watchers end, and no request is answered") {
   Asked asked;
   const auto reader = std::make_shared<Reader>();
   const auto of_events = std::make_shared<Reader>();
@@ -234,7 +234,7 @@ TEST_CASE("once it is closed, watchers end, and no request is answered") {
   CHECK(asked.reloads.empty());
 }
 
-TEST_CASE("a task for a closed instance is dropped") {
+TEST_CASE("a request of an instance that has been destroyed is dropped") {
   Asked asked;
   asked.requests->query_status(WithHolders::kYes, [](const auto&) {});
   asked.requests.reset();
@@ -242,7 +242,7 @@ TEST_CASE("a task for a closed instance is dropped") {
   CHECK(asked.status.empty());
 }
 
-TEST_CASE("a reload's answer uses the names of the configuration") {
+TEST_CASE("the JSON of a reload's answer has the errors, the warnings, the changes and the end of a trial") {
   const ReloadAnswer answer{
       .errors = {"e"},
       .warnings = {"w"},

@@ -1,5 +1,5 @@
 #pragma once
-// A client on a loop, with a kubeconfig of the test.
+// An ApiClient on the test's loop, with a kubeconfig that the test writes.
 
 #include <memory>
 #include <optional>
@@ -31,7 +31,7 @@ struct ClientOfTest {
     options.config.kubeconfig = directory.at("kubeconfig");
     options.config.node = "worker-1";
   }
-  // `user` has the lines of `user`, each indented by six spaces.
+  // Writes the kubeconfig. `user` has the lines of its `user` map, each indented by six spaces.
   void kubeconfig(const std::string& server, const std::string& user = "      token: secret\n",
                   const std::string& cluster = "") const {
     directory.file("kubeconfig",
@@ -51,7 +51,7 @@ struct ClientOfTest {
     return *answer;
   }
   ApiAnswer get(const std::string& path) { return ask({.path = path}); }
-  // Returns the lines of the log with these words, including those that the level omits.
+  // Returns the log lines that contain `words`, including lines below the log's level.
   std::vector<std::string> logged(std::string_view words) {
     std::vector<std::string> lines;
     std::uint64_t number = 0;

@@ -120,7 +120,7 @@ TEST_CASE("requests share one connection, which is closed when unused") {
   CHECK(server.requests().back().connection == 2);
 }
 
-TEST_CASE("409, 422 and 404 are responses, with the server's words") {
+TEST_CASE("404, 409, 422 and 500 are returned as responses, with the API server's message") {
   std::atomic<int> code = 409;
   FakeApiServer server([&](const FakeRequest&, FakeConnection& out) {
     out.answer(code, R"({"kind":"Status","message":"so it is"})");
@@ -142,7 +142,7 @@ TEST_CASE("409, 422 and 404 are responses, with the server's words") {
   CHECK(test.client->state().error.empty());
 }
 
-TEST_CASE("the Retry-After of 429 and 503 is obeyed, a minute at most") {
+TEST_CASE("a response's Retry-After is returned, reduced to at most one minute") {
   std::atomic<int> seconds = 7;
   FakeApiServer server([&](const FakeRequest&, FakeConnection& out) {
     out.answer(429, "", "Retry-After: " + std::to_string(seconds) + "\r\n");
@@ -157,7 +157,7 @@ TEST_CASE("the Retry-After of 429 and 503 is obeyed, a minute at most") {
   CHECK_FALSE(test.get("/").retry_after);
 }
 
-TEST_CASE("a refused token is read again at once, and the request is sent once more") {
+TEST_CASE("after a 401 the token is read again at once, and the request is sent once more") {
   FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
     out.answer(request.headers.at("authorization") == "Bearer new" ? 200 : 401, "{}");
   });
@@ -190,7 +190,7 @@ TEST_CASE("old credentials are read again before the next request") {
   test.kubeconfig(server.url(), "      token: two\n");
   CHECK(test.get("/").ok());
   CHECK(server.requests()[1].headers.at("authorization") == "Bearer two");
-  // An unreadable file changes nothing.
+  // If the file cannot be read, the former credentials stay in use.
   test.directory.file("kubeconfig", "broken: [");
   CHECK(test.get("/").ok());
   CHECK(server.requests()[2].headers.at("authorization") == "Bearer two");
@@ -215,7 +215,9 @@ TEST_CASE("without credentials or without libcurl a request ends with the reason
   CHECK(says(test.get("/").error, "libdl.so.2 is not libcurl"));
 }
 
-TEST_CASE("a server that is missing, vanishes or sends garbage is an error, and recovers") {
+TEST_CASE(
+    "if the server is missing, hangs up or sends garbage, requests fail, until the server answers "
+    "correctly") {
   std::atomic<int> mood = 0;
   FakeApiServer server([&](const FakeRequest&, FakeConnection& out) {
     if (mood == 0) out.cut();
@@ -246,7 +248,7 @@ TEST_CASE("a server that is missing, vanishes or sends garbage is an error, and 
   CHECK(test.client->state().error.empty());
 }
 
-TEST_CASE("a server that does not respond is waited for until the deadline, and a dropped call not at all") {
+TEST_CASE("a request without a response fails at its deadline, and a dropped call ends at once") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.wait_for_close(); });
   ClientOfTest test;
   test.kubeconfig(server.url());
@@ -256,7 +258,8 @@ TEST_CASE("a server that does not respond is waited for until the deadline, and 
   CHECK(says(late.error, "no answer within 50 ms"));
   bool called = false;
   auto call = test.client->send({.path = "/dropped"}, [&](const ApiAnswer&) { called = true; });
-  // On a busy machine, the first one's deadline may pass before the server has read it.
+  // The second request is awaited by its path, because on a busy machine the first may end before the server
+  // has read it.
   CHECK(run_until(test.loop, [&] {
     const auto requests = server.requests();
     return std::ranges::any_of(requests, [](const auto& each) { return each.target == "/dropped"; });
@@ -281,7 +284,7 @@ TEST_CASE("a slow response does not delay others") {
   CHECK(test.get("/quick").ok());
 }
 
-TEST_CASE("a response with a too long body or head is cut off") {
+TEST_CASE("a response whose body or head is too long fails, and its body is dropped") {
   FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
     if (request.target == "/fits") return out.answer(200, std::string(1000, 'x'));
     if (request.target == "/long") return out.answer(200, std::string(1001, 'x'));
@@ -298,7 +301,7 @@ TEST_CASE("a response with a too long body or head is cut off") {
   CHECK_FALSE(too_long.ok());
   CHECK(too_long.body.empty());
   CHECK(says(too_long.error, "its answer has more than 1000 bytes"));
-  // It is an answer, so the API server is reachable.
+  // The API server has responded, so it is not reported as unreachable.
   CHECK(test.client->state().error.empty());
   CHECK(test.logged("cannot reach the API server").empty());
   CHECK(test.get("/large-head").ok());
@@ -324,7 +327,7 @@ TEST_CASE("a callback may drop its call, and send the next one") {
   CHECK(run_until(test.loop, [&] { return done == 3; }));
 }
 
-TEST_CASE("a resolved name keeps its name for TLS, and connects to the address") {
+TEST_CASE("a `tls-server-name` does not change the Host header of requests") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   ClientOfTest test;
   test.kubeconfig(server.url(), "      token: t\n", "      tls-server-name: kubernetes.example\n");
@@ -333,7 +336,7 @@ TEST_CASE("a resolved name keeps its name for TLS, and connects to the address")
   CHECK(server.requests()[0].headers.at("host") == "127.0.0.1:" + std::to_string(server.port()));
 }
 
-TEST_CASE("a proxy is taken from the kubeconfig, and never from the environment") {
+TEST_CASE("a proxy is used if the kubeconfig names it, and the environment's proxies are ignored") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   FakeApiServer proxy([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   ::setenv("http_proxy", "http://127.0.0.1:1", 1);
@@ -352,7 +355,7 @@ TEST_CASE("a proxy is taken from the kubeconfig, and never from the environment"
   CHECK(server.requests().size() == 1);
 }
 
-TEST_CASE("a stream begins, delivers and ends, and a refusal is its end") {
+TEST_CASE("a stream reports its begin, its bytes and its end, and for a refusal only the end") {
   FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
     if (request.target == "/no") return out.answer(403, R"({"message":"not you"})");
     out.begin();
@@ -363,28 +366,30 @@ TEST_CASE("a stream begins, delivers and ends, and a refusal is its end") {
   ClientOfTest test;
   test.kubeconfig(server.url());
   test.start();
-  int began = 0;
-  std::string bytes;
-  std::optional<ApiAnswer> ended;
-  const ApiClient::StreamHooks hooks{.began = [&] { ++began; },
-                                     .bytes = [&](std::string_view some) { bytes += some; },
-                                     .ended = [&](ApiAnswer answer) { ended = std::move(answer); }};
-  auto call = test.client->stream({.verb = ApiVerb::kWatch, .path = "/yes"}, hooks);
-  REQUIRE(run_until(test.loop, [&] { return ended.has_value(); }));
-  CHECK(began == 1);
-  CHECK(bytes == "onetwo");
-  CHECK(ended->ok());
+  struct Reader final : ApiClient::StreamReader {
+    int began = 0;
+    std::string bytes;
+    std::optional<ApiAnswer> ended;
+    void on_begin() override { ++began; }
+    void on_bytes(std::string_view some) override { bytes += some; }
+    void on_end(ApiAnswer answer) override { ended = std::move(answer); }
+  } reader;
+  auto call = test.client->stream({.verb = ApiVerb::kWatch, .path = "/yes"}, reader);
+  REQUIRE(run_until(test.loop, [&] { return reader.ended.has_value(); }));
+  CHECK(reader.began == 1);
+  CHECK(reader.bytes == "onetwo");
+  CHECK(reader.ended->ok());
   CHECK(counted(*test.tally, "watch", 200) == 1);
-  ended.reset();
-  call = test.client->stream({.verb = ApiVerb::kWatch, .path = "/no"}, hooks);
-  REQUIRE(run_until(test.loop, [&] { return ended.has_value(); }));
-  CHECK(began == 1);
-  CHECK(ended->code == 403);
-  CHECK(says(ended->error, "was asked to watch /no: 403 Forbidden: not you"));
+  reader.ended.reset();
+  call = test.client->stream({.verb = ApiVerb::kWatch, .path = "/no"}, reader);
+  REQUIRE(run_until(test.loop, [&] { return reader.ended.has_value(); }));
+  CHECK(reader.began == 1);
+  CHECK(reader.ended->code == 403);
+  CHECK(says(reader.ended->error, "was asked to watch /no: 403 Forbidden: not you"));
   CHECK(counted(*test.tally, "watch", 403) == 1);
 }
 
-TEST_CASE("a stream arrives in parts however fast its server is, and pauses on demand") {
+TEST_CASE("a stream's bytes arrive in small parts, also from a fast server, and can be paused") {
   constexpr std::size_t kSize = std::size_t{32} << 20u;
   FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
     if (request.target == "/ping") return out.answer(200, "{}");
@@ -394,30 +399,30 @@ TEST_CASE("a stream arrives in parts however fast its server is, and pauses on d
   test.kubeconfig(server.url());
   test.start();
   CHECK(test.get("/ping").ok());
-  std::size_t largest = 0;
-  std::size_t sum = 0;
-  bool ended = false;
-  std::unique_ptr<ApiCall> call;
-  call = test.client->stream({.verb = ApiVerb::kList, .path = "/large"},
-                             {.began = [] {},
-                              .bytes =
-                                  [&](std::string_view some) {
-                                    if (sum == 0) call->pause();
-                                    largest = std::max(largest, some.size());
-                                    sum += some.size();
-                                  },
-                              .ended = [&](const ApiAnswer& answer) { ended = answer.ok(); }});
-  REQUIRE(run_until(test.loop, [&] { return sum > 0; }));
-  const std::size_t first = sum;
+  struct Reader final : ApiClient::StreamReader {
+    std::size_t largest = 0;
+    std::size_t sum = 0;
+    bool ended = false;
+    std::unique_ptr<ApiCall> call;
+    void on_bytes(std::string_view some) override {
+      if (sum == 0) call->pause();
+      largest = std::max(largest, some.size());
+      sum += some.size();
+    }
+    void on_end(ApiAnswer answer) override { ended = answer.ok(); }
+  } reader;
+  reader.call = test.client->stream({.verb = ApiVerb::kList, .path = "/large"}, reader);
+  REQUIRE(run_until(test.loop, [&] { return reader.sum > 0; }));
+  const std::size_t first = reader.sum;
   for (int i = 0; i < 50; ++i) CHECK(test.get("/ping").ok());
-  CHECK(sum == first);
-  call->resume();
-  REQUIRE(run_until(test.loop, [&] { return ended; }));
-  CHECK(sum == kSize);
-  CHECK(largest <= std::size_t{512} << 10u);
+  CHECK(reader.sum == first);
+  reader.call->resume();
+  REQUIRE(run_until(test.loop, [&] { return reader.ended; }));
+  CHECK(reader.sum == kSize);
+  CHECK(reader.largest <= std::size_t{512} << 10u);
 }
 
-TEST_CASE("a file system that hangs is waited for once, and not by later requests") {
+TEST_CASE("if reading the credentials hangs, each request fails after the deadline, and only one read runs") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   ClientOfTest test;
   test.kubeconfig(server.url());
@@ -487,7 +492,7 @@ TEST_CASE("while opening libcurl stalls, requests end with the reason, and after
                      "opening libcurl takes longer than 50 ms: its file system does not respond"));
   stalled.give_back();
   const auto end = EventLoop::Clock::now() + 10s;
-  // The file is a shell script, which the loader refuses.
+  // The test's libcurl is a shell script, so the loader refuses it.
   while (!test::says(test.get("/").error, "cannot be opened: " + stalled.path()))
     REQUIRE(EventLoop::Clock::now() < end);
 }

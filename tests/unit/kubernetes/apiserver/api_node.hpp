@@ -1,5 +1,5 @@
 #pragma once
-// A process's objects for clients of an API server, and a server. Not thread-safe.
+// The objects of a process that uses the API server, and a fake server. Not thread-safe.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ struct ApiNode {
     return {.kubeconfig = objects.kubeconfig(tree), .node = FakeObjects::kNode, .where = ""};
   }
   void use() { server.use(config()); }
-  // Returns the number of log lines with these words, including those that the level omits.
+  // Returns the number of log lines that contain `words`, including lines below the log's level.
   std::size_t told(std::string_view words) {
     std::size_t count = 0;
     std::uint64_t number = 0;

@@ -34,14 +34,14 @@ std::string event(const std::string& type, const std::string& object) {
   return R"({"type":")" + type + R"(","object":)" + object + "}\n";
 }
 
-// Returns values of that many bytes.
+// Returns a list of JSON numbers that has about `bytes` bytes.
 std::string numbers(std::size_t bytes) {
   std::string text = "1";
   while (text.size() < bytes) text += ",10000000000000";
   return text;
 }
 
-// Returns a pod whose `spec` has values of that many bytes.
+// Returns a pod whose `spec` has about `bytes` bytes.
 std::string large_pod(const std::string& name, unsigned version, std::size_t bytes) {
   return R"({"metadata":{"name":")" + name + R"(","namespace":"ns","resourceVersion":")" +
          std::to_string(version) + R"("},"spec":[)" + numbers(bytes) + "]}";
@@ -51,27 +51,31 @@ constexpr std::size_t kMiB = std::size_t{1} << 20u;
 
 bool is_watch(const FakeRequest& request) { return says(request.target, "watch=true"); }
 
-// The events that a watch has delivered.
-struct Heard {
+// Records what a watch reports: the lists, the changes and the error.
+struct Heard final : ApiWatch::Owner {
   std::vector<std::string> lines;
+  std::size_t listed = 0;   // number of objects in the last list
+  std::size_t changed = 0;  // number of changes
   std::string error;
-  ApiWatch::Hooks hooks() {
-    const auto name = [](const Json& object) { return object["metadata"]["name"].text(); };
-    return {.listed =
-                [this, name](const std::vector<Json>& objects) {
-                  std::string line = "listed";
-                  for (const Json& object : objects) line += ' ' + name(object);
-                  lines.push_back(line);
-                },
-            .changed = [this, name](const Json& object) { lines.push_back("changed " + name(object)); },
-            .gone = [this, name](const Json& object) { lines.push_back("gone " + name(object)); },
-            .error = [this](const std::string& sentence) { error = sentence; }};
+
+  static std::string name_of(const Json& object) { return object["metadata"]["name"].text(); }
+  void on_list(std::vector<Json> objects) override {
+    std::string line = "listed";
+    for (const Json& object : objects) line += ' ' + name_of(object);
+    lines.push_back(line);
+    listed = objects.size();
   }
+  void on_change(Json object) override {
+    lines.push_back("changed " + name_of(object));
+    ++changed;
+  }
+  void on_gone(Json object) override { lines.push_back("gone " + name_of(object)); }
+  void on_error(const std::string& sentence) override { error = sentence; }
 };
 
 using Step = FakeApiServer::Handler;
 
-// Answers each request by the next step; repeats the last one.
+// Answers each request with the next step. The last step answers all further requests.
 FakeApiServer::Handler script(std::vector<Step> steps) {
   auto next = std::make_shared<std::atomic<std::size_t>>(0);
   return [steps = std::move(steps), next](const FakeRequest& request, FakeConnection& out) {
@@ -89,7 +93,7 @@ struct Watching {
       : server(script(std::move(steps))) {
     test.kubeconfig(server.url());
     test.start();
-    watch.emplace(*test.client, ApiCollection{.path = "/api/v1/pods", .selector = selector}, heard.hooks());
+    watch.emplace(*test.client, ApiCollection{.path = "/api/v1/pods", .selector = selector}, heard);
   }
   bool until(std::size_t lines) {
     return run_until(test.loop, [&] { return heard.lines.size() >= lines; });
@@ -100,7 +104,7 @@ Step answers(int code, const std::string& body, const std::string& headers = "")
   return [=](const FakeRequest&, FakeConnection& out) { out.answer(code, body, headers); };
 }
 
-// Sends the events and then nothing.
+// Sends the events, and then keeps the connection open.
 Step streams(const std::string& events) {
   return [=](const FakeRequest&, FakeConnection& out) {
     out.begin();
@@ -169,7 +173,7 @@ TEST_CASE("pages are one list, and an empty selector is not sent") {
   CHECK(says(requests[3].target, "resourceVersion=11&"));
 }
 
-TEST_CASE("an empty list is a list") {
+TEST_CASE("an empty list is reported") {
   Watching test({answers(200, list("10", "")), streams("")});
   REQUIRE(test.until(1));
   CHECK(test.heard.lines[0] == "listed");
@@ -178,7 +182,9 @@ TEST_CASE("an empty list is a list") {
   CHECK(nothing.heard.lines[0] == "listed");
 }
 
-TEST_CASE("both forms of 410 list again at once, and the result replaces everything") {
+TEST_CASE(
+    "after a 410, as response or as event, the objects are listed again at once and replace all former "
+    "ones") {
   for (const bool as_event : {false, true}) {
     CAPTURE(as_event);
     const std::string status = R"({"kind":"Status","code":410,"message":"too old","reason":"Expired"})";
@@ -225,7 +231,8 @@ TEST_CASE("an error is reported when it begins and when it ends") {
   CHECK(run_until(test.test.loop, [&] { return test.heard.error.empty(); }));
 }
 
-TEST_CASE("a quiet watch after one that broke soon is healthy once it has lasted") {
+TEST_CASE(
+    "after a watch that broke early, the next one ends the error once it has lasted, even without events") {
   Watching test({answers(200, list("10", "")), cuts("\n"), streams("\n")});
   REQUIRE(run_until(test.test.loop, [&] { return !test.heard.error.empty(); }));
   const auto heard = [&] { return test.test.client->state().watches[0].heard; };
@@ -265,7 +272,7 @@ TEST_CASE("an invalid list or stream is an error, and retried") {
       {event("ADDED", "{\"a\":\"" + std::string(500, '\xff') + "\"}"), "cannot be read: this is no JSON"},
       {event("ADDED", R"({"spec":[)" + numbers(ObjectStream::kMostText) + "]}"), "more than 4194304 bytes"}};
   for (const auto& [bytes, words] : streams_of) {
-    // Not from the previous version, which would deliver the same event again.
+    // A watch from the previous version would deliver the same event again, so the next step is a list.
     Watching test(
         {answers(200, list("10", "")), streams(bytes), answers(200, list("11", pod("a", 11))), streams("")});
     REQUIRE(run_until(test.test.loop, [&] { return !test.heard.error.empty(); }));
@@ -292,7 +299,7 @@ TEST_CASE("a server that goes away and returns is used again") {
   port = server->port();
   test.kubeconfig(server->url());
   test.start();
-  const ApiWatch watch(*test.client, {.path = "/api/v1/pods"}, heard.hooks());
+  const ApiWatch watch(*test.client, {.path = "/api/v1/pods"}, heard);
   REQUIRE(run_until(test.loop, [&] { return heard.lines.size() == 1 && server->requests().size() == 2; }));
   server.reset();
   REQUIRE(run_until(test.loop, [&] { return says(heard.error, "Connection refused"); }));
@@ -304,14 +311,14 @@ TEST_CASE("a server that goes away and returns is used again") {
   CHECK(heard.lines[1] == "changed b");
 }
 
-TEST_CASE("a silent watch is made again, from its last version") {
+TEST_CASE("a watch without any bytes for too long is replaced by a watch from its last version") {
   ClientOfTest test;
   FakeApiServer server(script({answers(200, list("10", "")), streams(event("ADDED", pod("a", 11)))}));
   test.kubeconfig(server.url());
   test.options.silence = 300ms;
   test.start();
   Heard heard;
-  const ApiWatch watch(*test.client, {.path = "/api/v1/pods"}, heard.hooks());
+  const ApiWatch watch(*test.client, {.path = "/api/v1/pods"}, heard);
   REQUIRE(run_until(test.loop, [&] { return server.requests().size() >= 3; }));
   CHECK(says(server.requests()[2].target, "resourceVersion=11&"));
 }
@@ -377,8 +384,8 @@ TEST_CASE("unreadable objects are left out, and the others of their list are kep
 }
 
 TEST_CASE(
-    "events keep their order, whichever thread parses them, and the last before a cut is the one to continue "
-    "from") {
+    "events are reported in order, also if workers parse them, and after a break the watch continues from "
+    "the last") {
   std::string events;
   std::vector<std::string> wanted{"listed"};
   for (unsigned i = 0; i < 40; ++i) {
@@ -393,7 +400,7 @@ TEST_CASE(
   CHECK(says(test.server.requests()[2].target, "resourceVersion=50&"));
 }
 
-TEST_CASE("the memory of a list is bounded, and the log names objects that do not fit") {
+TEST_CASE("a list uses a limited amount of memory, and objects beyond it are left out and logged") {
   std::string annotations;
   for (int i = 0; i < 50; ++i)
     annotations += (i ? ",\"" : "\"") + std::to_string(i) + "\":\"" + std::string(1000, 'x') + '"';
@@ -405,14 +412,12 @@ TEST_CASE("the memory of a list is bounded, and the log names objects that do no
   FakeApiServer server(script({answers(200, list("10", items)), streams("")}));
   test.kubeconfig(server.url());
   test.start();
-  std::size_t listed = 0;
   Heard heard;
-  ApiWatch::Hooks hooks = heard.hooks();
-  hooks.listed = [&](const std::vector<Json>& objects) { listed = objects.size(); };
   const ApiWatch watch(*test.client,
-                       {.path = "/api/v1/pods", .selector = "", .fields = {"metadata.annotations"}}, hooks);
+                       {.path = "/api/v1/pods", .selector = "", .fields = {"metadata.annotations"}}, heard);
   REQUIRE(run_until(
-      test.loop, [&] { return listed > 0; }, 60s));
+      test.loop, [&] { return heard.listed > 0; }, 60s));
+  const std::size_t listed = heard.listed;
   CHECK(listed * 50'000 <= ApiWatch::kMostKept);
   CHECK((listed + 1) * 60'000 > ApiWatch::kMostKept);
   const auto warnings = test.logged("object of the API server left out");
@@ -422,7 +427,7 @@ TEST_CASE("the memory of a list is bounded, and the log names objects that do no
   CHECK(says(warnings[0], "the objects before it take 16777216 bytes"));
 }
 
-TEST_CASE("an object that would take too much memory is left out") {
+TEST_CASE("an object whose kept part needs too much memory is left out") {
   std::string annotations = R"("x":"")";
   for (int i = 0; i < 1000; ++i) annotations += ",\"" + std::to_string(i) + "\":\"\"";
   const std::string many = R"({"metadata":{"name":"many","annotations":{)" + annotations + "}}}";
@@ -432,8 +437,7 @@ TEST_CASE("an object that would take too much memory is left out") {
   test.start();
   Heard heard;
   const ApiWatch watch(*test.client,
-                       {.path = "/api/v1/pods", .selector = "", .fields = {"metadata.annotations"}},
-                       heard.hooks());
+                       {.path = "/api/v1/pods", .selector = "", .fields = {"metadata.annotations"}}, heard);
   REQUIRE(run_until(test.loop, [&] { return !heard.lines.empty(); }));
   CHECK(heard.lines[0] == "listed a");
   CHECK(test.logged(R"("object":"many")").size() == 1);
@@ -447,7 +451,9 @@ TEST_CASE("a list with endless pages is an error, and nothing is reported") {
   CHECK(test.heard.lines.empty());
 }
 
-TEST_CASE("a list whose metadata comes last is valid, and one with too much metadata is not") {
+TEST_CASE(
+    "a list may have its metadata at the end, and is an error if the metadata is too long or the list is cut "
+    "off") {
   Watching test({answers(200, R"({"items":[)" + pod("a", 3) + R"(],"metadata":{"resourceVersion":"10"}})"),
                  streams("")});
   REQUIRE(test.until(1));
@@ -462,7 +468,7 @@ TEST_CASE("a list whose metadata comes last is valid, and one with too much meta
   CHECK(cut.heard.lines.empty());
 }
 
-TEST_CASE("while no worker reads, the server waits, and other requests are answered") {
+TEST_CASE("while all workers are busy, a list's server has to wait, and other requests are answered") {
   ClientOfTest test;
   std::atomic<std::size_t> sent = 0;
   std::promise<void> freed;
@@ -480,10 +486,10 @@ TEST_CASE("while no worker reads, the server waits, and other requests are answe
   });
   test.kubeconfig(server.url());
   test.start();
-  CHECK(test.get("/ping").ok());  // the credentials are loaded
+  CHECK(test.get("/ping").ok());  // so that the credentials are loaded already
   for (int i = 0; i < 2; ++i) test.workers.run([free] { free.wait(); }, [] {}, 60s, [] {});
   Heard heard;
-  const ApiWatch watch(*test.client, {.path = "/api/v1/pods"}, heard.hooks());
+  const ApiWatch watch(*test.client, {.path = "/api/v1/pods"}, heard);
   REQUIRE(run_until(test.loop, [&] { return sent > 0; }));
   for (int i = 0; i < 100; ++i) CHECK(test.get("/ping").ok());
   CHECK(sent < kParts);
@@ -494,19 +500,19 @@ TEST_CASE("while no worker reads, the server waits, and other requests are answe
   CHECK(std::ranges::count(heard.lines[0], 'b') == kParts);
 }
 
-TEST_CASE("a watch that ends while a worker reads reports nothing") {
+TEST_CASE("a watch that is destroyed while a worker parses its list reports nothing") {
   ClientOfTest test;
   FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
     out.answer(200, request.target == "/ping" ? "{}" : list("10", large_pod("a", 3, kMiB)));
   });
   test.kubeconfig(server.url());
   test.start();
-  CHECK(test.get("/ping").ok());  // the credentials are loaded
+  CHECK(test.get("/ping").ok());  // so that the credentials are loaded already
   std::promise<void> freed;
   const std::shared_future<void> free = freed.get_future().share();
   for (int i = 0; i < 2; ++i) test.workers.run([free] { free.wait(); }, [] {}, 60s, [] {});
   Heard heard;
-  auto watch = std::make_unique<ApiWatch>(*test.client, ApiCollection{.path = "/api/v1/pods"}, heard.hooks());
+  auto watch = std::make_unique<ApiWatch>(*test.client, ApiCollection{.path = "/api/v1/pods"}, heard);
   REQUIRE(run_until(test.loop, [&] { return server.requests().size() == 2; }));
   CHECK(test.get("/ping").ok());
   watch.reset();
@@ -527,24 +533,30 @@ TEST_CASE("a watch may be ended by each of its hooks") {
     test.kubeconfig(server.url());
     test.start();
     std::optional<ApiWatch> watch;
-    std::vector<std::string> told;
-    const auto tell = [&](const std::string& what) {
-      told.push_back(what);
-      if (what == at) watch.reset();
-    };
-    watch.emplace(*test.client, ApiCollection{.path = "/api/v1/pods"},
-                  ApiWatch::Hooks{.listed = [&](const std::vector<Json>&) { tell("listed"); },
-                                  .changed = [&](const Json&) { tell("changed"); },
-                                  .gone = [&](const Json&) { tell("gone"); },
-                                  .error = [&](const std::string&) { tell("trouble"); }});
+    struct Ending final : ApiWatch::Owner {
+      std::optional<ApiWatch>& watch;
+      const std::string at;
+      std::string last = {};  // the last call
+
+      Ending(std::optional<ApiWatch>& its_watch, std::string end) : watch(its_watch), at(std::move(end)) {}
+      void called(const std::string& what) {
+        last = what;
+        if (what == at) watch.reset();
+      }
+      void on_list(std::vector<Json> /*objects*/) override { called("listed"); }
+      void on_change(Json /*object*/) override { called("changed"); }
+      void on_gone(Json /*object*/) override { called("gone"); }
+      void on_error(const std::string& /*sentence*/) override { called("trouble"); }
+    } ending(watch, at);
+    watch.emplace(*test.client, ApiCollection{.path = "/api/v1/pods"}, ending);
     REQUIRE(run_until(test.loop, [&] { return !watch; }));
     test::run_once(test.loop);
-    CHECK(told.back() == at);
+    CHECK(ending.last == at);
     CHECK(test.client->state().watches.empty());
   }
 }
 
-TEST_CASE("a thousand pods are listed in two pages and watched, and other requests are answered meanwhile") {
+TEST_CASE("a thousand pods are listed and watched, and other requests are answered meanwhile") {
   constexpr unsigned kPods = 1000;
   const std::string bulk(4000, 'x');
   const auto big_pod = [&](unsigned i, unsigned version) {
@@ -567,18 +579,13 @@ TEST_CASE("a thousand pods are listed in two pages and watched, and other reques
   });
   test.kubeconfig(server.url());
   test.start();
-  std::size_t listed = 0;
-  std::size_t changed = 0;
+  Heard heard;
   std::optional<ApiWatch> watch;
-  watch.emplace(*test.client, ApiCollection{.path = "/api/v1/pods"},
-                ApiWatch::Hooks{.listed = [&](const std::vector<Json>& objects) { listed = objects.size(); },
-                                .changed = [&](const Json&) { ++changed; },
-                                .gone = [](const Json&) {},
-                                .error = [](const std::string&) {}});
+  watch.emplace(*test.client, ApiCollection{.path = "/api/v1/pods"}, heard);
   CHECK(test.get("/ping").ok());
   REQUIRE(run_until(
-      test.loop, [&] { return changed == kPods; }, 60s));
-  CHECK(listed == kPods);
+      test.loop, [&] { return heard.changed == kPods; }, 60s));
+  CHECK(heard.listed == kPods);
   CHECK(test.client->state().watches[0].objects == kPods);
   CHECK(test.get("/ping").ok());
 }

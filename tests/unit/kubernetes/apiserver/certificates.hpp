@@ -1,5 +1,5 @@
 #pragma once
-// Certificates for tests, created by openssl.
+// Creates certificates for tests with openssl.
 
 #include <doctest/doctest.h>
 
@@ -14,13 +14,14 @@ namespace plughost::test {
 
 class Certificates {
  public:
-  // Creates an authority: NAME.crt and NAME.key in `directory`, which must outlive this object.
+  // Creates an authority with the files AUTHORITY.crt and AUTHORITY.key in `directory`, which must outlive
+  // this object.
   Certificates(const TempDir& directory, std::string authority)
       : directory_(directory), authority_(std::move(authority)) {
     make({"-subj", "/CN=" + authority_, "-keyout", at(authority_ + ".key"), "-out", at(authority_ + ".crt")});
   }
 
-  // Issues NAME.crt and NAME.key. `others` is an alternative name such as "IP:127.0.0.1".
+  // Issues NAME.crt and NAME.key. `others` is a subject alternative name such as "IP:127.0.0.1".
   void issue(const std::string& name, const std::string& subject, const std::string& others = "") const {
     std::vector<std::string> arguments{"-subj",   subject,
                                        "-keyout", at(name + ".key"),

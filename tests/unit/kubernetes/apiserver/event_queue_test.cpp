@@ -28,7 +28,9 @@ TEST_CASE("an Event's message is printable, whatever a device reports") {
   CHECK(event->message == "worn\\x1B[2J\\x0Aout");
 }
 
-TEST_CASE("the first Event of a reason is written at once, and repetitions once a minute") {
+TEST_CASE(
+    "the first Event of a reason and subject is due at once, and its repetitions are merged into one per "
+    "minute") {
   EventQueue queue;
   CHECK(queue.next_due() == EventQueue::kNever);
   queue.record(kNode, kSick, "a", at(0));
@@ -54,7 +56,7 @@ TEST_CASE("the first Event of a reason is written at once, and repetitions once 
   CHECK_FALSE(queue.take(kStart + 10min));
 }
 
-TEST_CASE("Events with other reasons and subjects do not wait, and the oldest is sent first") {
+TEST_CASE("Events with different reasons or subjects do not wait for each other, and the oldest is first") {
   EventQueue queue;
   queue.record(kPod, kSick, "b", at(2));
   queue.record(kNode, kWell, "c", at(3));
@@ -66,16 +68,16 @@ TEST_CASE("Events with other reasons and subjects do not wait, and the oldest is
   CHECK_FALSE(queue.take(kStart));
 }
 
-TEST_CASE("waiting Events are bounded: the newest stays, and the dropped ones are counted") {
+TEST_CASE("the number of waiting Events is limited: the oldest are dropped and counted") {
   EventQueue queue;
   const auto pod = [](std::size_t n) { return EventSubject{.pod_namespace = "x", .pod = std::to_string(n)}; };
   for (std::size_t n = 0; n < EventQueue::kMost; ++n)
     queue.record(pod(n), kSick, "a", at(static_cast<int>(n)));
   CHECK(queue.take_dropped() == 0);
-  queue.record(pod(0), kSick, "again", at(1000));  // the newest now
+  queue.record(pod(0), kSick, "again", at(1000));  // this Event is now the newest
   queue.record(pod(1), kSick, "a", at(1));
   queue.record(kNode, kSick, "a", at(2000));
-  CHECK(queue.take_dropped() == 2);  // of pod 1
+  CHECK(queue.take_dropped() == 2);  // both Events of pod 1
   CHECK(queue.take_dropped() == 0);
   std::set<EventSubject> left;
   while (const auto draft = queue.take(kStart)) left.insert(draft->subject);
@@ -140,7 +142,9 @@ TEST_CASE("an Event of the node is in the namespace default, with the node's nam
   CHECK(event_json(of_node, "", "node-a")["type"].text() == "Warning");
 }
 
-TEST_CASE("an Event's name is valid however long its object's is, stable over retries, and unique") {
+TEST_CASE(
+    "an Event's name is valid for any length of the object's name, the same in a retry, and otherwise "
+    "unique") {
   const auto name_of = [](const EventDraft& draft) {
     return event_json(draft, "", "n")["metadata"]["name"].text();
   };
@@ -162,7 +166,7 @@ TEST_CASE("an Event's name is valid however long its object's is, stable over re
   other = draft();
   other.last += 1us;
   other.count = 4;
-  names.insert(name_of(other));  // the same one, with later occurrences
+  names.insert(name_of(other));  // the same draft, with a later occurrence added
   CHECK(names.size() == 3);
 }
 

@@ -40,7 +40,7 @@ std::int64_t seconds(std::string_view text) {
   return time ? std::chrono::duration_cast<std::chrono::seconds>(time->time_since_epoch()).count() : -1;
 }
 
-// A plugin that records its calls and prints the file `answer`.
+// A client whose kubeconfig names an exec plugin. The plugin records its calls and prints the file `answer`.
 struct PluginOfTest : ClientOfTest {
   FakeApiServer server{[](const FakeRequest& request, FakeConnection& out) {
     out.answer(request.headers.at("authorization") == "Bearer refused" ? 401 : 200, "{}");
@@ -78,7 +78,8 @@ struct PluginOfTest : ClientOfTest {
 
 }  // namespace
 
-TEST_CASE("a plugin receives its version, that there is no terminal, and the cluster if configured") {
+TEST_CASE(
+    "an exec plugin is told the API version, that it is not interactive, and the cluster if it wants that") {
   ApiAccess access{
       .server = "https://h", .tls_server_name = "n", .insecure = true, .ca = "abc", .proxy = "http://p"};
   access.exec = kPlugin;
@@ -130,7 +131,7 @@ TEST_CASE("times are read with fractions and zones") {
   }
 }
 
-TEST_CASE("a time beyond this clock's range becomes its last or first time") {
+TEST_CASE("a time outside the supported range becomes the last or the first time of the range") {
   constexpr std::int64_t kLast = 7'258'118'400;  // 2200-01-01
   CHECK(seconds("2199-12-31T23:59:59Z") == kLast - 1);
   CHECK(seconds("2200-01-01T00:00:01Z") == kLast);
@@ -152,7 +153,7 @@ TEST_CASE("a plugin's token is used until it expires, and then the plugin runs a
   CHECK(test.text("told").find(R"("cluster":{"server":")" + test.server.url()) != std::string::npos);
   CHECK(test.token() == "Bearer one");
 
-  // It expires at once, so each request needs another.
+  // This token has expired already, so the next request needs a new one.
   test.configure("        x: y\n");
   test.answers(R"("token":"two","expirationTimestamp":"2020-01-01T00:00:00Z")");
   test.start();
@@ -197,7 +198,7 @@ TEST_CASE("a changed or removed plugin takes effect without a restart") {
   CHECK(test.get("/").ok());
   CHECK(test.calls() == 2);
 
-  // The expiry of a token does not apply to one in the file.
+  // A plugin's expired token does not shorten how long a token of the kubeconfig is used.
   test.answers(R"("token":"two","expirationTimestamp":"2020-01-01T00:00:00Z")");
   test.options.access_age = 1min;
   test.start();
@@ -222,7 +223,8 @@ TEST_CASE("a plugin runs again when the server refuses its token") {
 }
 
 TEST_CASE(
-    "a plugin that fails, hangs or prints garbage is the request's error, with its place and its words") {
+    "if an exec plugin fails, hangs or prints garbage, the request fails with the plugin's place and "
+    "reason") {
   PluginOfTest test;
   const auto asked = [&](const std::string& script) {
     test.directory.file("answer", script);

@@ -13,7 +13,7 @@
 namespace plughost::test {
 namespace {
 
-// Returns nullopt if the client has closed the connection.
+// Reads the next request. Returns nullopt if the client has closed the connection.
 std::optional<FakeRequest> read_request(int fd, std::string& bytes) {
   std::array<char, 65536> part{};
   const auto more = [&] {

@@ -1,6 +1,6 @@
 #pragma once
-// An HTTP/1.1 server with a handler of the test, on its own port. Thread-safe; each connection's thread calls
-// the handler.
+// An HTTP/1.1 server on a port of its own, whose responses are written by the test's handler. Thread-safe.
+// Each connection has a thread, which calls the handler.
 
 #include <cstdint>
 #include <functional>
@@ -28,12 +28,12 @@ class FakeConnection {
  public:
   explicit FakeConnection(int fd) : fd_(fd) {}
   void answer(int code, const std::string& body, const std::string& headers = "");
-  // Begins a streamed answer; then call chunk() any number of times, and end().
+  // Begins a streamed response. Call chunk() any number of times after it, and then end().
   void begin(int code = 200);
   bool chunk(const std::string& bytes);
   void end();
-  bool send(const std::string& bytes);  // false: the client has gone
-  void cut();                           // breaks the connection off
+  bool send(const std::string& bytes);  // false: the client has closed the connection
+  void cut();                           // closes the connection without an orderly end
   void wait_for_close() const;          // until the client closes the connection, or the server stops
 
  private:
@@ -52,7 +52,7 @@ class FakeApiServer {
   std::uint16_t port() const { return port_; }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   std::vector<FakeRequest> requests() const;
-  // Returns the number of open ones.
+  // Returns the number of open connections.
   unsigned connections() const;
 
  private:

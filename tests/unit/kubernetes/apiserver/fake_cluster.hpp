@@ -1,5 +1,6 @@
 #pragma once
-// FakeObjects for one node: its labels and counts, its pods, and the Events that were written. Thread-safe.
+// FakeObjects for one node: the labels and counts of the Node, the node's pods, and the Events that were
+// written. Thread-safe.
 
 #include <functional>
 #include <map>
@@ -15,12 +16,12 @@ class FakeCluster : public FakeObjects {
   using FakeObjects::FakeObjects;
 
   void label(const std::string& key, const std::string& value);
-  // Sets the Node's capacity, which patches change, too.
+  // Sets a resource's capacity in the Node. Patches of the client change it, too.
   void show(const std::string& resource, const std::string& count);
   std::string shown(const std::string& resource) const;
   void remove_node() { remove(kNodes, kNode); }
   void add_pod(const std::string& name_space, const std::string& name, const std::string& uid);
-  // The pods of the namespace ns.
+  // The collection for put_pod(): the pods of the namespace ns.
   static constexpr const char* kPods = "/api/v1/namespaces/ns/pods";
   void put_pod(const Json& pod) { put(kPods, pod); }
   void remove_pod(const std::string& name) { remove(kPods, name); }

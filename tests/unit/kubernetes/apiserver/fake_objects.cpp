@@ -17,7 +17,7 @@ const Json& constant(const Json& json) { return json; }
 
 std::string line_of(const FakeRequest& request) { return request.method + ' ' + request.target; }
 
-// Returns the decoded value of a query's parameter.
+// Returns the decoded value of a parameter of the URL's query.
 std::string parameter(const std::string& query, const std::string& name) {
   const std::string all = '&' + query;
   const std::size_t at = all.find('&' + name + '=');
@@ -36,8 +36,8 @@ std::string parameter(const std::string& query, const std::string& name) {
   return text;
 }
 
-// Returns true if the selector, such as "spec.nodeName=worker-1,status.phase!=Failed", selects the object; an
-// empty one selects everything.
+// Returns true if the selector, such as "spec.nodeName=worker-1,status.phase!=Failed", matches the object. An
+// empty selector matches every object.
 bool selected(const Json& object, const std::string& selector) {
   for (std::size_t from = 0; from < selector.size();) {
     const std::size_t end = std::min(selector.find(',', from), selector.size());
@@ -53,7 +53,7 @@ bool selected(const Json& object, const std::string& selector) {
   return true;
 }
 
-// Returns true for the collection itself, or for a namespace's part of it.
+// Returns true if `one` is `collection`, or the same collection in one namespace.
 bool is_in(const std::string& one, const std::string& collection) {
   if (one == collection) return true;
   const std::size_t slash = collection.rfind('/');
@@ -68,7 +68,7 @@ void without(Json& object, std::string_view name) {
   object = rest;
 }
 
-// Prints "1000" as "1k", like the API server.
+// Replaces "1000" by "1k", as the API server prints quantities.
 void print_quantity(Json& value) {
   const std::string text = constant(value).text();
   if (is_digits(text) && text.size() > 3 && text.ends_with("000"))
@@ -382,8 +382,8 @@ void FakeObjects::watch(const std::string& collection, const std::string& query,
       if (ending_) return out.cut();
       if (ending != watches_) break;
       const Event& event = events_[next++];
-      // An object that no longer matches the selector is deleted for this watch, and one that begins to match
-      // is added.
+      // For this watch, an object that no longer matches the selector is deleted, and an object that begins
+      // to match is added.
       const bool is = selected(event.object, selector);
       const bool was = !event.before.is_null() && selected(event.before, selector);
       const std::string type = is == was ? event.type : is ? "ADDED" : "DELETED";

@@ -1,6 +1,6 @@
 #pragma once
-// An API server in memory: objects of any collection by their paths, with versions and watches, and with
-// faults on request. It has a Node, worker-1. Thread-safe.
+// An API server in memory: stores objects of any collection with versions, serves watches, and can be told to
+// fail. It begins with the Node worker-1. Thread-safe.
 
 #include <condition_variable>
 #include <cstdint>
@@ -30,12 +30,12 @@ class FakeObjects {
 
   std::uint16_t port() const { return port_; }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
-  // Writes a kubeconfig into the directory and returns its path.
+  // Writes a kubeconfig for this server into the directory, and returns its path.
   std::string kubeconfig(const TempDir& directory, const std::string& name = "kubeconfig") const;
 
-  // Creates or replaces an object as another client would. It gets a new uid unless it has one or existed.
+  // Creates or replaces an object, as a different client would. A new object without a uid gets one.
   void put(const std::string& collection, Json object);
-  // Changes an existing object likewise.
+  // Changes an existing object, as a different client would.
   void change(const std::string& collection, const std::string& name,
               const std::function<void(Json& object)>& how);
   void remove(const std::string& collection, const std::string& name);
@@ -45,26 +45,28 @@ class FakeObjects {
   Json get(const std::string& collection, const std::string& name) const;
   std::vector<Json> all(const std::string& collection) const;
 
-  // Answers requests whose "METHOD /path" begins so with that code, `times` times; code 0 ends that.
+  // Answers the next `times` requests whose "METHOD /path" begins with `beginning` with this code. The code 0
+  // ends the refusals.
   void refuse(const std::string& beginning, int code, unsigned times = ~0U, const std::string& headers = "",
               const std::string& message = "refused by the test");
-  // Delays the answers until release().
+  // Holds the responses to such requests until release().
   void hold(const std::string& beginning);
   void release();
-  // Denies "list pods" or the like in SelfSubjectAccessReviews; all others are allowed.
+  // Denies a right such as "list pods" in SelfSubjectAccessReviews. All other rights are allowed.
   void deny(const std::string& right);
-  // Ends every watch. A client that continues from a known version gets 410 as the answer or as an event.
+  // Ends every watch. With kExpired or kExpiredByEvent, a client that continues from its last version gets a
+  // 410, as the response or as an event.
   enum class Versions { kKnown, kExpired, kExpiredByEvent };
   void end_watches(Versions versions = Versions::kKnown);
-  // Stops sending events to watches, or sends those that were held.
+  // Holds back the events of watches, or sends those that were held back.
   void hold_watches(bool held);
-  void stop();   // stops listening
-  void start();  // on the same port
+  void stop();   // closes the port
+  void start();  // listens on the same port again
 
   // Returns "METHOD /path?query" of each request, in order.
   std::vector<std::string> asked() const;
   std::size_t asked(const std::string& beginning) const;
-  // Returns the requests that changed something, with their bodies, except dry runs.
+  // Returns the requests that wrote something, with their bodies, without dry runs.
   std::vector<FakeRequest> written() const;
   std::size_t written(const std::string& method) const;
 
@@ -72,7 +74,7 @@ class FakeObjects {
   struct Event {
     std::string collection;
     std::string type;
-    Json before;  // null: none
+    Json before;  // null: the object is new
     Json object;
   };
   struct Refusal {
@@ -100,12 +102,12 @@ class FakeObjects {
   std::condition_variable changed_;
   bool ending_ = false;
   bool watches_held_ = false;
-  unsigned watches_ = 0;  // counts their ends
+  unsigned watches_ = 0;  // number of end_watches() calls so far
   std::size_t oldest_ = 0;
-  bool expired_by_event_ = false;  // for older versions
+  bool expired_by_event_ = false;  // how watches from versions before oldest_ are refused
   unsigned next_uid_ = 1;
   std::map<std::string, Json> objects_;  // by path
-  std::vector<Event> events_;            // the n-th one made version n + 1
+  std::vector<Event> events_;            // the n-th event led to version n + 1
   std::vector<Refusal> refusals_;
   std::set<std::string> held_;
   std::set<std::string> denied_;

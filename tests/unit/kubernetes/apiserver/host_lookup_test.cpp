@@ -1,4 +1,4 @@
-// A worker resolves host names, and libcurl gets the addresses.
+// Tests the resolution of host names by a worker, whose addresses libcurl then uses.
 
 #include "kubernetes/apiserver/host_lookup.hpp"
 
@@ -22,7 +22,7 @@ using test::says;
 
 namespace {
 
-// A client of a server that the kubeconfig names api.test.
+// A client whose kubeconfig names the server api.test, with a resolver that the test controls.
 struct Named {
   using Result = std::variant<Addresses, std::string>;
 
@@ -50,9 +50,9 @@ struct Named {
   }
 };
 
-// Stalls lookups until released, for at most 10 s, so that a waiting test ends.
+// A resolver that hangs until the test releases it, for at most 10 s, so that a failing test ends.
 struct Hanging {
-  // A worker may still use them after the test.
+  // Shared with the resolver, because a worker may still use them after the test.
   struct Counts {
     std::atomic<int> begun = 0;
     std::atomic<int> ended = 0;
@@ -75,7 +75,7 @@ struct Hanging {
 
 }  // namespace
 
-TEST_CASE("a request to a host name uses the first of its addresses that responds") {
+TEST_CASE("a request tries a host name's addresses in order until one responds") {
   Named named;
   named.resolves_to(Addresses{"::1", "127.0.0.2", "127.0.0.1"});
   named.test.start();
@@ -113,7 +113,8 @@ TEST_CASE("a call ends at its own deadline while its host name is being resolved
   hanging.release.set_value();
 }
 
-TEST_CASE("a lookup that stalls keeps one worker, calls end with the reason, and its late result counts") {
+TEST_CASE(
+    "a resolution that hangs occupies one worker, calls fail with the reason, and its late result is used") {
   Named named;
   Hanging hanging;
   named.test.options.lookup.resolve = hanging.resolve();
@@ -154,7 +155,7 @@ TEST_CASE("a host name is resolved again after a while, and the new address repl
   CHECK(says(named.test.get("/").error, "Connection refused"));
   named.resolves_to(Addresses{"127.0.0.1"});
   CHECK(named.test.get("/").ok());
-  // The last addresses stay in use, and a live connection needs none.
+  // A failed resolution keeps the last addresses.
   named.resolves_to("the name servers are away");
   CHECK(named.test.get("/").ok());
   named.test.kubeconfig(named.url("http://other.test"));
@@ -163,7 +164,8 @@ TEST_CASE("a host name is resolved again after a while, and the new address repl
   CHECK(says(named.test.get("/").error, "the name servers are away"));
 }
 
-TEST_CASE("an IP address is not resolved, and for a proxy or another TLS name the host to connect to is") {
+TEST_CASE(
+    "an IP address is not resolved, and with tls-server-name or a proxy the name to connect to is resolved") {
   Named named;
   named.test.options.access_age = 0ms;
   named.test.kubeconfig(named.server.url());

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A certificate in PEM format, and others below.
+// A certificate and a key in PEM format, and both in base64.
 const std::string kPemText = "-----BEGIN CERTIFICATE-----\nQQ==\n-----END CERTIFICATE-----\n";
 const std::string kPemData =
     "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClFRPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
@@ -40,7 +40,7 @@ struct Files {
   }
 };
 
-// Returns a kubeconfig with these lines of a cluster and a user, each indented by four spaces.
+// Returns a kubeconfig with these lines for its cluster and its user, each indented by four spaces.
 std::string with(const std::string& cluster, const std::string& user = "") {
   return "current-context: c\ncontexts:\n- name: c\n  context: {cluster: k, user: u}\nclusters:\n- name: k\n"
          "  cluster:\n" +
@@ -118,7 +118,7 @@ users:
   }
 }
 
-TEST_CASE("k0s' kubelet.conf is self-contained") {
+TEST_CASE("k0s' kubelet.conf, which contains its certificates, is read") {
   const ApiAccess access = Files().access(R"(apiVersion: v1
 clusters:
 - cluster:
@@ -224,7 +224,8 @@ TEST_CASE("a kubeconfig may be JSON, and the other keys of a cluster and a user 
 }
 
 TEST_CASE(
-    "a secret for an http server on another machine draws a warning, and for a local kubectl proxy none") {
+    "a secret for an http server causes a warning, unless the server is on this machine, as kubectl proxy "
+    "is") {
   const auto warnings = [](const std::string& server, const std::string& user) {
     return Files().access(with("    server: " + server + "\n", user), "/k").warnings;
   };
@@ -245,7 +246,7 @@ TEST_CASE(
     CHECK_MESSAGE(warnings(server, token).empty(), server);
 }
 
-TEST_CASE("data overrides a file, and a token or certificate overrides a program") {
+TEST_CASE("data in a kubeconfig overrides a file, and a token overrides a program") {
   const std::string exec = "    exec: {apiVersion: client.authentication.k8s.io/v1, command: /x}\n";
   const ApiAccess access = Files().access(with(
       kServer + "    certificate-authority: /nowhere\n    certificate-authority-data: " + kPemData + "\n",
@@ -309,7 +310,7 @@ TEST_CASE("an invalid kubeconfig is reported with its place and reason") {
 }
 
 TEST_CASE("a node's certificate contains the node's name, and other certificates give no name") {
-  // openssl req -x509 -newkey ed25519 -nodes -days 1 -subj SUBJECT -noenc
+  // Made by: openssl req -x509 -newkey ed25519 -nodes -days 1 -subj SUBJECT -noenc
   const std::string node =
       "-----BEGIN CERTIFICATE-----\nMIIBkTCCAUOgAwIBAgIUebPx3F5K//H7C0QWRtGkUzI7QmswBQYDK2VwMD4xFTAT\n"
       "BgNVBAoMDHN5c3RlbTpub2RlczElMCMGA1UEAwwcc3lzdGVtOm5vZGU6d29ya2Vy\n"
@@ -335,8 +336,7 @@ TEST_CASE("a node's certificate contains the node's name, and other certificates
   CHECK(node_in_certificate(kPemText).empty());
   CHECK(node_in_certificate("-----BEGIN CERTIFICATE-----\n*").empty());
   CHECK(node_in_certificate("").empty());
-  // The text ends where the name's length would be, or within the name: 06 03 55 04 03, 0C, 20,
-  // "system:node:".
+  // The data end before the name's length, or within the name: 06 03 55 04 03, 0C, 20, "system:node:".
   CHECK(node_in_certificate("-----BEGIN CERTIFICATE-----\nBgNVBAMM\n").empty());
   CHECK(node_in_certificate("-----BEGIN CERTIFICATE-----\nBgNVBAMMIHN5c3RlbTpub2RlOg==\n").empty());
 }

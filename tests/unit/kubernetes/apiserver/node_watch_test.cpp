@@ -56,7 +56,7 @@ TEST_CASE("the Node is watched once, however many observers it has, and not with
   CHECK(cluster.asked().size() == 2);
 }
 
-TEST_CASE("a Node that is deleted is unknown, and one that never existed is reported as missing") {
+TEST_CASE("after its deletion the Node is unknown, and the error says that the API server has no such Node") {
   Rig rig;
   FakeCluster cluster;
   rig.server.use(rig.config(cluster));
@@ -67,7 +67,7 @@ TEST_CASE("a Node that is deleted is unknown, and one that never existed is repo
   CHECK(rig.watch.error() == "the API server has no Node of our name");
 }
 
-TEST_CASE("an API server that refuses is an error, which ends when it accepts") {
+TEST_CASE("the API server's refusal is reported as an error, until a request succeeds") {
   Rig rig;
   FakeCluster cluster;
   cluster.refuse("GET /api/v1/nodes", 500);
@@ -106,7 +106,7 @@ TEST_CASE("after a change of API server the new one is watched, and the former o
   CHECK(rig.server.client() == nullptr);
 }
 
-TEST_CASE("the same API server at another place in the file is the same") {
+TEST_CASE("if only the configuration's place changes, the watch of the API server continues") {
   Rig rig;
   FakeCluster cluster;
   rig.server.use(rig.config(cluster));

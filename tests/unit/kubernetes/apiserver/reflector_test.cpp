@@ -28,7 +28,7 @@ struct Told {
     reflector.began(now);
     return from;
   }
-  // Returns the time until its next step.
+  // Advances the time to the reflector's next step, and returns how long the reflector waits.
   std::chrono::milliseconds pause() {
     const auto until = step<Reflector::Wait>().until;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - now);
@@ -45,7 +45,7 @@ struct Told {
 
 }  // namespace
 
-TEST_CASE("it lists first, then watches from the list's version") {
+TEST_CASE("a reflector first lists, and then watches from the list's version") {
   Told told;
   CHECK_FALSE(told.reflector.listed());
   CHECK_FALSE(told.reflector.heard());
@@ -86,7 +86,8 @@ TEST_CASE("events and bookmarks give the version of the next watch") {
   CHECK(told.watch() == "15");
 }
 
-TEST_CASE("a watch that lasted and is ended by the server is followed by the next at once") {
+TEST_CASE(
+    "after a watch that lasted long enough the next watch begins at once, and after a shorter one later") {
   Told told;
   told.list("10");
   told.watch();
@@ -151,7 +152,7 @@ TEST_CASE("a watch that lasted resets the pause, and its end is no error") {
   told.step<Reflector::Watch>();
 }
 
-TEST_CASE("a watch that repeatedly breaks early is an error until something arrives") {
+TEST_CASE("after a watch that broke early there is an error until the next watch delivers an event") {
   Told told;
   told.list("10");
   told.watch();
@@ -190,7 +191,7 @@ TEST_CASE("a server's Retry-After delays the next request") {
   CHECK(told.pause() >= 1s);
 }
 
-TEST_CASE("an expired version lists again at once, and with pauses if that repeats") {
+TEST_CASE("after a 410 the objects are listed again at once, and after a second 410 only after a delay") {
   for (const bool begun : {false, true}) {
     CAPTURE(begun);
     Told told;
@@ -232,7 +233,8 @@ TEST_CASE("a page that fails begins the list again") {
   CHECK(told.step<Reflector::List>().continue_token.empty());
 }
 
-TEST_CASE("a watch that is refused for its version lists again, and any other continues from its version") {
+TEST_CASE(
+    "a watch refused with 400, 404, 409, 422 or 504 leads to a new list, and other failures to a new watch") {
   for (const int code : {400, 404, 409, 422, 504}) {
     CAPTURE(code);
     Told told;

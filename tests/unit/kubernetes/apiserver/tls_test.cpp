@@ -1,4 +1,4 @@
-// The client with TLS, as an API server has it.
+// Tests the client with TLS, as the API server requires it.
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
@@ -63,7 +63,8 @@ struct Tls {
 
 }  // namespace
 
-TEST_CASE("the kubelet's certificate is the identity, and has the node's name") {
+TEST_CASE(
+    "the client identifies itself with the kubelet's certificate, from which it reads the node's name") {
   Tls tls;
   tls.begin();
   tls.authority.issue("kubelet", "/O=system:nodes/CN=system:node:worker-7");
@@ -107,7 +108,7 @@ TEST_CASE("a rotated certificate is used without a restart") {
   CHECK(tls.said("client second"));
 }
 
-TEST_CASE("a server of another authority, or of another name, is refused") {
+TEST_CASE("a server whose certificate has a different authority or name is refused") {
   Tls tls;
   tls.begin("DNS:kubernetes.example");
   tls.authority.issue("kubelet", "/CN=me");
@@ -138,7 +139,8 @@ TEST_CASE("a server of another authority, or of another name, is refused") {
   CHECK(says(tls.test.client->state().warnings[0], "insecure-skip-tls-verify"));
 }
 
-TEST_CASE("a balancer that hangs up is retried, and an untrusted server is an error") {
+TEST_CASE(
+    "a connection that is closed before TLS counts as unreachable, and an untrusted certificate does not") {
   test::ClientOfTest test;
   const UniqueFd balancer(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};

@@ -44,7 +44,7 @@ TEST_CASE("an event has its type, its object and the object's version") {
   }
 }
 
-TEST_CASE("an event that is an error has the server's code and words") {
+TEST_CASE("an ERROR event is read with the server's code and message") {
   const auto event = parse_watch_event(
       R"({"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old resource version"}})");
   REQUIRE(std::holds_alternative<WatchEvent>(event));
@@ -53,14 +53,16 @@ TEST_CASE("an event that is an error has the server's code and words") {
   CHECK(std::get<WatchEvent>(event).message == "too old resource version");
 }
 
-TEST_CASE("an invalid event has a reason") {
+TEST_CASE("an invalid event is refused with the reason") {
   CHECK(error_of("{").find("this is no JSON: byte") != std::string::npos);
   CHECK(error_of(R"({"type":"OTHER","object":{"a":1}})").find("'OTHER'") != std::string::npos);
   CHECK(error_of(R"({"type":"ADDED"})") == "an event of the watch has no object");
   CHECK(error_of("[]").find("of the type ''") != std::string::npos);
 }
 
-TEST_CASE("an event that ends early counts if its object has a name, with the reason why it is incomplete") {
+TEST_CASE(
+    "an event that is cut off is read if its object's name is complete, with the reason why it is "
+    "incomplete") {
   const std::string line =
       R"({"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"7"},"spec":{"x)";
   const auto event = parse_watch_event(line);
@@ -71,7 +73,7 @@ TEST_CASE("an event that ends early counts if its object has a name, with the re
         std::string::npos);
 }
 
-TEST_CASE("an event with members of unexpected types is read as far as possible") {
+TEST_CASE("members of an event that have an unexpected type are read as absent") {
   for (const std::string object : {R"({"metadata":[1]})", R"({"metadata":{"resourceVersion":[]}})"}) {
     const auto event = parse_watch_event(R"({"type":"ERROR","object":)" + object + "}");
     REQUIRE(std::holds_alternative<WatchEvent>(event));
@@ -101,7 +103,7 @@ TEST_CASE("a refusal has the server's message, cut and printable") {
   CHECK(refusal_text(500, R"({"message":")" + std::string(300, 'x') + "\"}").ends_with("xx"));
 }
 
-TEST_CASE("the text of a request has no query") {
+TEST_CASE("the text that describes a request leaves out the URL's query") {
   CHECK(wanted_text(ApiVerb::kList, "/api/v1/pods?limit=500") == "to list /api/v1/pods");
   CHECK(wanted_text(ApiVerb::kPatch, "") == "to patch");
 }
