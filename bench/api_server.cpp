@@ -21,14 +21,14 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t kResources = 64;
-constexpr auto kRest = 3s;  // the daemon gives back what its start has needed
+constexpr auto kRest = 3s;  // time in which the daemon frees the memory that only its start needed
 constexpr auto kWatched = 20s;
 
 void run(const std::string& command) {
   if (std::system(command.c_str()) != 0) throw std::runtime_error(command + " failed");
 }
 
-// Certificates for the server and for us, in that directory.
+// Creates certificates for the server and for the daemon in `directory`.
 void make_certificates(const std::string& directory) {
   const std::string make =
       "cd " + directory +
@@ -41,7 +41,7 @@ void make_certificates(const std::string& directory) {
   run(make + "-subj /O=system:nodes/CN=system:node:worker-1 -keyout us.key -out us.crt" + issued);
 }
 
-// TLS before a port, as long as it lives.
+// Accepts TLS and forwards it to the API server's port. The destructor ends it.
 class TlsFront {
  public:
   TlsFront(const std::string& directory, std::uint16_t port) {
@@ -72,11 +72,11 @@ class TlsFront {
   int port_ = 0;
 };
 
-// What a daemon takes that has been at rest for a while.
+// The resources that an idle daemon uses.
 struct Cost {
   double memory = 0;       // MB
-  double descriptors = 0;  // open ones
-  double wakeups = 0;      // in kWatched
+  double descriptors = 0;  // number of open ones
+  double wakeups = 0;      // during kWatched
 };
 
 Cost cost(const Bed& bed, const std::function<bool()>& settled) {
@@ -140,7 +140,7 @@ void measure_api_server(std::size_t rounds) {
                      "\"}\nusers:\n- name: u\n  user: {client-certificate: us.crt, client-key: us.key}\n");
   const std::string key = "apiServer: {kubeconfig: " + directory.at("kubeconfig").string() + "}\n";
   const std::string labelled = "- {name: bench.example.com/labelled, count: 8, when: {label: {rack: a}}}\n";
-  // Beside the labelled entry: it is a resource, too.
+  // Replaces the labelled entry, so that each configuration has the same number of resources.
   const std::string alike = "- {name: bench.example.com/labelled, count: 8}\n";
   const Bed bed;
   bed.write_counts(kResources, 8);
@@ -154,7 +154,7 @@ void measure_api_server(std::size_t rounds) {
     bed.write_config(key + entries + alike);
     unused.push_back(cost(bed, [] { return true; }));
     bed.write_config(key + "events: true\n" + entries + labelled);
-    // A list, and then the watch.
+    // Settled after two requests: the list, and then the watch.
     const std::size_t asked = cluster.asked("GET /api/v1/nodes?");
     used.push_back(cost(bed, [&] { return cluster.asked("GET /api/v1/nodes?") >= asked + 2; }));
   }

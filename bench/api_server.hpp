@@ -1,12 +1,12 @@
 #pragma once
-// What `apiServer` costs the daemon.
+// Measures what the `apiServer` key of the configuration costs the daemon.
 
 #include <cstddef>
 
 namespace plughost::bench {
 
-// The daemon with a watch of its Node over TLS, and with the key alone, by turns with one without it: private
-// memory, descriptors, wake-ups.
+// Compares a daemon that watches its Node over TLS, and one that has the key but does not use it, with one
+// without the key, in alternating runs: private memory, descriptors and wake-ups.
 void measure_api_server(std::size_t rounds);
 
 }  // namespace plughost::bench

@@ -123,7 +123,7 @@ int run_bare_servers(std::size_t servers) {
   std::fflush(stdout);
   ::kill(clients, SIGKILL);
   ::waitpid(clients, nullptr, 0);
-  ::_exit(lists_sent == servers ? 0 : 1);  // nobody needs an orderly end of the servers
+  ::_exit(lists_sent == servers ? 0 : 1);  // the servers need no orderly shutdown
 }
 
 }  // namespace plughost::bench

@@ -1,12 +1,12 @@
 #pragma once
-// The peer of the memory figures: gRPC servers with one open ListAndWatch stream each, and nothing else.
+// The baseline for the memory figures: gRPC servers with one open ListAndWatch stream each, and nothing else.
 
 #include <cstddef>
 
 namespace plughost::bench {
 
-// Prints the private memory (RssAnon) of a process with so many of them, in kB. Returns the exit code. Before
-// any other use of gRPC in this process: the streams' clients are a fork of it.
+// Prints the private memory (RssAnon) of a process with that many servers, in kB. Returns the exit code. Call
+// it before any other use of gRPC in this process, because it forks the streams' clients.
 int run_bare_servers(std::size_t servers);
 
 }  // namespace plughost::bench

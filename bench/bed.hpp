@@ -1,5 +1,5 @@
 #pragma once
-// What each measurement needs: a directory of its own, and waiting.
+// Helpers for each measurement: its own directory, and functions that wait.
 
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ inline double ms_between(Clock::time_point from, Clock::time_point to) {
 
 inline std::string resource_name(std::size_t n) { return "bench.example.com/r" + std::to_string(n); }
 
-// A directory of its own for each measurement, removed at its end.
+// Creates a directory for one measurement, and removes it at the end.
 class Bed {
  public:
   Bed() {

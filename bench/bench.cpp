@@ -1,5 +1,5 @@
-// ./dev bench: the daemon's speed and memory against the stand-in kubelet, beside a limit or a peer in the
-// same run.
+// ./dev bench: measures the daemon's speed and memory against the stand-in kubelet, and prints each figure
+// beside a limit or beside a baseline from the same run.
 
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -64,7 +64,7 @@ void measure_recovery(std::size_t resources, std::size_t rounds, double limit_ms
     kubelet.restart();
     wait(kubelet, "recovery", all_fed(resources, ++incarnation));
     samples.push_back(ms_between(start, last_fed(kubelet.state())));
-    // The peer: the same connections and first lists, without a registration.
+    // The baseline: as many connections and first lists, without a registration.
     const auto second = Clock::now();
     for (std::size_t n = 0; n < resources; ++n) kubelet.open_second_stream(resource_name(n));
     wait(kubelet, "second streams", [&](const KubeletState& state) {
@@ -100,7 +100,7 @@ void measure_start(std::size_t resources, std::size_t rounds, double limit_ms) {
 
 std::string this_program() { return fs::read_symlink("/proc/self/exe").string(); }
 
-// The peer: as many gRPC servers with a stream each, and nothing else, in a process of their own.
+// Returns the baseline's memory: a separate process that has only that many gRPC servers with a stream each.
 double bare_memory_mb(std::size_t servers) {
   const std::string command = this_program() + " --bare " + std::to_string(servers);
   FILE* peer = ::popen(command.c_str(), "r");
@@ -117,7 +117,7 @@ void measure_memory(std::size_t resources, double private_mb, std::optional<doub
   StandInKubelet kubelet({.directory = bed.plugins()});
   const Child daemon(bed.config(), bed.plugins());
   wait(kubelet, "attachment", all_fed(resources, 1));
-  std::this_thread::sleep_for(3s);  // the daemon gives back what its start has needed
+  std::this_thread::sleep_for(3s);  // the daemon frees the memory that only its start needed
   const Memory memory = daemon.memory();
   const std::string of = std::to_string(resources) + " resources of 8: ";
   print({of + "private memory (RssAnon)", "MB", memory.anonymous / 1024, memory.anonymous / 1024, private_mb,
@@ -163,7 +163,7 @@ void measure_hotplug(std::size_t rounds) {
   wait(kubelet, "attachment", all_fed(1, 1));
   std::vector<double> samples;
   for (std::size_t n = 1; n <= rounds; ++n) {
-    std::this_thread::sleep_for(250ms);  // nothing has happened before it
+    std::this_thread::sleep_for(250ms);  // so that no earlier event is still being processed
     const auto start = Clock::now();
     std::ofstream{bed.devices() / ("gopher-" + std::to_string(n))};
     wait(kubelet, "the new file",
@@ -218,7 +218,8 @@ void measure_idle(std::chrono::seconds duration) {
   std::printf("| %svoluntary context switches of all threads | %.0f | | 1 | | |\n", span.c_str(), woken);
 }
 
-// In a process of its own: namespaces and the libraries that it finds are for all of a process.
+// Runs a measurement in a separate process, because a namespace or a library path applies to the whole
+// process.
 void measure_apart(const std::string& what, std::size_t rounds) {
   std::fflush(stdout);
   const std::string command = this_program() + " --" + what + " --rounds " + std::to_string(rounds);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// "Name:   123 kB".
+// Returns the number of a line such as "Name:   123 kB".
 double field(const fs::path& file, const std::string& name) {
   std::ifstream text(file);
   for (std::string line; std::getline(text, line);) {
@@ -37,7 +37,7 @@ Child::Child(const fs::path& config, const fs::path& plugin_directory) {
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
                                      0600);
-  // setpriv becomes the daemon, which then ends with the benchmark, however that ends.
+  // setpriv executes the daemon. The kernel kills the daemon when the benchmark ends, even by a crash.
   std::array<std::string, 11> arguments{"setpriv",
                                         "--pdeathsig",
                                         "KILL",

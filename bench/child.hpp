@@ -1,5 +1,5 @@
 #pragma once
-// The daemon under measurement, as a process of its own.
+// Runs the measured daemon as a child process.
 
 #include <sys/types.h>
 
@@ -8,18 +8,18 @@
 
 namespace plughost::bench {
 
-// What /proc says of a process, in kB.
+// Values from /proc/PID/status, in kB.
 struct Memory {
-  double resident = 0;   // Rss
-  double anonymous = 0;  // RssAnon: nobody else's, and not a file's
-  double most = 0;       // VmHWM: the highest Rss so far
+  double resident = 0;   // VmRSS
+  double anonymous = 0;  // RssAnon: neither shared nor backed by a file
+  double most = 0;       // VmHWM: the highest VmRSS so far
 };
 
 class Child {
  public:
-  // plughost run --config config, its log into config's directory. Throws std::system_error.
+  // Runs `plughost run --config CONFIG` with its log in the directory of `config`. Throws std::system_error.
   explicit Child(const std::filesystem::path& config, const std::filesystem::path& plugin_directory);
-  // SIGTERM, and waits.
+  // Sends SIGTERM and waits for the process.
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -29,7 +29,7 @@ class Child {
   double cpu_ms() const;               // used so far, user and system
   unsigned long long wakeups() const;  // voluntary context switches of all threads so far
   std::size_t threads() const;
-  std::size_t descriptors() const;  // that are open
+  std::size_t descriptors() const;  // number of open ones
 
  private:
   pid_t pid_ = -1;

@@ -27,9 +27,9 @@ namespace {
 
 const fs::path kPresets = PLUGHOST_SOURCE_DIR "/plugins.d";
 const fs::path kMachines = PLUGHOST_MADE_MACHINES;
-constexpr std::size_t kEntries = 50;  // of the file that is planned
+constexpr std::size_t kEntries = 50;  // in the file that `plughost plan` reads
 constexpr std::size_t kApplying = 10;
-constexpr double kMostForConditions = 1.2;  // times what the entries that apply take alone
+constexpr double kMostForConditions = 1.2;  // limit: start time relative to the applying entries alone
 
 std::string watched(std::size_t devices) {
   return "watch: true\nresources:\n- {name: " + resource_name(0) + ", count: " + std::to_string(devices) +
@@ -40,7 +40,7 @@ std::string applying(std::size_t n) {
   return "- {name: " + resource_name(n) + ", count: 8, when: {exists: /dev/null}}\n";
 }
 
-// What a fleet's file has for other nodes, by each sort of condition in turn.
+// Returns an entry whose condition excludes this node. The sort of condition depends on `n`.
 std::string not_applying(std::size_t n) {
   constexpr std::array kConditions = {
       "{hostname: \"gpu-[0-9]*\"}",
@@ -64,7 +64,7 @@ std::size_t entries_in(const std::string& text) {
   return entries;
 }
 
-// Every ready-made entry but those that stand in another's place, and others up to the number.
+// Returns all presets except those that replace nvidia-gpu.yaml, and more entries up to kEntries.
 std::string all_presets() {
   std::string text = "resources:\n";
   for (const auto& entry : fs::directory_iterator(kPresets)) {
@@ -78,7 +78,7 @@ std::string all_presets() {
   return text;
 }
 
-// The made machines again and again, each time with another name.
+// Writes facts for `nodes` nodes: repeats the made machines, each time with a different node name.
 void write_facts(const fs::path& directory, std::size_t nodes) {
   std::vector<std::string> machines;
   for (const auto& entry : fs::directory_iterator(kMachines)) {
@@ -147,7 +147,7 @@ void measure_watched_file(std::size_t rounds) {
   std::vector<double> samples;
   const fs::path beside = bed.config().string() + ".new";
   for (std::size_t round = 0; round < rounds; ++round) {
-    std::this_thread::sleep_for(500ms);  // nothing has happened before it
+    std::this_thread::sleep_for(500ms);  // so that no earlier event is still being processed
     ++devices;
     std::ofstream(beside) << watched(devices);
     const auto start = Clock::now();

@@ -1,6 +1,6 @@
 #pragma once
-// One file for many nodes: how fast a change of it arrives, and what it costs that most of it is meant for
-// others.
+// Measures one configuration file for many nodes: how fast a change of the file is applied, and what entries
+// for other nodes cost.
 
 #include <cstddef>
 

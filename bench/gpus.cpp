@@ -28,7 +28,7 @@ std::string uuid(std::size_t n) {
   return text;
 }
 
-// Two CPUs with two switches each; cards behind one switch have NVLinks.
+// Describes two CPUs with two PCIe switches each. The four cards behind one switch are connected by NVLink.
 std::string machine() {
   std::string text;
   for (std::size_t n = 0; n < kCards; ++n) {
@@ -94,11 +94,11 @@ void measure_strategies(std::size_t rounds) {
   const Bed bed;
   std::string text = "resources:\n";
   for (const char* const strategy : kStrategies)
-    text +=
-        std::string("- {name: bench.example.com/") + strategy +
-        ", gpu: {vendor: nvidia, deviceListStrategy: " + strategy + "}, id: \"" + strategy +
-        // All of the cards, by patterns that differ: one card's variable cannot have two values otherwise.
-        "-{index}\", only: [{index: \"*\"}, {id: " + strategy + "}]}\n";
+    text += std::string("- {name: bench.example.com/") + strategy +
+            ", gpu: {vendor: nvidia, deviceListStrategy: " + strategy + "}, id: \"" + strategy +
+            // Each entry selects all cards, but by a different pattern: one card's variable cannot have two
+            // values.
+            "-{index}\", only: [{index: \"*\"}, {id: " + strategy + "}]}\n";
   bed.write_config(text);
   StandInKubelet kubelet({.directory = bed.plugins()});
   const Child daemon(bed.config(), bed.plugins());
@@ -123,7 +123,7 @@ void measure_strategies(std::size_t rounds) {
   }
 }
 
-// Units by turns with whole devices, which need no search among many ids.
+// Alternates an Allocate of units with one of whole devices, for which the daemon need not search many ids.
 void measure_units(std::size_t rounds) {
   constexpr std::size_t kUnits = 80'000;
   constexpr std::size_t kAsked = 40;
@@ -166,7 +166,7 @@ double private_mb(const std::string& entry, const std::string& resource) {
   const Child daemon(bed.config(), bed.plugins());
   wait(kubelet, "the list",
        [&](const KubeletState& state) { return state.of(resource).allocatable == kCards * 64; });
-  std::this_thread::sleep_for(3s);  // the daemon gives back what its start has needed
+  std::this_thread::sleep_for(3s);  // the daemon frees the memory that only its start needed
   return daemon.memory().anonymous / 1024;
 }
 

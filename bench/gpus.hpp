@@ -1,11 +1,11 @@
 #pragma once
-// GPUs that a fake of NVIDIA's library shows.
+// Measures GPUs that a fake NVML library lists.
 
 #include <cstddef>
 
 namespace plughost::bench {
 
-// Prints its figures. Returns the exit code.
+// Prints the figures. Returns the exit code.
 int run_gpus(std::size_t rounds);
 
 }  // namespace plughost::bench

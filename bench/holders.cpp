@@ -28,7 +28,7 @@ constexpr std::size_t kUnits = 48'000;
 constexpr double kLimitMs = 10;
 constexpr const char* kPodsName = "pod-resources.sock";
 
-// The daemon on a node whose one pod holds all units of its one card.
+// The daemon on a node with one card. One pod holds all units of the card.
 class Node {
  public:
   explicit Node(const std::string& terms)
@@ -47,7 +47,7 @@ class Node {
     wait_for_units(kUnits);
   }
 
-  // Prints how long the loop is held by what `act` causes within a second of its end.
+  // Runs `act`, and prints the longest hold of the loop until one second after the end of `act`.
   void measure(const std::string& what, const std::function<void()>& act) {
     std::this_thread::sleep_for(1s);
     loop_->take_longest_ms();
@@ -85,7 +85,7 @@ class Node {
     loop_ = std::make_unique<LoopWatch>(daemon_->pid());
     wait_for_units(kUnits);
   }
-  // The most that the daemon has taken since its start.
+  // Prints the daemon's peak memory since its start.
   void print_memory(const std::string& way) const {
     const double most = daemon_->memory().most / 1024;
     print({"48,000 units of one pod: " + way + ": resident memory at its highest (VmHWM)", "MB", most, most,

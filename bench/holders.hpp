@@ -2,8 +2,8 @@
 
 namespace plughost::bench {
 
-// Measures how long questions about 48,000 units of one pod hold the loop, and what memory they take. Prints
-// a row for each. Returns an exit status.
+// Measures how long queries about one pod with 48,000 units hold the loop, and how much memory they need.
+// Prints a row for each. Returns the exit code.
 int run_holders();
 
 }  // namespace plughost::bench

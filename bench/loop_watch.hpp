@@ -1,5 +1,5 @@
 #pragma once
-// How long the loop of another process is held, as its thread's CPU time between two waits.
+// Measures how long another process's event loop is held: its thread's CPU time between two waits.
 
 #include <sys/types.h>
 
@@ -10,18 +10,18 @@
 
 namespace plughost::bench {
 
-// Samples /proc from a thread of its own, every 0.2 ms: that is how exact it is. Two jobs of the loop without
-// a wait between them count as one.
+// Samples /proc from its own thread every 0.2 ms, which is also its precision. Two tasks of the loop without
+// a wait between them count as one hold.
 class LoopWatch {
  public:
-  // process: its main thread runs the loop.
+  // The main thread of `process` must run the loop.
   explicit LoopWatch(pid_t process);
 
   // Returns the longest hold since the construction or the last call, in ms.
   double take_longest_ms();
 
  private:
-  // Follows one hold, from the wait before it to the wait after it.
+  // Measures one hold, from the wait before it to the wait after it.
   void follow_one(const std::stop_token& stop);
 
   const std::filesystem::path task_;

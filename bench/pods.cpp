@@ -35,7 +35,7 @@ constexpr std::size_t kPage = 500;
 constexpr std::size_t kPodBytes = 14'000;
 constexpr const char* kResource = "aliyun.com/gpu-mem";
 
-// Its fields, short texts, are most of it.
+// Returns a pod of about `bytes` bytes. Most of them are environment variables with short values.
 std::string pod(const std::string& name, const std::string& phase, std::size_t bytes) {
   std::string text =
       R"({"metadata":{"name":")" + name + R"(","namespace":"ns","uid":")" + name +
@@ -46,7 +46,7 @@ std::string pod(const std::string& name, const std::string& phase, std::size_t b
   return text + R"(]}]},"status":{"phase":")" + phase + R"("}})";
 }
 
-// A page of the list: those that have ended come last.
+// Returns the page of the list that begins at pod `from`. The pods that have ended are the last in the list.
 std::string page(std::size_t from, std::size_t pods) {
   std::string text = R"({"kind":"PodList","metadata":{"resourceVersion":"10")";
   if (from + kPage < pods) text += R"(,"continue":")" + std::to_string(from + kPage) + '"';
@@ -135,7 +135,7 @@ void measure(std::uint16_t port) {
 
 }  // namespace
 
-// The server is a process of its own: its texts are no memory of ours.
+// Runs the server in a separate process, so that its texts do not count as this process's memory.
 int run_pods() {
   int ends[2];
   if (::pipe(ends) != 0) return 1;

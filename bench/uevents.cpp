@@ -26,7 +26,7 @@ std::string device_path(std::size_t n) {
 
 fs::path class_link(std::size_t n) { return fs::path(kClass) / ("video" + std::to_string(n)); }
 
-// A machine on which cameras can be plugged in.
+// Simulates a machine whose cameras can be plugged in and unplugged.
 class Cameras {
  public:
   explicit Cameras(std::size_t count) {
@@ -82,7 +82,7 @@ void measure_one(std::size_t rounds) {
   wait_for_cameras(kubelet, 0);
   std::vector<double> samples;
   for (std::size_t n = 0; n < rounds; ++n) {
-    std::this_thread::sleep_for(250ms);  // nothing has happened before it
+    std::this_thread::sleep_for(250ms);  // so that no earlier event is still being processed
     const auto start = Clock::now();
     cameras.plug_in(n);
     wait_for_cameras(kubelet, n + 1);

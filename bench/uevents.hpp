@@ -1,12 +1,12 @@
 #pragma once
-// Devices that come and go by uevents, on a made machine.
+// Measures devices that appear and vanish by uevents, on a simulated machine.
 
 #include <cstddef>
 
 namespace plughost::bench {
 
-// Prints its figures; the process must have no threads yet, and is of no other use afterwards. Returns the
-// exit code.
+// Prints the figures. Enters new namespaces, so the process must have no other thread, and cannot be used for
+// anything else afterwards. Returns the exit code.
 int run_uevents(std::size_t rounds);
 
 }  // namespace plughost::bench

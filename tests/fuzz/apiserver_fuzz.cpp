@@ -1,5 +1,6 @@
-// Parses arbitrary bytes as the API server's answer, split by their first byte; as an exec plugin's output;
-// and as a certificate. Everything that is shown of them must fit into a line.
+// Parses arbitrary bytes as a response of the API server, as an exec plugin's output and as a certificate.
+// The first byte is the size of the chunks in which the response arrives. Every error text that users see
+// must be one line.
 
 #include <cstddef>
 #include <cstdint>

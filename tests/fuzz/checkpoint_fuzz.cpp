@@ -1,5 +1,5 @@
-// Parses arbitrary bytes as a kubelet's checkpoint: the result is an answer or a sentence, never anything
-// else.
+// Parses arbitrary bytes as a kubelet's checkpoint: parse() must return a checkpoint or throw
+// std::runtime_error.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     plughost::Checkpoint::parse(std::string_view(reinterpret_cast<const char*>(data), size));
   } catch (const std::runtime_error&) {
-    // The usual result.
+    // Most inputs are invalid.
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// Parses arbitrary bytes as a configuration: the result is an answer or ConfigError, never anything else.
+// Parses arbitrary bytes as a configuration: load_config must return a configuration or throw ConfigError.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     load_config("/proc/self/fd/" + std::to_string(file.get()));
   } catch (const ConfigError&) {
-    // The usual result.
+    // Most inputs are invalid.
   }
   return 0;
 }

@@ -1,5 +1,5 @@
-// Converts arbitrary bytes as another plugin's configuration, and the bytes after a line "--args" as its
-// command line: the result is diagnostics, or valid YAML.
+// Converts arbitrary bytes as a different plugin's configuration, and the bytes after a line "--args" as that
+// plugin's command line: the result must be diagnostics with an error, or valid YAML.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// Returns true for a text that read_text_file accepts.
+// Returns true if read_text_file would accept the text.
 bool is_text(const std::string& text) {
   for (const char c : text) {
     if ((static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)

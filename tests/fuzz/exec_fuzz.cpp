@@ -1,6 +1,6 @@
-// Parses arbitrary bytes as a program's output: the result is devices or a sentence, and accepted devices can
-// be listed and are allocated or refused with a reason. After a line "watch" each line is a document; after a
-// line "allocate" the rest is the answer to an allocation.
+// Parses arbitrary bytes as a program's output: the result must be devices or DocumentError, and accepted
+// devices can be listed, and allocated or refused with a reason. After a line "watch" each line is a document
+// of its own; after a line "allocate" the rest is the output of an `allocate` program.
 
 #include <algorithm>
 #include <cstddef>
@@ -39,7 +39,7 @@ void take_document(std::string_view text) {
     for (auto& [resource, listed] : assemble(spec(), read_exec_document(text)).resources)
       allocate_all(resource, std::move(listed), {});
   } catch (const DocumentError&) {
-    // The usual result.
+    // Most inputs are invalid.
   }
 }
 
@@ -57,7 +57,7 @@ void take_answer(std::string_view text) {
                  {{.id = "a", .nodes = {{.host_path = "/dev/null", .container_path = "/dev/disk"}}}},
                  read_allocation_document(text));
   } catch (const DocumentError&) {
-    // The usual result.
+    // Most inputs are invalid.
   }
 }
 

@@ -1,5 +1,5 @@
-// Parses arbitrary bytes as JSON, and as a node's labels: the result is values or a sentence, never anything
-// else.
+// Parses arbitrary bytes as a node's labels, and as JSON: Json::parse must return a value or throw
+// std::runtime_error.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // The output must parse to the same value.
     if (plughost::Json::parse(json.dump()) != json) std::abort();
   } catch (const std::runtime_error&) {
-    // The usual result.
+    // Most inputs are invalid.
   }
   return 0;
 }

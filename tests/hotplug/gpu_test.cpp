@@ -1,5 +1,5 @@
-// NVIDIA's driver that is loaded after the daemon and releases a card, and a card and a network card behind
-// one bridge.
+// Checks an NVIDIA driver that is loaded after the daemon and releases a card, and GPUs and network cards
+// behind one bridge.
 
 #include <doctest/doctest.h>
 
@@ -51,7 +51,8 @@ void add_hca(const MadeMachine& machine, const std::string& above, const std::st
 }  // namespace
 
 TEST_CASE(
-    "a driver that is loaded after the daemon is found by its nodes, and released when a card leaves it") {
+    "a driver that is loaded after the daemon is used when its nodes appear, and released when it loses a "
+    "card") {
   const MadeMachine machine;
   const FakeNvml fake("fail nvmlInit_v2 9\n");
   add_card(machine, kCard);
@@ -83,7 +84,7 @@ TEST_CASE(
   CHECK(node.healthy(kGpu, "GPU-a", kLong));
 }
 
-TEST_CASE("near: a container's network card is the one behind the bridge of its GPU") {
+TEST_CASE("near: a container gets the network card that is behind the bridge of its GPU") {
   const MadeMachine machine;
   const std::string first = "/sys/devices/pci0000:10/0000:10:00.0";
   const std::string second = "/sys/devices/pci0000:80/0000:80:00.0";
@@ -101,7 +102,7 @@ TEST_CASE("near: a container's network card is the one behind the bridge of its 
     const auto answer = node.kubelet().preferred_ids(kHca, {"0000:12:00.0", "0000:82:00.0"}, {}, 1);
     return answer.containers.at(0).at(0);
   };
-  // The entries are related shortly after their lists.
+  // The daemon relates the entries shortly after their lists.
   CHECK(eventually([&] {
     return node.kubelet().allocate_ids(kGpu, {"GPU-b"}).code == 0 && preferred() == "0000:82:00.0";
   }));

@@ -13,20 +13,20 @@
 
 namespace plughost::test {
 
-// Mounted in this process's mount namespace while the object lives, without any caching. Thread-safe. Ends
-// the process as skipped if the mount fails.
+// The directory is mounted in this process's mount namespace while the object lives, and nothing is cached.
+// The process ends as skipped if the mount fails. Thread-safe.
 class HungFiles {
  public:
   HungFiles(std::filesystem::path directory, std::vector<std::string> names);
-  // Answers all waiting requests.
+  // Answers all waiting requests, and unmounts the directory.
   ~HungFiles();
   HungFiles& operator=(HungFiles&&) = delete;
 
   // Adds a file without an inotify event.
   void add(std::string name);
-  // Stops answering `opcode`, a call of linux/fuse.h.
+  // Stops answering requests of the type `opcode`, a constant of linux/fuse.h.
   void hang_at(std::uint32_t opcode);
-  // Answers waiting requests, and later ones.
+  // Answers the waiting requests and all later ones.
   void answer();
 
  private:

@@ -1,6 +1,5 @@
-// A file system that stops answering each of the calls that a scan makes: only the resource in it stalls. A
-// watch makes none of these calls.
-// stands still, and nothing else does. A watch makes none.
+// Checks that a file system that stops answering any of the calls that a scan makes stalls only the resource
+// in it. A watch makes none of these calls.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -30,7 +29,7 @@ void configure(Node& node) {
                  node.path("dead") + "/*', type: Mount}]}]\n" + listed(kWell, node.path("well")));
 }
 
-// Checks what must go on while a file system is stalled.
+// Checks that scans, commands, kubelet restarts, Allocates and reloads work while a file system is stalled.
 void check_the_rest(Node& node) {
   for (int round = 0; round < 3; ++round) {
     const std::string name = "file-" + std::to_string(round);
@@ -46,7 +45,7 @@ void check_the_rest(Node& node) {
   }
 }
 
-// Makes the daemon read every path again.
+// Makes the daemon read every path again, by a change of the mounts.
 void have_paths_looked_at(Node& node) {
   check(::mount("tmpfs", node.path("elsewhere").c_str(), "tmpfs", 0, nullptr), "mount");
   check(::umount(node.path("elsewhere").c_str()), "umount");
@@ -82,7 +81,7 @@ constexpr Call kCalls[] = {
 
 }  // namespace
 
-TEST_CASE("a file system that hangs affects only its own resources, until it responds") {
+TEST_CASE("a stalled file system affects only the resources in it, until it responds") {
   for (const Call& call : kCalls) {
     CAPTURE(call.name);
     Machine machine;
@@ -106,7 +105,7 @@ TEST_CASE("a file system that hangs affects only its own resources, until it res
   }
 }
 
-TEST_CASE("a file system that hangs from the start does not keep other resources from starting") {
+TEST_CASE("a file system that is stalled at the start does not prevent the start of other resources") {
   for (const Call& call : kCalls) {
     CAPTURE(call.name);
     Machine machine;
@@ -122,7 +121,7 @@ TEST_CASE("a file system that hangs from the start does not keep other resources
   }
 }
 
-TEST_CASE("a file in a file system that may hang is listed within seconds, without an event") {
+TEST_CASE("a new file in a file system that may stall is listed within seconds, without an event") {
   Machine machine;
   machine.start();
   machine.files->add("three");
@@ -130,7 +129,8 @@ TEST_CASE("a file in a file system that may hang is listed within seconds, witho
   CHECK(machine.node.count(kGlob, 3));
 }
 
-TEST_CASE("a reload whose files hang is refused, and so is every other until they respond") {
+TEST_CASE(
+    "a reload whose files cannot be read is refused, and so is every other until the file system responds") {
   Machine machine;
   Node& node = machine.node;
   machine.files.emplace(node.path("dead"), std::vector<std::string>{});

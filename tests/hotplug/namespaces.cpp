@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Nodes of the machine's /dev, by path. Open descriptors keep them reachable under a mount.
+// Descriptors of the nodes in the machine's /dev, by path. They keep the nodes reachable under a mount.
 std::map<std::string, UniqueFd>& kept() {
   static std::map<std::string, UniqueFd> files;
   return files;

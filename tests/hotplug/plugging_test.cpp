@@ -35,7 +35,7 @@ namespace {
 using Paths = std::vector<std::string>;
 
 const std::string kTty = "example.com/tty";        // USB devices with their ttys
-const std::string kRaw = "example.com/raw";        // the same with their USB nodes
+const std::string kRaw = "example.com/raw";        // the same USB devices with their USB nodes
 const std::string kById = "example.com/by-id";     // the ttys by udev's names
 const std::string kLink = "example.com/link";      // links to ttys, set by an administrator
 const std::string kVfioCard = "example.com/card";  // cards for virtual machines
@@ -69,12 +69,12 @@ void make_node(const std::string& path, dev_t number) {
   if (::mknod(path.c_str(), S_IFCHR | 0600, number) != 0) not_shown("device nodes cannot be made here");
 }
 
-// One piece of hardware, plugged in or not.
+// A USB stick, plugged in or not.
 struct Stick {
   std::string product;
   std::string serial;
   int port = 0;      // 0: not plugged in
-  unsigned tty = 0;  // numbers while plugged in
+  unsigned tty = 0;  // minor numbers while plugged in
   unsigned usb = 0;
   unsigned times = 0;  // how often it was plugged in
 
@@ -110,7 +110,7 @@ class Hardware {
     const std::string usb = "bus/usb/001/" + std::to_string(1000 + stick.usb).substr(1);
     make_node("/dev/" + tty, makedev(kTtyMajor, stick.tty));
     make_node("/dev/" + usb, makedev(kUsbMajor, stick.usb));
-    // written by udev before its event is sent; the newest device has the name
+    // udev writes its files before its event is sent. The newest device has the name by serial number.
     machine_.sysfs().tree().file("/run/udev/data/c188:" + std::to_string(stick.tty),
                                  "S:serial/by-id/usb-" + stick.serial + "\nS:serial/by-path/pci-" +
                                      std::to_string(port) + "\nE:ID_SERIAL_SHORT=" + stick.serial + "\n");
@@ -183,7 +183,7 @@ class Hardware {
     send_uevent("remove", gone.substr(4), "net");
   }
 
-  // Returns the hardware behind the device number; empty: none of this machine.
+  // Returns the hardware behind the device number; empty if that is no hardware of this machine.
   std::string at(dev_t number) const {
     for (const Stick& stick : sticks_) {
       if (stick.port == 0) continue;
@@ -209,7 +209,7 @@ class Hardware {
   static std::string card(int slot) {
     return "/sys/devices/pci0000:00/0000:00:0" + std::to_string(slot) + ".0";
   }
-  // Returns the position of the card with the interface "eth1".
+  // Returns the path of the card with the interface `name`, such as "eth1".
   static std::string nic(const std::string& name) {
     return "/sys/devices/pci0000:01/0000:01:0" + name.substr(3) + ".0";
   }
@@ -224,7 +224,7 @@ class Hardware {
   unsigned last_usb_ = 0;
 };
 
-// Returns the device number behind a path of an answer; nullopt: no node exists.
+// Returns the device number behind a path of an answer; nullopt if no node exists.
 std::optional<dev_t> number_of(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
@@ -235,12 +235,12 @@ struct Pod {
   std::string name;
   std::string resource;
   std::string id;
-  Paths paths;                   // paths with which the kubelet starts it
+  Paths paths;                   // paths with which the kubelet starts the pod
   std::set<std::string> others;  // hardware given without a node: "eth1", "GPU-a"
-  bool took_it = false;          // into its network namespace
-  bool known = false;            // the daemon has observed that
+  bool took_it = false;          // the pod has moved its interface into its network namespace
+  bool known = false;            // the daemon has observed the move
   std::map<const Stick*, unsigned>
-      sticks;  // at its admission, with the number of times each had been plugged in
+      sticks;  // at the pod's admission, with the number of times each had been plugged in
 };
 
 class Plugging {
@@ -289,7 +289,8 @@ class Plugging {
       reboot();
   }
 
-  // A new kubelet's report that a device is free is trusted after 10 s.
+  // The longest time until a device is free, because a new kubelet's report of this is trusted only after 10
+  // s.
   static constexpr std::chrono::seconds kReleased{15};
 
   // Checks that every piece of hardware is offered once when none is held.
@@ -424,12 +425,12 @@ class Plugging {
       expect(node_.healthy(kNvidiaGpu, gpu, 5s), gpu + " is not back after the driver's upgrade");
     ++other_changes_;
   }
-  // Another driver may number them differently.
+  // Shows the cards to the daemon; if `otherwise`, in a different order, as a new driver may number them.
   void show_gpus(bool otherwise) {
     nvml_.show("card " + kGpus[otherwise ? 1 : 0] + " minor=0\ncard " + kGpus[otherwise ? 0 : 1] +
                " minor=1\n");
   }
-  // Restarts the daemon before frequent changes count as a bad cable.
+  // Restarts the daemon before the stick's frequent changes count as a bad cable.
   void changed(const Stick& stick) {
     settled_ = false;
     if (++changes_[&stick] > 4) restart_daemon();
@@ -444,8 +445,8 @@ class Plugging {
     settled_ = false;
   }
 
-  // Waits until the daemon has handled all earlier events: it lists a device that was plugged in last. It
-  // scans twice for devices that have changed.
+  // Waits until the daemon has handled all earlier events, because it lists a device that was plugged in
+  // last. This is done twice, because the daemon scans twice for devices that have changed.
   void settle() {
     if (std::exchange(settled_, true)) return;
     for (int look = 0; look < 2; ++look) show_mark();
@@ -507,10 +508,10 @@ class Plugging {
     for (const std::string& path : pod.paths) what += " by " + path;
     note(what);
     expect(!its.empty(), pod.name + " was given nothing");
-    std::map<std::string, unsigned> shares;  // shares that it got, by hardware
+    std::map<std::string, unsigned> shares;  // shares that the pod has got, by hardware
     for (const Pod& other : pods_) {
       const bool are_shares = pod.resource == kTty && other.resource == kTty && shares_ > 1;
-      // It may be shared by containers of any resource.
+      // A shared stick may be held by containers of any resource.
       const bool is_shared = shares_ > 1 && (pod.resource == kTty || other.resource == kTty);
       for (const std::string& each : are_shares ? plugged_in_for(other) : reached_by(other)) {
         if (!its.contains(each) || (are_shares ? ++shares[each] < shares_ : is_shared)) continue;
@@ -531,7 +532,7 @@ class Plugging {
   static bool is_mark(const std::string& id) {
     return id.find('M') != std::string::npos || id.find("100") != std::string::npos;
   }
-  // A container requests each resource once, so a repeated request belongs to another one.
+  // A container requests each resource once, so a repeated request belongs to a different container.
   void asked(const std::string& resource) {
     if (resource == kVfioCard || resource == kOther)
       asked_ = {resource};
@@ -539,15 +540,15 @@ class Plugging {
       asked_.clear();
   }
 
-  // Returns the given devices that were plugged in again since.
+  // Returns the sticks that were given to the pod and have stayed plugged in since.
   std::set<std::string> plugged_in_for(const Pod& pod) const {
     std::set<std::string> its;
     for (const auto& [stick, times] : pod.sticks)
       if (stick->port != 0 && stick->times == times) its.insert(hardware_.name(*stick));
     return its;
   }
-  // Returns that hardware, and what the kubelet's paths lead to now. Leaves out targets that get their
-  // numbers later, because nothing records the former number of a link.
+  // Returns these sticks, and the hardware to which the pod's paths lead now. Leaves out targets that get
+  // their numbers later, because nothing records the former number of a link.
   std::set<std::string> reached_by(const Pod& pod) const {
     std::set<std::string> reached = plugged_in_for(pod);
     reached.insert(pod.others.begin(), pod.others.end());
@@ -583,7 +584,7 @@ class Plugging {
         // A name by place belongs to whatever is plugged in there.
         const bool by_place = pod.id.find("usb-1-") != std::string::npos || pod.id.starts_with("pci-");
         const bool is_another = there != stick && stick->port != 0 && stick->times == times;
-        // Here udev's names depend on the serial number alone.
+        // In this test, udev's names depend on the serial number alone.
         const bool is_alike =
             pod.resource == kById ? there->serial == stick->serial : there->make() == stick->make();
         if (is_another || (!by_place && !is_alike))
@@ -626,7 +627,7 @@ class Plugging {
     asked_.clear();
     settled_ = false;
   }
-  // Gives every device another number, in its place or unplugged.
+  // Restarts the kubelet and the daemon after each plugged device has got a new number at its port.
   void reboot() {
     node_.end_daemon();
     node_.kubelet().stop();
@@ -656,9 +657,9 @@ class Plugging {
   Node node_{{.pod_resources = true}};
   std::vector<Pod> pods_;
   std::deque<std::string> steps_;
-  std::map<const Stick*, int> changes_;  // since the daemon started
+  std::map<const Stick*, int> changes_;  // changes since the daemon started
   int upgrades_ = 0;                     // upgrades of the driver since the daemon started
-  std::set<std::string> asked_;          // since a card was given to what may be the same container
+  std::set<std::string> asked_;          // resources that were requested for what may be one container
   bool settled_ = false;
   unsigned shares_ = 1;
   unsigned other_changes_ = 0;

@@ -1,4 +1,4 @@
-// RDMA cards that appear, are renamed, lose a port and disappear.
+// Checks RDMA cards that appear, are renamed, lose a port and disappear.
 
 #include <doctest/doctest.h>
 
@@ -16,12 +16,12 @@ const std::string kAdapter = "rdma/hca";
 const std::string kAdapterAddress = "0000:03:00.0";
 const std::string kPci = "/sys/devices/pci0000:00/" + kAdapterAddress;
 
-// Adds a card with the name that udev gives to mlx5_0.
+// Adds a card with these names of its RDMA device and of its verbs device.
 void plug_in_card(const MadeMachine& machine, const std::string& name, const std::string& uverbs) {
   const MadeSysfs& sysfs = machine.sysfs();
   sysfs.device(kPci, "pci",
                {{"vendor", "0x15b3"}, {"device", "0x1017"}, {"class", "0x020700"}, {"numa_node", "1"}});
-  // A card is listed with its ports.
+  // The ports are added first, because a card is listed with its ports.
   for (const auto& [file, text] : MadeSysfs::Texts{{"state", "4: ACTIVE"}, {"link_layer", "InfiniBand"}})
     sysfs.attribute(kPci + "/infiniband/" + name + "/ports/1", file, text);
   sysfs.device(kPci + "/infiniband/" + name, "infiniband", {{"node_guid", "0c42:a103:0000:0001"}});
@@ -39,7 +39,7 @@ void start_with_adapter(Node& node) {
 
 }  // namespace
 
-TEST_CASE("an RDMA card is plugged in, renamed, removed, and returns as the same device") {
+TEST_CASE("an RDMA card keeps its id when it is renamed, and when it is removed and plugged in again") {
   const MadeMachine machine;
   Node node;
   start_with_adapter(node);
@@ -54,12 +54,13 @@ TEST_CASE("an RDMA card is plugged in, renamed, removed, and returns as the same
     return node.wait_for([&](const KubeletState& state) { return state.of(kAdapter).lists > lists; },
                          kWatched);
   };
-  // Waits for the end of the scan that follows the watch of /dev/infiniband, which would see half of the
-  // change.
+  // Waits for the end of the scan that follows the watch of /dev/infiniband. That scan would find a
+  // half-finished rename.
   CHECK_FALSE(has_new_list());
 
   const std::string infiniband = kPci + "/infiniband/";
-  // The kernel renames a device in one step. These are several, so the daemon is stopped meanwhile.
+  // The kernel renames a device in one step. The test needs several, so the daemon is stopped in the
+  // meantime.
   node.daemon().signal(SIGSTOP);
   std::filesystem::rename(infiniband + "mlx5_0", infiniband + "rocep3s0");
   std::filesystem::remove("/sys/class/infiniband/mlx5_0");
@@ -80,7 +81,8 @@ TEST_CASE("an RDMA card is plugged in, renamed, removed, and returns as the same
   CHECK(node.of(kAdapter).devices->size() == 1);
 }
 
-TEST_CASE("a port that stays down makes its card Unhealthy, and Healthy again when it is up") {
+TEST_CASE(
+    "a port that stays down makes its card Unhealthy, and the card is Healthy again when the port is up") {
   const MadeMachine machine;
   plug_in_card(machine, "mlx5_0", "uverbs0");
   Node node;

@@ -1,4 +1,4 @@
-// Real devices of the kernel, from the command that creates them to the kubelet's list. Needs root.
+// Checks real devices of the kernel, from the command that creates them to the kubelet's list. Needs root.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -19,7 +19,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Returns true if the command succeeded.
 bool run(const std::string& command) { return std::system(command.c_str()) == 0; }
 
 void start_with_udev(Node& node, const std::string& name, const std::string& udev) {
@@ -31,7 +30,7 @@ void start_with_udev(Node& node, const std::string& name, const std::string& ude
 
 }  // namespace
 
-TEST_CASE("a veth pair is listed, renamed, and gone") {
+TEST_CASE("a veth interface is listed by its present name, and Unhealthy after a rename or its removal") {
   enter_real_machine();
   const std::string name = "example.com/veth";
   Node node;
@@ -45,7 +44,8 @@ TEST_CASE("a veth pair is listed, renamed, and gone") {
   CHECK(node.unhealthy(name, "plug7", limit(1s)));
 }
 
-TEST_CASE("a macvtap's character device is listed with its node, and removed with its interface") {
+TEST_CASE(
+    "a macvtap's character device is listed with its node, and Unhealthy after its interface is removed") {
   enter_real_machine();
   const std::string name = "example.com/tap";
   Node node;
@@ -63,7 +63,7 @@ TEST_CASE("a macvtap's character device is listed with its node, and removed wit
   CHECK(node.unhealthy(name, id, limit(1s)));
 }
 
-TEST_CASE("a loop device is listed and removed") {
+TEST_CASE("a loop device is listed after it is added, and Unhealthy after it is removed") {
   enter_real_machine();
   const UniqueFd control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
   if (!control) not_shown("there is no /dev/loop-control");
@@ -79,7 +79,7 @@ TEST_CASE("a loop device is listed and removed") {
   CHECK(node.unhealthy(name, id, limit(1s)));
 }
 
-TEST_CASE("a zram device is listed and removed") {
+TEST_CASE("a zram device is listed after it is added, and Unhealthy after it is removed") {
   enter_real_machine();
   const std::string control = "/sys/class/zram-control/";
   if (!std::filesystem::exists(control)) not_shown("the kernel has no zram");

@@ -1,4 +1,4 @@
-// Too many events, and reads that do not return: the other resources must be unaffected.
+// Checks that too many events, and reads that do not return, do not affect other resources.
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
@@ -35,8 +35,7 @@ void start_with_both(Node& node, const std::string& resources) {
 
 }  // namespace
 
-TEST_CASE(
-    "10,000 events in a second: the list is right afterwards, and at most 10 messages a second were sent") {
+TEST_CASE("after 10,000 events in a second the list is right, and at most 10 lists a second were sent") {
   const MadeMachine machine;
   for (int n = 0; n < 10; ++n) machine.sysfs().device(camera(n), "video4linux");
   Node node;
@@ -47,7 +46,7 @@ TEST_CASE(
   bool answered = true;
   const auto begin = Clock::now();
   for (int n = 0; n < 10'000; ++n) {
-    // Changes something from time to time.
+    // Changes the devices after every 500 events.
     if (n % 500 == 0) {
       const int twentieth = n / 500;
       if (twentieth % 2 == 0)
@@ -88,7 +87,8 @@ TEST_CASE("an overflow of the monitor's socket leads to a scan, and no device is
   CHECK(node.healthy(kCamera, "video2", limit(1s)));
 }
 
-TEST_CASE("events that are lost among another subsystem's are made up for by the overflow") {
+TEST_CASE(
+    "a scan after an overflow makes up for events that were lost among those of a different subsystem") {
   const MadeMachine machine;
   Node node;
   start_with_both(node, kCameras + counted(kOther, 3));
@@ -103,8 +103,8 @@ TEST_CASE("events that are lost among another subsystem's are made up for by the
 }
 
 TEST_CASE(
-    "7.41 a read in /sys that hangs: its resource keeps its list and reports it, others are unaffected, and "
-    "it recovers") {
+    "7.41 while a read in /sys hangs, its resource keeps its list and reports the stall, and others are "
+    "served") {
   const MadeMachine machine;
   machine.sysfs().device(camera(0), "video4linux", {{"index", "0"}});
   Node node;
@@ -141,7 +141,8 @@ TEST_CASE(
   CHECK(node.of(kCamera).streams_ever == 1);
 }
 
-TEST_CASE("foreign messages to udev's group end nothing, and the messages after them are received") {
+TEST_CASE(
+    "foreign messages to udev's group do not end the daemon, and the messages after them are received") {
   const MadeMachine machine;
   machine.sysfs().tree().file("run/udev/control");  // makes udevd appear to run
   Node node;
@@ -197,7 +198,7 @@ TEST_CASE("a reload replaces an entry whose scan hangs, and the new source is sc
   CHECK(node.healthy(kCamera, "video2", limit(1s)));
 }
 
-TEST_CASE("a reload changes the udev filter, and events of other subsystems do not wake the loop") {
+TEST_CASE("a reload changes the udev filter, so that events of the new subsystem are received") {
   const MadeMachine machine;
   Node node;
   start_with_both(node, kCameras + counted(kOther, 3));

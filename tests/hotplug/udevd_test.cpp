@@ -1,5 +1,5 @@
-// A machine with the real systemd-udevd, whose events follow its rules, and one without, with the kernel's
-// earlier events.
+// Checks a machine with the real systemd-udevd, whose events follow its rules, and one without it, with the
+// kernel's earlier events.
 
 #include <doctest/doctest.h>
 #include <spawn.h>
@@ -35,7 +35,7 @@ class Udevd {
     const char* const arguments[] = {"setpriv", "--pdeathsig", "KILL", kUdevd, nullptr};
     check(::posix_spawnp(&pid_, arguments[0], nullptr, nullptr, const_cast<char* const*>(arguments), environ),
           "posix_spawnp");
-    // Its socket exists before it receives events of the kernel.
+    // udevd's socket exists before udevd receives events of the kernel.
     const bool ready =
         eventually([] { return std::system("udevadm control --ping --timeout=5 2>/dev/null") == 0; });
     if (!ready) not_shown("systemd-udevd does not come up here");
@@ -45,7 +45,7 @@ class Udevd {
     ::waitpid(pid_, nullptr, 0);
   }
 
-  // Ends the delay.
+  // Ends the delay of video7.
   static void release() { std::ofstream("/run/release") << "go\n"; }
 
  private:
@@ -54,7 +54,7 @@ class Udevd {
 
 }  // namespace
 
-TEST_CASE("a udevd that starts later is used, with the properties of its rules") {
+TEST_CASE("a udevd that starts after the daemon is used, with the properties of its rules") {
   const MadeMachine machine;
   Node node;
   node.configure("- name: " + kCamera +
@@ -84,8 +84,8 @@ TEST_CASE("a device is listed once udev has processed it, and not before") {
   REQUIRE(node.attached({kCamera}));
   CHECK(node.of(kCamera).devices->empty());
   Udevd::release();
-  // Its node here is /dev/null, so it is listed as Unhealthy. With its real number, udevd would change
-  // /dev/null.
+  // The device's node is /dev/null here, so the device is listed as Unhealthy. With the node's real number,
+  // udevd would change /dev/null.
   CHECK(node.unhealthy(kCamera, "video7", limit(1s)));
   CHECK(node.daemon().wait_for_line({"/dev/video7 is another device's node"}, kLong));
 }

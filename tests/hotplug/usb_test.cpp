@@ -1,4 +1,5 @@
-// USB devices that appear, disappear and swap ports: cases 11 and 12 of the conformance list, by uevents.
+// Checks USB devices that appear, disappear and swap ports: cases 11 and 12 of the conformance list, by
+// uevents.
 
 #include <doctest/doctest.h>
 
@@ -69,8 +70,8 @@ TEST_CASE("on a node that is a container, a dongle is Healthy while that contain
 }
 
 TEST_CASE(
-    "7.11 7.12 a dongle is listed within 1 s, Unhealthy within 1 s of removal, and the same device at "
-    "another port") {
+    "7.11 7.12 a dongle is listed within 1 s, Unhealthy within 1 s of removal, and keeps its id at a "
+    "different port") {
   const MadeMachine machine;
   Node node;
   node.configure(kDongles);
@@ -146,9 +147,7 @@ TEST_CASE("identical dongles without serial numbers are separate devices, identi
   CHECK(node.of(kSerial).devices->size() == 3);
 }
 
-TEST_CASE(
-    "a device that changes its identity at its port, as a Coral does with its firmware, stays the same "
-    "device") {
+TEST_CASE("a device that changes its USB ids at its port, as a Coral does with its firmware, keeps its id") {
   const MadeMachine machine;
   const auto plug = [&](const char* vendor, const char* product, const char* node) {
     machine.plug_in(port_path("1-2"), "usb", {{"idVendor", vendor}, {"idProduct", product}},
@@ -174,8 +173,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a stick that several entries list is given once: while it is held through one, it is Unhealthy in the "
-    "others") {
+    "a stick that several entries list is Unhealthy in all others while it is held through one of them") {
   const MadeMachine machine;
   plug_in(machine, "1-2", "A1", "ttyUSB0");
   plug_in(machine, "1-3", "B2", "ttyUSB1");
@@ -196,7 +194,7 @@ TEST_CASE(
   CHECK(node.healthy(kSerial, "1a86:7523:B2"));
   CHECK(node.healthy(tty, "ttyUSB0"));
 
-  node.start_daemon();  // it knows the holder from the checkpoint
+  node.start_daemon();  // the daemon knows the holder from the checkpoint
   REQUIRE(node.attached({kSerial, port, tty}));
   CHECK(node.unhealthy(port, by_port, limit(1s)));
   CHECK(node.healthy(tty, "ttyUSB0"));
@@ -234,8 +232,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a stick that returns with another node stays Unhealthy until the pod that was given the old node ends, "
-    "and so does the device that has that node now") {
+    "a stick that returns with a different node stays Unhealthy until the pod that was given the old node "
+    "ends, and so does the device that has the old node now") {
   const MadeMachine machine;
   plug_in(machine, "1-2", "A1", "ttyUSB0");
   const std::string port = "example.com/port";
@@ -278,7 +276,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a stick that is no longer shared is not given through another entry while a pod has a share of it") {
+    "a stick that is no longer shared is not given through a different entry while a pod has a share of it") {
   const MadeMachine machine;
   plug_in(machine, "1-2", "A1", "ttyUSB0");
   const std::string other = "example.com/other";
@@ -302,7 +300,7 @@ TEST_CASE(
   CHECK(node.healthy(other, other + "-1a86:7523:A1"));
 }
 
-TEST_CASE("only the share whose pod was given another node is Unhealthy") {
+TEST_CASE("only the share whose pod was given a different node is Unhealthy") {
   const MadeMachine machine;
   plug_in(machine, "1-2", "A1", "ttyUSB0");
   Node node({.pod_resources = true});

@@ -1,4 +1,4 @@
-// Changes without an event of inotify, or with an incomplete one.
+// Checks changes without an inotify event, or with an incomplete one.
 
 #include <doctest/doctest.h>
 #include <sys/mount.h>

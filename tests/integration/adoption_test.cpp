@@ -1,5 +1,5 @@
-// Pods hold devices by ids of another plugin, or of a former configuration: no other pod gets these until the
-// holders end.
+// Checks that devices that pods hold by ids of another plugin, or of a former configuration, are given to no
+// other pod until the holders end.
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -22,7 +22,7 @@ namespace {
 
 const std::string kTheirs = "id: \"theirs-{name}\"";
 
-// Another plugin has served the gophers amy and bob by its own ids; pod-a holds amy.
+// A node on which another plugin, plughost with other ids, has served the gophers amy and bob.
 struct TakenOver {
   explicit TakenOver(Node::Options options = {.pod_resources = true}, const std::string& theirs = kTheirs)
       : node(options) {
@@ -42,7 +42,7 @@ struct TakenOver {
   void hold(const std::string& id, const std::string& pod = "pod-a") {
     REQUIRE(node.kubelet().allocate_named(pod, "main", kGopher, {id}).admitted());
   }
-  // Takes over with plughost's usual ids, or with others.
+  // Replaces the other plugin by plughost with its usual ids, or with the options `more`.
   void take_over(const std::string& more = {}) {
     node.end_daemon();
     REQUIRE(node.wait_for([](const KubeletState& state) { return !state.of(kGopher).attached; }));
@@ -86,7 +86,7 @@ TEST_CASE("a device that a pod has from another plugin is Unhealthy from the fir
   CHECK(node.daemon().wait_for_line({"a pod holds a device by an id of another plugin", "resource=" + kGopher,
                                      "device=amy", "id=theirs-amy", "container=main"},
                                     kLong));
-  // It is never given, even if its id is requested.
+  // The device is never given, even if its id is requested.
   CHECK(node.kubelet().allocate_ids(kGopher, {"amy"}).text.find(kHeld) != std::string::npos);
   CHECK(node.kubelet().allocate("pod-b", "main", kGopher, 1).admitted());
   CHECK(node.kubelet().allocate("pod-c", "main", kGopher, 1).ids.empty());
@@ -114,7 +114,7 @@ TEST_CASE("a restart of plughost changes nothing for adopted devices, nor for it
   CHECK(over.says("amy", kHeld));
 }
 
-TEST_CASE("without pod resources the checkpoint gives the holders, and the end of their pods") {
+TEST_CASE("without the pod resources API, the checkpoint gives the holders, and the end of their pods") {
   TakenOver over(Node::Options{});
   over.hold("theirs-amy");
   over.take_over();
@@ -124,7 +124,7 @@ TEST_CASE("without pod resources the checkpoint gives the holders, and the end o
   CHECK(over.node.healthy(kGopher, "amy"));
 }
 
-TEST_CASE("a device with shares loses one for each that pods hold") {
+TEST_CASE("a device loses one share for each share that pods hold by another plugin's ids") {
   TakenOver over;
   over.hold("theirs-amy");
   over.take_over("replicas: 3");
@@ -153,7 +153,7 @@ TEST_CASE("a device whose replicas change while pods hold it is not given to mor
     policy = ", allocationPolicy: packed";
     nodes = "nodes: [{hostPath: /dev/null}], ";
   }
-  // Two devices with that many ids.
+  // Configures two devices with this number of ids each.
   const auto share = [&](unsigned replicas) {
     node.configure(
         counted(kToken, 2, nodes + "replicas: " + std::to_string(replicas) + (replicas > 1 ? policy : "")));
@@ -202,11 +202,11 @@ TEST_CASE("a device whose replicas change while pods hold it is not given to mor
 TEST_CASE("no device is given twice by a reload that changes the ids of devices") {
   TakenOver over;
   over.hold("theirs-amy");
-  SUBCASE("the same entry") {
+  SUBCASE("the entry keeps its options") {
     over.node.configure(over.gophers());
     REQUIRE(over.node.reload());
   }
-  SUBCASE("one that is made anew, because its options are others") {
+  SUBCASE("the entry is restarted, because its allocation policy has changed") {
     over.node.configure(over.gophers("allocationPolicy: packed"));
     REQUIRE(over.node.reload());
     REQUIRE(over.node.attached({kGopher}));
@@ -214,7 +214,7 @@ TEST_CASE("no device is given twice by a reload that changes the ids of devices"
   REQUIRE(over.node.healthy(kGopher, "bob"));
   CHECK(over.node.unhealthy(kGopher, "amy", 0ms));
   CHECK(over.says("amy", kHeld));
-  // It stays so through later scans and reloads.
+  // The device stays Unhealthy through later scans and reloads.
   over.node.files().file("gophers/cem");
   REQUIRE(over.node.healthy(kGopher, "cem"));
   over.node.configure(over.gophers("env: {A: b}"));
@@ -226,7 +226,7 @@ TEST_CASE("no device is given twice by a reload that changes the ids of devices"
   CHECK(over.node.healthy(kGopher, "amy"));
 }
 
-TEST_CASE("an id that a reload removed and the next one restored is usable again") {
+TEST_CASE("an id that one reload removes and the next one restores can be held, and is adopted again") {
   TakenOver over;
   Node& node = over.node;
   const auto load = [&](const std::string& more, const std::string& id) {
@@ -269,7 +269,7 @@ TEST_CASE("after a reload a device that is pulled out is gone, and no other one 
   CHECK(node.healthy(kGopher, "cem", 0ms));
 }
 
-TEST_CASE("a resource that a reload adds adopts what pods hold of it from another plugin") {
+TEST_CASE("a resource that a reload adds adopts the devices that pods hold from another plugin") {
   TakenOver over;
   over.hold("theirs-amy");
   over.node.configure(counted(kToken, 1));
@@ -298,7 +298,7 @@ TEST_CASE("a device that appears while a pod holds it by another plugin's id is 
 }
 
 TEST_CASE(
-    "a resource that appears late adopts what pods were given of it by another plugin since the start") {
+    "a resource that appears late adopts the devices that another plugin has given to pods since the start") {
   Node node;
   const std::string amy = "example.com/amy";
   const std::string mounts = "mounts: [{hostPath: \"{path}\", containerPath: \"/gopher\"}]";
@@ -341,7 +341,7 @@ TEST_CASE("a kubelet that has just started releases no device, because it does n
   CHECK(over.node.healthy(kGopher, "amy"));
 }
 
-TEST_CASE("a checkpoint that is broken, or hangs, is a warning and delays no list") {
+TEST_CASE("a checkpoint that is invalid, or whose read stalls, leads to a warning and delays no list") {
   TakenOver over;
   const std::string checkpoint = (over.node.plugins() / "kubelet_internal_checkpoint").string();
   // The kubelet writes the checkpoint shortly after a list, over any other content.
@@ -352,11 +352,11 @@ TEST_CASE("a checkpoint that is broken, or hangs, is a warning and delays no lis
   over.node.end_daemon();
   std::filesystem::remove(checkpoint);
   std::string why;
-  SUBCASE("broken") {
+  SUBCASE("the checkpoint is invalid") {
     over.node.files().file("plugins/kubelet_internal_checkpoint", "{");
     why = "this is not a kubelet's checkpoint";
   }
-  SUBCASE("silent") {
+  SUBCASE("the read of the checkpoint stalls") {
     REQUIRE(::mkfifo(checkpoint.c_str(), 0600) == 0);
     why = "reading it takes too long";
   }

@@ -1,4 +1,4 @@
-// A kubelet that does not count what it was sent, and reports that when queried.
+// Checks that plughost registers again with a kubelet that does not count the devices that it was sent.
 
 #include <doctest/doctest.h>
 
@@ -23,7 +23,8 @@ std::size_t registration_count(Node& node) { return node.of(kGopher).registratio
 
 }  // namespace
 
-TEST_CASE("a kubelet that ignores lists is registered with again after 5 s, and then counts correctly") {
+TEST_CASE(
+    "plughost registers again after 5 s with a kubelet that ignores lists, which then counts correctly") {
   Node node(Node::Options{.pod_resources = true});
   start_with_gophers(node);
   node.kubelet().set_faults({.deaf = {kGopher}});
@@ -34,13 +35,13 @@ TEST_CASE("a kubelet that ignores lists is registered with again after 5 s, and 
                                      "of 2 Healthy devices it does not count 1 (ben)"},
                                     kLong));
   CHECK(node.daemon().wait_for_line({"kubelet counts the devices it was sent", kGopher}, kLong));
-  // A list under way is no disagreement.
+  // A list that is on its way is no disagreement.
   node.files().file("gophers/cat");
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGopher).allocatable == 3; }));
   CHECK(registration_count(node) == 2);
 }
 
-TEST_CASE("a kubelet without pod resources is not verified, and that is logged once") {
+TEST_CASE("a kubelet without the pod resources API is not verified, which is logged once") {
   Node node;
   start_with_gophers(node);
   constexpr const char* kWords = "kubelet does not report its allocatable devices: counts are not verified";

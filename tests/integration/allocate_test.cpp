@@ -1,4 +1,4 @@
-// The entry's own program contributes to what a container gets.
+// Checks that an entry's allocate program adds to what a container gets.
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The program does what the file `answer` in the test's directory says, and writes its request to `request`.
+// Starts a node with an allocate program, which runs the script `answer` in the test's directory and writes
+// its request to the file `request`.
 void start_with_program(Node& node, const std::string& answer, const std::string& more = {}) {
   for (const char* name : {"sda", "sdb"}) node.files().file(std::string("disks/") + name);
   node.files().file("answer", answer);
@@ -35,7 +36,8 @@ void start_with_program(Node& node, const std::string& answer, const std::string
 
 }  // namespace
 
-TEST_CASE("a container gets what the configuration and the program define, and simulate prints the same") {
+TEST_CASE(
+    "a container gets what the configuration and the program define, and simulate prints the same settings") {
   Node node;
   start_with_program(node,
                      R"(cat <<'J'
@@ -65,34 +67,35 @@ TEST_CASE("a failing allocate program refuses the allocation with its reason, wh
   Node node;
   std::string answer;
   std::string words;
-  SUBCASE("it fails") {
+  SUBCASE("the program fails") {
     answer = "echo no licence left >&2; exit 3";
     words = "allocate: the program exited with 3: no licence left";
   }
-  SUBCASE("it prints half a document") {
+  SUBCASE("the program prints half a document") {
     answer = R"(printf '{"env": {"A": "b"')";
     words = "allocate: what the program printed cannot be used: the document: it is not JSON";
   }
-  SUBCASE("it floods") {
+  SUBCASE("the program prints without end") {
     answer = "exec yes";
     words = "allocate: the program was killed: it printed more than 4 MiB";
   }
-  SUBCASE("it hangs") {
+  SUBCASE("the program does not end") {
     answer = "exec sleep 1000";
     words = "allocate: the program was killed: it gave no answer within 2 s";
   }
-  SUBCASE("it names a device node that is not there") {
+  SUBCASE("the program names a device node that does not exist") {
     answer = R"(echo '{"nodes": ["/dev/no-such-licence"]}')";
     words = "/dev/no-such-licence";
   }
-  SUBCASE("it says what the configuration says otherwise") {
+  SUBCASE("the program contradicts the configuration") {
     answer = R"(echo '{"env": {"DISK": "mine"}}')";
     words =
         "the environment variable DISK would be both \"sda\" and \"mine\"; the program of allocate "
         "contradicts";
   }
-  SUBCASE("it says more than the kubelet takes") {
-    // Within the program's own limit, and beyond the kubelet's with the rest of the message.
+  SUBCASE("the program prints more than the kubelet accepts") {
+    // The output is within the program's own limit, but exceeds the kubelet's limit with the rest of the
+    // message.
     answer = R"(printf '{"env": {"A": "'; head -c 4194200 /dev/zero | tr '\0' a; printf '"}}')";
     words = "bytes, and the kubelet takes 4 MiB";
   }

@@ -1,4 +1,4 @@
-// A scheduler's extender has chosen the card, and the pod's annotation names it.
+// Checks entries with `assume`: a scheduler's extender has chosen the card, which the pod's annotation names.
 
 #include <doctest/doctest.h>
 
@@ -31,10 +31,10 @@ const std::string kPatch = "PATCH /api/v1/namespaces/ns/pods/";
 const std::string kPendingList =
     "GET /api/v1/pods?fieldSelector=spec.nodeName%3Dworker-1%2Cstatus.phase%3DPending";
 
-// The source of plughost's pods.
+// The source from which plughost receives the pods.
 enum class Tells { kServer, kKubelet };
 
-// A node with these cards, a cluster, and plughost between them.
+// A node with these cards, a cluster, and plughost on the node.
 struct Rig {
   FakeNvml cards;
   FakeCluster cluster;
@@ -56,7 +56,7 @@ struct Rig {
     node.start_daemon({std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory});
     REQUIRE(node.attached({kMemory, kOther}));
   }
-  // Binds a pod to the node: the kubelet gets it from the API server.
+  // Binds a pod to the node. The kubelet's pods API, if there is one, has the pod at once.
   void put(const PodText& text) {
     cluster.put_pod(text.json());
     if (pods_api) pods_api->put(text.json());
@@ -83,7 +83,7 @@ struct Rig {
     return eventually([&] { return cluster.annotation(uid, kAssigned) == "true"; }, kLong);
   }
   std::size_t patches() const { return cluster.asked(kPatch); }
-  // Returns the target of a late answer's name now; empty: none.
+  // Returns the CDI specification to which a late answer's name leads now; empty if there is none.
   std::string specification(const Admission& admission) {
     if (admission.answer.cdi.empty()) return {};
     const std::string& name = admission.answer.cdi[0];
@@ -107,7 +107,7 @@ constexpr const char* kGuess = "dialect: gpushare";
 }  // namespace
 
 TEST_CASE(
-    "guess: a container gets the card of its pod's annotation, whatever its ids, and the pod is marked") {
+    "guess: a container gets the card of its pod's annotation, whatever the ids are, and the pod is marked") {
   Rig rig(kGuess);
   rig.pod("pod-a", "100", "1");
   const Admission admission = rig.admit("pod-a");
@@ -126,7 +126,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "guess: doslab's pods name their card by its UUID, in either set of names, and volcano's by index") {
+    "guess: doslab's annotations name the card by its UUID, in either set of names, and volcano's by its "
+    "index") {
   using Env = std::map<std::string, std::string>;
   const Env doslab{{"NVIDIA_VISIBLE_DEVICES", "GPU-b"},
                    {"DOSLAB_IO_GPU_UUID", "GPU-b"},
@@ -176,7 +177,8 @@ TEST_CASE("guess: the containers of a pod are answered one by one, and the pod i
   CHECK(rig.patches() == 1);
 }
 
-TEST_CASE("guess: a pod that appears late is waited for, and one that no watch reports is found by a list") {
+TEST_CASE(
+    "guess: Allocate waits for a pod that appears late, and finds a pod that no watch reports by a list") {
   Rig rig(kGuess);
   auto first = std::async(std::launch::async, [&] { return rig.admit("pod-a"); });
   rig.pod("pod-a", "100", "0");
@@ -190,8 +192,7 @@ TEST_CASE("guess: a pod that appears late is waited for, and one that no watch r
   CHECK(std::chrono::steady_clock::now() - asked < 2s + kLong);
 }
 
-TEST_CASE(
-    "guess: if no pod fits, the pod's event names the candidates, and a card that does not exist is named") {
+TEST_CASE("guess: the error names the candidates if no pod fits, and the card if that does not exist") {
   Rig rig(kGuess);
   rig.pod("pod-b", "100", "1", {5});
   CHECK(has(rig.admit("pod-a").error,
@@ -201,7 +202,7 @@ TEST_CASE(
   CHECK(rig.patches() == 0);
 }
 
-TEST_CASE("guess: an API server that is away delays an Allocate by two seconds, and no other resource") {
+TEST_CASE("guess: an unreachable API server delays an Allocate by two seconds, and no other resource") {
   Rig rig(kGuess);
   rig.pod("pod-a", "100", "0");
   CHECK(rig.admit("pod-a").admitted());
@@ -237,7 +238,7 @@ TEST_CASE(
   CHECK(rig.node.daemon().wait_for_line({"PreStartContainer refused", "Delete the pod"}, kLong));
   CHECK(rig.node.kubelet().start_container("pod-a").empty());
   CHECK(rig.marked("pod-a"));
-  // The pod's controller creates another.
+  // The pod's controller creates a new pod.
   rig.node.kubelet().free("pod-b");
   rig.remove("pod-b");
   rig.pod("pod-c", "300", "1");
@@ -248,7 +249,8 @@ TEST_CASE(
   for (const std::string& patch : rig.cluster.pod_patches()) CHECK_FALSE(has(patch, kIndex));
 }
 
-TEST_CASE("guess: a tenant who edits the card of a pod gets no other card, and changes no other pod") {
+TEST_CASE(
+    "guess: a tenant who edits the card in a pod's annotation gets no other card, and changes no other pod") {
   Rig rig(kGuess);
   rig.pod("mine", "100", "0");
   REQUIRE(rig.admit("mine").answer.env.at(kIndex) == "0");
@@ -264,7 +266,8 @@ TEST_CASE("guess: a tenant who edits the card of a pod gets no other card, and c
 }
 
 TEST_CASE(
-    "guess: onlyCard gives the only card without a scheduler, and answerWithoutCard is gpushare's answer") {
+    "guess: without a scheduler, onlyCard gives the only card, and answerWithoutCard gives gpushare's "
+    "answer") {
   SUBCASE("onlyCard") {
     Rig rig("dialect: gpushare, onlyCard: true", "", Tells::kServer, "card GPU-a minor=0 memory=16384\n");
     const Admission admission = rig.admit("pod-a");
@@ -283,7 +286,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("guess: a node with the label for it sets CGPU_DISABLE") {
+TEST_CASE("guess: a container on a node with the label cgpu.disable.isolation gets CGPU_DISABLE") {
   Rig rig(kGuess);
   const std::string watch = "GET /api/v1/nodes?watch=true";
   REQUIRE(eventually([&] { return rig.cluster.asked(watch) == 1; }, kLong));
@@ -296,7 +299,7 @@ TEST_CASE("guess: a node with the label for it sets CGPU_DISABLE") {
   CHECK(admission.answer.env.contains("CGPU_DISABLE"));
 }
 
-TEST_CASE("a mark that fails is retried, and the pod runs") {
+TEST_CASE("a pod's mark that cannot be written is retried, and the pod is admitted in the meantime") {
   for (const int code : {403, 409, 500}) {
     CAPTURE(code);
     Rig rig(kGuess);
@@ -310,7 +313,8 @@ TEST_CASE("a mark that fails is retried, and the pod runs") {
   }
 }
 
-TEST_CASE("a plughost that is killed between its answer and the mark marks the pod after its restart") {
+TEST_CASE(
+    "if plughost is killed between its answer and the pod's mark, it writes the mark after its restart") {
   for (const char* const assume : {kGuess, kLate}) {
     CAPTURE(assume);
     Rig rig(assume, "cdi: true");
@@ -328,8 +332,8 @@ TEST_CASE("a plughost that is killed between its answer and the mark marks the p
 
 TEST_CASE("late: equal pods get their own cards, in whatever order they are admitted and started") {
   Tells tells = Tells::kServer;
-  SUBCASE("the API server tells the pods") {}
-  SUBCASE("the kubelet does") { tells = Tells::kKubelet; }
+  SUBCASE("the API server reports the pods") {}
+  SUBCASE("the kubelet reports the pods") { tells = Tells::kKubelet; }
   Rig rig(kLate, "cdi: true", tells);
   rig.pod("pod-a", "100", "0");
   rig.pod("pod-b", "200", "1");
@@ -355,8 +359,8 @@ TEST_CASE("late: equal pods get their own cards, in whatever order they are admi
   rig.node.kubelet().free("pod-b");
   CHECK(rig.node.kubelet().allocate("pod-x", "c0", kOther, 1).admitted());
   rig.remove("pod-b");
-  // An event of another pod. It requests another number of units: two could be the same ids as pod-b's, and
-  // equal ids have the same file.
+  // An event of a different pod leads to the removal. That pod requests three units, because two could be the
+  // same ids as pod-b's, and equal ids have the same file.
   rig.pod("pod-c", "300", "0", {3});
   REQUIRE(rig.admit("pod-c", 3).admitted());
   CHECK(rig.node.kubelet().start_container("pod-c").empty());
@@ -365,10 +369,10 @@ TEST_CASE("late: equal pods get their own cards, in whatever order they are admi
 }
 
 TEST_CASE(
-    "late: a start before the scheduler has chosen a card fails with a sentence, and a later one succeeds") {
+    "late: a start before the scheduler has chosen a card fails with this reason, and a later one succeeds") {
   Tells tells = Tells::kServer;
-  SUBCASE("the API server tells the pods") {}
-  SUBCASE("the kubelet does") { tells = Tells::kKubelet; }
+  SUBCASE("the API server reports the pods") {}
+  SUBCASE("the kubelet reports the pods") { tells = Tells::kKubelet; }
   Rig rig(kLate, "cdi: true", tells);
   rig.put({.uid = "pod-a", .name = "pod-a", .annotations = R"("x":"y")"});
   const Admission admission = rig.admit("pod-a");
@@ -382,7 +386,8 @@ TEST_CASE(
   CHECK(rig.marked("pod-a"));
 }
 
-TEST_CASE("late: without the API server pods are admitted at once, and their containers wait for it") {
+TEST_CASE(
+    "late: without the API server pods are admitted at once, and their containers start when it is back") {
   Rig rig(kLate, "cdi: true");
   rig.cluster.stop();
   const auto asked = std::chrono::steady_clock::now();
@@ -397,7 +402,8 @@ TEST_CASE("late: without the API server pods are admitted at once, and their con
   CHECK(has(rig.specification(admission), "NVIDIA_VISIBLE_DEVICES=1"));
 }
 
-TEST_CASE("late: a container that restarts, and a plughost that restarts, find the same card") {
+TEST_CASE(
+    "late: a container keeps its card over a restart of the container, and over a restart of plughost") {
   Rig rig(kLate, "cdi: true");
   rig.pod("pod-a", "100", "1");
   const Admission admission = rig.admit("pod-a");
@@ -413,7 +419,7 @@ TEST_CASE("late: a container that restarts, and a plughost that restarts, find t
   CHECK(has(before, "NVIDIA_VISIBLE_DEVICES=1"));
 }
 
-TEST_CASE("late: specifications are removed with their entry, and with `apiServer`") {
+TEST_CASE("late: CDI specifications are removed when a reload removes their entry and `apiServer`") {
   Rig rig(kLate, "cdi: true");
   rig.pod("pod-a", "100", "1");
   const Admission admission = rig.admit("pod-a");
@@ -467,7 +473,8 @@ TEST_CASE("guess: two Allocates at once for equal pods serve one pod each") {
 
 TEST_CASE("pods API: equal pods get their own cards, and the API server only receives the marks") {
   Rig rig(kGuess, "", Tells::kKubelet);
-  // The kubelet admits them one after the other, in another order than the scheduler's choices.
+  // The kubelet admits the pods one after the other, in a different order than the scheduler has chosen their
+  // cards.
   rig.pod("pod-b", "200", "1");
   const Admission b = rig.admit("pod-b");
   REQUIRE(b.error == "");
@@ -499,7 +506,7 @@ TEST_CASE("pods API: pods are admitted without the API server, and marked when i
   CHECK(rig.marked("pod-a"));
 }
 
-TEST_CASE("a kubelet whose pods API does not respond yet: waiting pods are read from the API server") {
+TEST_CASE("while the kubelet's pods API does not respond yet, waiting pods are read from the API server") {
   Rig rig(kGuess, "", Tells::kKubelet);
   rig.pods_api->refuse(grpc::StatusCode::FAILED_PRECONDITION, 1000);
   rig.pod("pod-a", "100", "1");
@@ -539,7 +546,8 @@ TEST_CASE("the status reports the holder of each card by the response, not by th
   CAPTURE(status);
 }
 
-TEST_CASE("simulate --pod: the card of each container of a pod, the whole response, and the mark") {
+TEST_CASE(
+    "simulate --pod: the output has the card of each container of a pod, the whole response, and the mark") {
   for (const Tells tells : {Tells::kServer, Tells::kKubelet}) {
     CAPTURE(static_cast<int>(tells));
     Rig rig(kGuess, "", tells);
@@ -564,7 +572,9 @@ TEST_CASE("simulate --pod: the card of each container of a pod, the whole respon
   }
 }
 
-TEST_CASE("simulate --pod: a pod that no Allocate would match, a refused one, and an unknown one") {
+TEST_CASE(
+    "simulate --pod: a pod that Allocate would mistake is reported, and a refused or an unknown pod is an "
+    "error") {
   Rig rig(kGuess);
   rig.pod("young", "200", "0");
   rig.pod("old", "100", "1");
@@ -573,7 +583,7 @@ TEST_CASE("simulate --pod: a pod that no Allocate would match, a refused one, an
   CHECK(young.exit_code == 0);
   CHECK_MESSAGE(has(young.output, "    taken for   ns/old, which was assumed before it\n"), young.output);
   CHECK_FALSE(has(rig.simulate(kMemory, "ns/old").output, "taken for"));
-  // The holder of its units has ended.
+  // The other candidate has been admitted.
   REQUIRE(rig.admit("old").admitted());
   CHECK_FALSE(has(rig.simulate(kMemory, "ns/young").output, "taken for"));
   const Finished lost = rig.simulate(kMemory, "ns/lost");
@@ -596,7 +606,8 @@ TEST_CASE("simulate --pod: a pod that no Allocate would match, a refused one, an
   CHECK_MESSAGE(has(by_ids.output, "as in --pod default/trainer"), by_ids.output);
 }
 
-TEST_CASE("simulate --pod: with late a container gets the edits that its CDI name will stand for") {
+TEST_CASE(
+    "simulate --pod: with `identify: late` a container gets the edits for which its CDI name will stand") {
   Rig rig(kLate, "cdi: true");
   rig.pod("trainer", "100", "1");
   const Json told = Json::parse(rig.simulate(kMemory, "ns/trainer", "json").output);

@@ -1,4 +1,5 @@
-// Faults of the machine and the kubelet: one resource waits and reports why, and the others go on.
+// Checks that after a fault of the machine or the kubelet, the affected resource waits and reports why, and
+// other resources are served.
 
 #include <doctest/doctest.h>
 
@@ -24,8 +25,8 @@ void need_mounts() {
   if (status != 0) not_shown("nothing can be mounted in a namespace of its own here");
 }
 
-// Runs the rest of the command in its own mount namespace, after a shell script. {} in the script is replaced
-// by the directory.
+// Returns the beginning of a command that runs a shell script, and then the rest of the command, in a mount
+// namespace of its own. {} in the script is replaced by the directory.
 std::vector<std::string> mounted(std::string script, const std::string& directory) {
   for (std::size_t at = script.find("{}"); at != std::string::npos; at = script.find("{}"))
     script.replace(at, 2, directory);
@@ -36,7 +37,8 @@ std::vector<std::string> mounted(std::string script, const std::string& director
 
 TEST_CASE("a device that vanished between list and Allocate is refused by name") {
   Node node;
-  // Removes the target of the watched link rather than the link, which a scan usually does not notice.
+  // The test removes the target of the watched link rather than the link, because a scan usually does not
+  // notice that.
   const std::filesystem::path in_dev = "/dev/shm" / node.files().path().filename();
   std::filesystem::create_directory(in_dev);
   const std::unique_ptr<const std::filesystem::path, void (*)(const std::filesystem::path*)> cleaner(
@@ -77,7 +79,7 @@ TEST_CASE("Allocate of an Unhealthy device is refused with its reason") {
   CHECK(answer.text.find(kGopher) != std::string::npos);
 }
 
-TEST_CASE("a read-only plugin directory: plughost waits, reports why, and recovers when it is writable") {
+TEST_CASE("in a read-only plugin directory, plughost waits, reports why, and recovers when it can write") {
   need_mounts();
   Node node;
   node.configure(counted(kA, 2));
@@ -93,7 +95,7 @@ TEST_CASE("a read-only plugin directory: plughost waits, reports why, and recove
 }
 
 TEST_CASE(
-    "a full disk below the plugin directory: plughost waits, reports why, and recovers when there is room") {
+    "if the plugin directory's disk is full, plughost waits, reports why, and recovers when there is room") {
   need_mounts();
   Node node;
   node.configure(counted(kA, 2));
@@ -126,7 +128,7 @@ TEST_CASE("a plugin directory that is replaced by a file, and restored, is used 
   CHECK(node.attached({kA}));
 }
 
-TEST_CASE("too few descriptors: the daemon survives, reports why, and serves what it can") {
+TEST_CASE("with too few descriptors, the daemon survives, reports why, and serves what it can") {
   Node node;
   std::string resources;
   for (int i = 0; i < 40; ++i) resources += counted("example.com/r" + std::to_string(i), 2);
@@ -153,7 +155,8 @@ TEST_CASE("too few descriptors: the daemon survives, reports why, and serves wha
   CHECK(node.daemon().wait_for_exit(kLong) == 0);
 }
 
-TEST_CASE("a kubelet that sends garbage: plughost waits, reports why, and attaches when it recovers") {
+TEST_CASE(
+    "plughost waits for a kubelet that sends garbage, reports why, and attaches when the kubelet recovers") {
   Node node;
   node.configure(counted(kA, 2) + counted("example.com/b", 2));
   node.start_kubelet({.answers_garbage = true});
@@ -167,7 +170,7 @@ TEST_CASE("a kubelet that sends garbage: plughost waits, reports why, and attach
   CHECK(node.attached({kA, "example.com/b"}, 10s + kLong));
 }
 
-TEST_CASE("sockets that are named after devices are made and removed with them") {
+TEST_CASE("sockets of resources that are named after devices are created and removed with the devices") {
   Node node(Node::Options{.registration = each_registration()});
   node.files().file("things/video0");
   node.configure(listed("\"smarter-devices/{name}\"", node.path("things"),

@@ -1,4 +1,5 @@
-// CDI specifications: written before their names are published, and kept while the names are in use.
+// Checks that CDI specifications are written before their names are published, and kept while the names are
+// in use.
 
 #include <doctest/doctest.h>
 
@@ -23,14 +24,16 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Each file in the node's dev is a device, and a node of its container.
+// Returns an entry for which each file in the node's directory `dev` is a device, and a device node of its
+// container.
 std::string camera_ports(const Node& node, const std::string& name = kPort,
                          const std::string& more = "cdi: true") {
   return "- {name: \"" + name + "\", directory: {path: " + node.path("dev") +
          "}, nodes: [{hostPath: \"{path}\", containerPath: \"/dev/{id}\"}], forgetAfter: 1s, " + more + "}\n";
 }
 
-// Returns the file below `cdi`. Its name includes the kubelet's directory, which is not the usual one.
+// Returns the name of the resource's file below `cdi`. The name includes the kubelet's directory, which is
+// not the usual one.
 std::string file_of(const Node& node, const std::string& name) {
   std::array<char, 17> directory{};
   std::snprintf(directory.data(), directory.size(), "%016" PRIx64, fnv1a(node.plugins().native()));
@@ -60,7 +63,7 @@ bool goes(const std::filesystem::path& file) {
 
 }  // namespace
 
-TEST_CASE("specifications for containers that restart are written before a slow stop ends") {
+TEST_CASE("CDI specifications, which containers need for a restart, are written before a slow stop ends") {
   Node node;
   node.files().link("dev/ttyA", "/dev/null");
   configure(node, camera_ports(node, kPort, "cdi: true, onRemove: {exec: [/bin/sleep, \"2\"]}"));
@@ -122,7 +125,7 @@ TEST_CASE(
   node.start_daemon();
   REQUIRE(node.healthy(kPort, "modem"));
   CHECK(host_path(specification) == "/dev/null");
-  // Another device appears with it, so that a list exists that could come too late.
+  // A second device appears at the same time, so that a list is sent, which could precede the specification.
   node.files().link("next", "/dev/zero");
   std::filesystem::rename(at(node, "next"), at(node, "dev/modem"));
   node.files().link("dev/zother", "/dev/null");
@@ -132,7 +135,7 @@ TEST_CASE(
   CHECK(early == 0);
 }
 
-TEST_CASE("a specification survives the daemon, and is removed with its entry") {
+TEST_CASE("a specification survives a restart of the daemon, and is removed with its entry") {
   Node node;
   node.files().link("dev/ttyA", "/dev/null");
   node.files().file("cdi/" + file_of(node, "former"));
@@ -155,8 +158,7 @@ TEST_CASE("a specification survives the daemon, and is removed with its entry") 
   CHECK(std::filesystem::exists(at(node, "cdi/vendor.json")));
 }
 
-TEST_CASE(
-    "an entry without `cdi` any more loses its specification, and has its nodes in the response again") {
+TEST_CASE("an entry that drops `cdi` loses its specification, and the response has the entry's nodes again") {
   Node node;
   node.files().link("dev/ttyA", "/dev/null");
   configure(node, camera_ports(node));
@@ -171,7 +173,7 @@ TEST_CASE(
   CHECK(answer.containers.at(0).cdi.empty());
 }
 
-TEST_CASE("a resource that is named after its device loses its specification when it is removed") {
+TEST_CASE("a resource that is named after its device loses its specification when the resource is removed") {
   Node node;
   for (const char* device : {"dev/ttyA", "dev/ttyB"}) node.files().file(device);
   configure(node, camera_ports(node, "example.com/{name}"));
@@ -200,9 +202,7 @@ TEST_CASE("specifications move when the directory changes") {
   CHECK(goes(at(node, "cdi/" + file_of(node, "port"))));
 }
 
-TEST_CASE(
-    "a specification that cannot be written is an error with a reason, and Allocate is refused until it "
-    "can") {
+TEST_CASE("a specification that cannot be written is an error, and Allocate is refused until it is written") {
   Node node;
   node.files().link("dev/ttyA", "/dev/null");
   node.files().file("cdi", "a file in the directory's place");
@@ -221,7 +221,7 @@ TEST_CASE(
   CHECK(node.daemon().comes_to_lines("cannot write the CDI specification: Allocate is refused", 1));
 }
 
-TEST_CASE("a directory of specifications that hangs affects no other entry") {
+TEST_CASE("a stalled directory of CDI specifications affects no other entry") {
   Node node;
   node.files().link("dev/ttyA", "/dev/null");
   node.files().directory("cdi");
@@ -244,7 +244,7 @@ TEST_CASE("a directory of specifications that hangs affects no other entry") {
   CHECK(eventually([&] { return node.kubelet().allocate_ids(kPort, {"ttyA"}).code == 0; }));
 }
 
-TEST_CASE("simulate and discover print the edits by CDI") {
+TEST_CASE("simulate and discover print the CDI names and edits, and write no specification") {
   Node node;
   node.files().link("dev/ttyA", "/dev/null");
   configure(node, camera_ports(node));

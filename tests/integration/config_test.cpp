@@ -1,4 +1,4 @@
-// Refused configurations: cases 6, 7, 15, 37 and 45 of the conformance list.
+// Checks refused configurations: cases 6, 7, 15, 37 and 45 of the conformance list.
 
 #include <doctest/doctest.h>
 
@@ -112,7 +112,8 @@ TEST_CASE("7.15 ids that two resources would have are refused when the configura
   CHECK(has(finished, "dev-0"));
 }
 
-TEST_CASE("7.37 two resources that could give one key different values: a warning, an error with --strict") {
+TEST_CASE(
+    "7.37 two resources that could give one key different values are a warning, with --strict an error") {
   Node node;
   node.configure(counted("example.com/a", 3, "env: {SHARED: \"{id}\"}") +
                  counted("example.com/b", 3, "env: {SHARED: \"{id}\"}"));
@@ -128,7 +129,7 @@ TEST_CASE("7.37 two resources that could give one key different values: a warnin
   CHECK(check(node, true).exit_code == 0);
 }
 
-TEST_CASE("7.45 a list over 4 MiB: a configuration error, not a dead stream") {
+TEST_CASE("7.45 a list over 4 MiB is a configuration error, and not a dead stream") {
   Node node;
   node.configure(counted("example.com/fits", 2'000) + counted("example.com/does-not", 200'000));
   for (const Finished& finished : {check(node), run(node)}) {
@@ -139,7 +140,7 @@ TEST_CASE("7.45 a list over 4 MiB: a configuration error, not a dead stream") {
   }
 }
 
-TEST_CASE("a bad configuration at start: exit 1 with every error and its line") {
+TEST_CASE("a bad configuration at start leads to exit code 1, and to every error with its line") {
   Node node;
   node.configure(
       "- {name: example.com/a, count: 1, envs: {A: b}}\n"
@@ -187,7 +188,7 @@ TEST_CASE("missing credentials for the API server are an error on a node, and a 
   CHECK(check(node, true).exit_code == 0);  // no server is contacted
 }
 
-TEST_CASE("a mount of a socket is no error: check and discover print a note, and start no program for it") {
+TEST_CASE("a mount of a socket is no error: check and discover print a note, and check starts no program") {
   Node node;
   const UniqueFd listener = listen_unix(node.path("server.sock"));
   const std::string mounts = "mounts: [{hostPath: " + node.path("server.sock") +

@@ -1,4 +1,4 @@
-// A configuration on trial: `plughost reload --confirm`, `--keep` and `watch: {confirm: …}`.
+// Checks configurations on trial: `plughost reload --confirm`, `--keep` and `watch: {confirm: …}`.
 
 #include <doctest/doctest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 const std::string kGivenUp = "configuration on trial rolled back";
 
-// Resource a with two devices and b with one, attached.
+// A node on which resource a with two devices and resource b with one device are attached.
 struct ConfirmRig {
   explicit ConfirmRig(const std::string& top = {}) {
     node.set_top(top);
@@ -106,7 +106,7 @@ TEST_CASE("a configuration that is confirmed stays") {
 TEST_CASE("a configuration with which the kubelet loses a resource is rolled back at once") {
   ConfirmRig running;
   running.node.kubelet().set_faults({.refused = {{kA, "not this one"}}});
-  running.configure(2, "preStart: {exec: [/bin/true]}");  // it registers again
+  running.configure(2, "preStart: {exec: [/bin/true]}");  // the resource registers again
   running.try_for("1h");
   CHECK(running.node.daemon().wait_for_line({kGivenUp, "the kubelet has lost " + kA}, kLong));
   CHECK(running.configuration()["trialUntil"].is_null());
@@ -115,7 +115,7 @@ TEST_CASE("a configuration with which the kubelet loses a resource is rolled bac
   CHECK(running.node.of(kB).registrations.size() == 1);
 }
 
-TEST_CASE("a resource that is removed on purpose is no loss, and neither is a kubelet restart") {
+TEST_CASE("a resource that the configuration removes is no loss, and neither is a kubelet restart") {
   ConfirmRig running;
   running.node.configure(counted(kA, 3));
   running.try_for("1h");
@@ -165,7 +165,8 @@ TEST_CASE("a rollback evaluates conditions again") {
   CHECK(running.node.count(kA, 2));
 }
 
-TEST_CASE("a change that `watch` has read is rolled back too, and not read again until it changes") {
+TEST_CASE(
+    "a change that `watch` has read is rolled back, too, and the file is not read again until it changes") {
   ConfirmRig running("watch: {confirm: 4s}\n");
   running.configure(3);
   REQUIRE(running.node.count(kA, 3));
@@ -180,8 +181,7 @@ TEST_CASE("a change that `watch` has read is rolled back too, and not read again
 }
 
 TEST_CASE(
-    "a file that was rolled back is watched, even with a new `watch` key, and its former text is not tried "
-    "again") {
+    "a file that is rolled back is watched even if it drops `watch`, and its former text needs no trial") {
   ConfirmRig running("watch: {confirm: 4s}\n");
   const json before = running.configuration();
   running.node.set_top("");
@@ -196,7 +196,8 @@ TEST_CASE(
   CHECK(running.configuration()["hash"] == before["hash"]);
 }
 
-TEST_CASE("a change that `watch` finds replaces the configuration on trial, for a full trial") {
+TEST_CASE(
+    "a change that `watch` finds replaces the configuration on trial, and has a full trial of its own") {
   ConfirmRig running("watch: true\n");
   running.try_for("4s");  // the configuration in force
   running.configure(3);
@@ -204,7 +205,7 @@ TEST_CASE("a change that `watch` finds replaces the configuration on trial, for 
   CHECK(running.node.count(kA, 2));
 }
 
-TEST_CASE("a configuration for another kubelet that is missing is rolled back at once") {
+TEST_CASE("a configuration that moves to a missing kubelet is rolled back at once") {
   ConfirmRig running;
   running.node.files().directory("elsewhere");
   running.node.files().file("config.yaml", "kubelet: {directory: " + running.node.path("elsewhere") +
@@ -215,7 +216,7 @@ TEST_CASE("a configuration for another kubelet that is missing is rolled back at
   CHECK(running.node.attached({kA, kB}));
 }
 
-TEST_CASE("the sockets of a configuration are removed when it is rolled back") {
+TEST_CASE("the control socket of a configuration on trial is removed when the configuration is rolled back") {
   ConfirmRig running("listen: 127.0.0.1:0\n");
   const std::string former = running.node.control();
   running.node.set_control("run/tried.sock");
@@ -263,7 +264,7 @@ TEST_CASE("a configuration whose rollback fails can be confirmed") {
   CHECK(running.node.count(kA, 3));
 }
 
-TEST_CASE("a daemon that starts during a trial uses the file as it is") {
+TEST_CASE("a daemon that restarts during a trial uses the file on trial, and ends the trial") {
   ConfirmRig running;
   running.configure(3);
   running.try_for("1h");
@@ -274,7 +275,7 @@ TEST_CASE("a daemon that starts during a trial uses the file as it is") {
   CHECK(running.reload({"--keep"}).output == "no configuration is on trial\n");
 }
 
-TEST_CASE("a trial without a duration, with too long a one, or together with --keep is a usage error") {
+TEST_CASE("a trial with an invalid duration, or together with --keep, is a usage error") {
   ConfirmRig running;
   for (const char* const duration : {"0s", "999ms", "86401s", "soon", "5"})
     CHECK(running.reload({"--confirm", duration}).exit_code == 2);

@@ -1,4 +1,4 @@
-// plughost status, events and reload, with a daemon that serves a kubelet.
+// Checks plughost status, events and reload, with a daemon that serves a kubelet.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ using nlohmann::json;
 
 namespace {
 
-// Two attached resources: gopher's devices are files, token's have three shares each.
+// A node with two attached resources: gopher's devices are files, and token's devices have three shares each.
 struct ControlRig {
   ControlRig() : ControlRig(Node::Options{.pod_resources = true}) {}
   explicit ControlRig(const Node::Options& options) : node(options) {
@@ -82,7 +82,7 @@ TEST_CASE("status shows the kubelet, the configuration and each resource") {
   CHECK(table.output.find(kGopher + "  attached  ") != std::string::npos);
 }
 
-TEST_CASE("status of one resource names the pods that hold its devices, replica by replica") {
+TEST_CASE("status of one resource names the pods that hold its devices, share by share") {
   ControlRig running;
   REQUIRE(running.node.kubelet().allocate_named("pod-a", "main", kToken, {kToken + "-0::1"}).admitted());
   REQUIRE(running.node.kubelet().allocate_named("pod-b", "side", kToken, {kToken + "-0::2"}).admitted());
@@ -101,7 +101,7 @@ TEST_CASE("status of one resource names the pods that hold its devices, replica 
   CHECK(table.output.find("default/pod-a/main") != std::string::npos);
 }
 
-TEST_CASE("without pod resources status shows holders by the checkpoint, with the pods' UIDs") {
+TEST_CASE("without the pod resources API, status shows the holders of the checkpoint, with the pods' UIDs") {
   ControlRig running(Node::Options{});
   const Admission taken = running.node.kubelet().allocate_named("pod-a", "main", kGopher, {"amy"});
   REQUIRE(taken.admitted());
@@ -112,7 +112,7 @@ TEST_CASE("without pod resources status shows holders by the checkpoint, with th
   CHECK_FALSE(holder["pod"].get<std::string>().empty());
 }
 
-TEST_CASE("a device's health has a reason and a time, and so has a resource's error") {
+TEST_CASE("the status has a reason and a time for a device's health, and for a resource's error") {
   ControlRig running;
   const std::string before = device_of(running.status(), kGopher, "bob")["since"];
   running.node.files().remove("gophers/amy");
@@ -138,7 +138,7 @@ TEST_CASE("status --check prints one line, and its exit code is the readiness") 
   Finished check = running.plughost({"status", "--check"});
   CHECK(check.exit_code == 0);
   CHECK(check.output == "2 resources attached, 8 of 8 devices Healthy\n");
-  // An Unhealthy device is no problem of the node, unless the entry is required and has no other.
+  // An Unhealthy device is no problem of the node, unless the entry is required and has no Healthy device.
   running.node.configure(listed(kGopher, running.node.path("gophers"), "required: true") +
                          counted(kToken, 2, "replicas: 3"));
   REQUIRE(running.node.reload());
@@ -165,7 +165,7 @@ TEST_CASE("status --check prints one line, and its exit code is the readiness") 
   CHECK(check.output == "plughost does not run\n");
 }
 
-TEST_CASE("an unknown resource and a missing daemon are reported plainly") {
+TEST_CASE("an unknown resource and a missing daemon are reported with exit code 1") {
   const ControlRig running;
   const Finished unknown = running.plughost({"status", "example.com/none"});
   CHECK(unknown.exit_code == 1);
@@ -192,7 +192,7 @@ TEST_CASE("status --watch prints each change, until the daemon stops") {
   CHECK(watch.wait_for_exit(kLong) == 1);
 }
 
-TEST_CASE("events are the changes of state, oldest first, and later ones") {
+TEST_CASE("events prints the changes of state, oldest first, and with --follow later ones") {
   ControlRig running;
   const Finished all = running.plughost({"events"});
   CHECK(all.exit_code == 0);
@@ -206,13 +206,13 @@ TEST_CASE("events are the changes of state, oldest first, and later ones") {
   CHECK(json::parse(last.output).contains("message"));  // a single line, or it could not be parsed
 
   Process follow({"events", "--follow", "-n", "1", "--control", running.node.control()});
-  // It is ready once it has printed the last event; it does not print earlier ones.
+  // The command follows once it has printed the last event. It does not print earlier events.
   REQUIRE(follow.wait_for_line({}, kLong));
   running.node.files().remove("gophers/amy");
   CHECK(follow.wait_for_line({"warn", "devices are gone", "devices=amy"}, kLong));
 }
 
-TEST_CASE("reload prints what it did, or every error") {
+TEST_CASE("reload prints the changes that it has made, or every error") {
   ControlRig running;
   Node& node = running.node;
   node.configure(listed(kGopher, node.path("gophers"), "env: {A: b}") + counted("example.com/new", 1));
@@ -232,7 +232,7 @@ TEST_CASE("reload prints what it did, or every error") {
   CHECK(node.attached({kGopher, "example.com/new"}));
 }
 
-TEST_CASE("reload --log-level lasts until the next reload") {
+TEST_CASE("the level of reload --log-level lasts until the next reload") {
   ControlRig running;
   const Finished more = running.plughost({"reload", "--log-level", "debug"});
   CHECK(more.exit_code == 0);
@@ -282,7 +282,7 @@ TEST_CASE("curl on the control socket can read, and can give orders") {
   CHECK(node.unhealthy(kGopher, "amy"));
 }
 
-TEST_CASE("a request without an end is refused, and the daemon keeps none of it") {
+TEST_CASE("a request without an end is refused before the daemon has read megabytes of it") {
   ControlRig running;
   Node& node = running.node;
   const UniqueFd socket = connect_unix(node.control());
@@ -290,11 +290,12 @@ TEST_CASE("a request without an end is refused, and the daemon keeps none of it"
   const std::string block(16384, 'x');
   unsigned blocks = 0;
   while (blocks < 10'000 && ::send(socket.get(), block.data(), block.size(), MSG_NOSIGNAL) > 0) ++blocks;
-  CHECK(blocks < 100);  // the kernel's buffers, without megabytes of the daemon
+  CHECK(blocks < 100);  // the kernel's buffers, and no megabytes in the daemon
   CHECK(running.plughost({"status"}).exit_code == 0);
 }
 
-TEST_CASE("without a group the control socket is its owner's alone, and it replaces a killed daemon's") {
+TEST_CASE(
+    "without a group, only the owner may use the control socket, which replaces a killed daemon's socket") {
   ControlRig running;
   struct stat file {};
   REQUIRE(::stat(running.node.control().c_str(), &file) == 0);
@@ -324,7 +325,8 @@ TEST_CASE("a daemon without a control socket serves its devices, and logs why") 
   CHECK(second.wait_for_line({"another plughost answers on " + running.node.control()}, kLong));
 }
 
-TEST_CASE("a reload that moves the control socket is answered on the old one, and then the new one serves") {
+TEST_CASE(
+    "a reload that moves the control socket is answered on the old socket, and then the new socket serves") {
   ControlRig running;
   Node& node = running.node;
   const std::string former = node.control();
@@ -337,7 +339,7 @@ TEST_CASE("a reload that moves the control socket is answered on the old one, an
   CHECK_FALSE(std::filesystem::exists(former));
 }
 
-TEST_CASE("a reload whose control socket cannot be opened changes nothing, and names the line") {
+TEST_CASE("a reload whose control socket cannot be opened changes nothing, and the error has the line") {
   ControlRig running;
   Node& node = running.node;
   const std::string former = node.control();

@@ -1,5 +1,5 @@
-// Configurations of other device plugins: refused with a hint, converted, and served under their former
-// names.
+// Checks that configurations of other device plugins are refused with a hint, converted, and served under
+// their former names.
 
 #include <doctest/doctest.h>
 
@@ -15,7 +15,8 @@ using namespace plughost::test;
 
 namespace {
 
-// Makes the command's standard output the node's configuration and returns the rest.
+// Runs `plughost convert`, makes its standard output the node's configuration, and returns the rest of its
+// result.
 Finished convert(const Node& node, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "convert");
   const std::string to = node.path("converted.yaml");
@@ -25,8 +26,8 @@ Finished convert(const Node& node, std::vector<std::string> arguments) {
   return finished;
 }
 
-// Checks that the other plugin's file is refused, and served after conversion. `cards` describes them for
-// NVIDIA's library; `exit_code` is that of convert.
+// Checks that the other plugin's file is refused, and served after conversion. `cards` describes the cards
+// for the fake NVIDIA library; `exit_code` is the one that convert must have.
 void check_served(const std::string& theirs, const std::string& from, const Node::Names& names,
                   const std::string& cards = {}, int exit_code = 0) {
   Node node;
@@ -117,7 +118,7 @@ TEST_CASE("sriov-network-device-plugin's resources with device nodes are served,
                "sriov-network-device-plugin", {"intel.com/rdma_vf", "packets.example/dpdk"}, {}, 3);
 }
 
-TEST_CASE("NVIDIA's GPUs are served under NVIDIA's names, shared as they were") {
+TEST_CASE("NVIDIA's GPUs are served under NVIDIA's names, with their former sharing") {
   const std::string card = "card GPU-a minor=0 pci=0000:3b:00.0 memory=81559 name=NVIDIA_H100\n";
   const std::string divided =
       "card GPU-b minor=1 pci=0000:86:00.0 memory=40960 mig=1\n"
@@ -136,7 +137,7 @@ TEST_CASE("NVIDIA's GPUs are served under NVIDIA's names, shared as they were") 
                from, {"nvidia.com/gpu"}, card);
 }
 
-TEST_CASE("a manifest is read from a pipe, and what was found is printed") {
+TEST_CASE("convert reads a manifest from a pipe, and prints where it has found a configuration") {
   Node node;
   node.files().file(
       "manifest",

@@ -1,4 +1,4 @@
-// plughost doctor on a node with a stand-in kubelet.
+// Checks plughost doctor on a node with a stand-in kubelet.
 
 #include <doctest/doctest.h>
 
@@ -41,7 +41,7 @@ TEST_CASE("doctor finds the kubelet, the daemon, and a socket without a listener
   const auto healthy = findings(node, 0);
   CHECK(of(healthy, "kubelet").at("level") == "ok");
 #ifndef PLUGHOST_EMULATED  // there the process is qemu's
-  // It also finds daemons of tests that run at the same time.
+  // doctor also finds the daemons of tests that run at the same time.
   CHECK(std::ranges::any_of(
       healthy, [](const auto& each) { return each.at("check") == "daemon" && each.at("level") == "ok"; }));
 #endif

@@ -1,4 +1,4 @@
-// plughost drain and undrain, with a daemon that serves a kubelet.
+// Checks plughost drain and undrain, with a daemon that serves a kubelet.
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@ using nlohmann::json;
 
 namespace {
 
-// gopher's devices are files, token's have three shares each.
+// A node with two attached resources: gopher's devices are files, and token's devices have three shares each.
 struct DrainRig {
   DrainRig() {
     node.files().file("gophers/amy");
@@ -53,7 +53,8 @@ struct DrainRig {
 
 }  // namespace
 
-TEST_CASE("a drained device is Unhealthy with that reason everywhere, and its pods are listed") {
+TEST_CASE(
+    "a drained device is Unhealthy with the drain's reason in status and events, and its pods are listed") {
   DrainRig running;
   REQUIRE(running.node.kubelet().allocate_named("pod-a", "main", kGopher, {"amy"}).admitted());
   REQUIRE(eventually([&] {
@@ -76,7 +77,7 @@ TEST_CASE("a drained device is Unhealthy with that reason everywhere, and its po
   CHECK(events.find("device drained resource=" + kGopher + " device=amy why=\"drained until ") !=
         std::string::npos);
   CHECK(events.find("devices turned Unhealthy resource=" + kGopher + " devices=amy") != std::string::npos);
-  // The second one has no end and no pod.
+  // The second drain has no end, and no pod holds its device.
   running.done({"drain", kGopher + "=bob"}, kGopher + "=bob is drained\nno pod holds it\n");
 }
 
@@ -85,7 +86,7 @@ TEST_CASE(
   DrainRig running;
   running.done({"drain", kGopher + "=amy", "--reason", "the fan"}, "");
   REQUIRE(running.node.unhealthy(kGopher, "amy"));
-  // A kubelet that has not read the list yet may request it.
+  // A kubelet that has not read the list yet may request the device.
   const AllocateAnswer asked = running.node.kubelet().allocate_ids(kGopher, {"amy"});
   CHECK(asked.text.find("is Unhealthy: drained: the fan") != std::string::npos);
   running.done({"undrain", kGopher + "=amy"}, kGopher + "=amy is back in service\n");
@@ -94,7 +95,7 @@ TEST_CASE(
   CHECK(running.drains().empty());
 }
 
-TEST_CASE("a scan that never ends does not keep a device from being drained") {
+TEST_CASE("a scan that never ends does not delay a drain") {
   Node node;
   node.files().file(
       "list",
@@ -114,13 +115,14 @@ TEST_CASE("a scan that never ends does not keep a device from being drained") {
   CHECK(node.healthy(kGopher, "a"));
 }
 
-TEST_CASE("a drain survives a reload, a new entry, a kill, and the device's absence") {
+TEST_CASE(
+    "a drain survives a reload, a restart of its entry, a kill of the daemon, and the device's absence") {
   DrainRig running;
   Node& node = running.node;
   running.done({"drain", kGopher + "=amy", "--reason", "the fan"}, "is drained: the fan");
   running.configure("env: {A: b}");
   REQUIRE(node.reload());
-  running.configure("allocationPolicy: packed");  // another endpoint
+  running.configure("allocationPolicy: packed");  // this needs a new endpoint
   REQUIRE(node.reload());
   REQUIRE(node.attached({kGopher}));
   CHECK(node.unhealthy(kGopher, "amy"));
@@ -192,7 +194,7 @@ TEST_CASE("a drain of an unknown device is refused with the known ones, and chan
   CHECK_FALSE(std::filesystem::exists(running.node.path("state")));
 }
 
-TEST_CASE("a broken file of drains is an error with its name, and is kept") {
+TEST_CASE("a broken drain file is an error with the file's name, and is kept") {
   DrainRig running;
   running.done({"drain", kGopher + "=amy"}, "");
   const std::string file = running.node.path("state/drains.json");
@@ -219,7 +221,7 @@ TEST_CASE("a drain that cannot be saved takes effect, and is reported as unsaved
   CHECK(std::filesystem::exists(running.node.path("state/drains.json")));
 }
 
-TEST_CASE("a user other than root and plughost's own may not drain by the control socket") {
+TEST_CASE("a user other than root and plughost's own may read the control socket, but may not drain") {
   if (::geteuid() != 0) return;
   DrainRig running;
   REQUIRE(::chmod(running.node.control().c_str(), 0666) == 0);

@@ -1,4 +1,4 @@
-// `events`: what the daemon writes to the API server, and that devices do not depend on the server.
+// Checks `events`: what the daemon writes to the API server, and that devices do not depend on the server.
 
 #include <doctest/doctest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using Kinds = std::map<std::string, int>;
 
-// A node whose daemon queries a simulated cluster.
+// A node whose daemon uses a simulated cluster.
 struct Asking {
   explicit Asking(std::string more = {}) : node(Node::Options{.pod_resources = true}), top(std::move(more)) {
     use(cluster);
@@ -34,7 +34,8 @@ struct Asking {
     node.start_daemon();
   }
   std::string gophers() const { return listed(kGopher, node.path("gophers")); }
-  // Returns each "Node/DeviceUnhealthy" with its count.
+  // Returns the number of Events by the kind of their object and their reason, such as
+  // "Node/DeviceUnhealthy".
   Kinds kinds() const {
     Kinds kinds;
     for (const Json& event : cluster.events())
@@ -49,7 +50,7 @@ struct Asking {
 
 }  // namespace
 
-TEST_CASE("a held device that is gone is an Event on the node and on the pod, and so is its return") {
+TEST_CASE("the loss of a held device leads to an Event on the node and the pod, and so does its return") {
   Asking asking("events: true\n");
   asking.cluster.add_pod("default", "pod-a", "uid-of-a");
   asking.start(asking.gophers());
@@ -68,7 +69,7 @@ TEST_CASE("a held device that is gone is an Event on the node and on the pod, an
   REQUIRE(eventually([&] { return asking.kinds() == expected; }));
 }
 
-TEST_CASE("a refused reload is an Event, and without `events` the API server is not used") {
+TEST_CASE("a refused reload leads to an Event, and without `events` the API server is not used") {
   Asking asking("events: true\n");
   asking.start(asking.gophers());
   REQUIRE(asking.node.attached({kGopher}));
@@ -85,7 +86,7 @@ TEST_CASE("a refused reload is an Event, and without `events` the API server is 
   CHECK(silent.cluster.asked().empty());
 }
 
-TEST_CASE("an API server that is missing delays no list, reload, Allocate or stop") {
+TEST_CASE("an API server that refuses requests delays no list, reload, Allocate or stop") {
   Asking asking("events: true\n");
   asking.cluster.refuse("GET", 503);
   asking.cluster.refuse("POST", 503);

@@ -1,5 +1,5 @@
 #pragma once
-// Waiting for conditions. Thread-safe.
+// Functions that wait for conditions. Thread-safe.
 
 #include <poll.h>
 
@@ -19,7 +19,7 @@ inline constexpr bool kSanitized = false;
 
 // Limit for everything that must happen.
 inline constexpr std::chrono::milliseconds kLong = std::chrono::seconds(kSanitized ? 60 : 20);
-// Time within which something that must not happen would happen.
+// The time for which a test waits for something that must not happen.
 inline constexpr std::chrono::milliseconds kWatched{1000};
 
 // A limit of the conformance list for an idle machine: three times as long on a shared machine, and
@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds limit(std::chrono::milliseconds stated) {
   return kSanitized ? kLong : stated * 3;
 }
 
-// Checks the condition until it holds. Returns false after the deadline.
+// Checks the condition until it holds or the deadline has passed. Returns true if the condition holds.
 template <typename Condition>
 bool eventually(Condition condition, std::chrono::milliseconds deadline = kLong) {
   const auto end = std::chrono::steady_clock::now() + deadline;

@@ -1,4 +1,4 @@
-// Devices listed by the user's own program.
+// Checks devices that the user's own program lists.
 
 #include <doctest/doctest.h>
 
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The program prints the file etc/list, unless the file etc/script says otherwise.
+// Returns an entry whose program prints the file etc/list, unless the file etc/script does something else.
 std::string discovered(const Node& node, const std::string& more = {}) {
   node.files().file("program", "cd \"$1\"; [ ! -e etc/script ] || . etc/script; exec cat etc/list\n");
   return "- {name: " + kDisk + ", exec: {discover: [/bin/sh, " + node.path("program") + ", " +
@@ -57,7 +57,7 @@ TEST_CASE("exec: a container gets what the program has printed for its devices")
   CHECK(answer.containers[0].mounts[0].host_path == "/srv/b");
 }
 
-TEST_CASE("exec: a trigger runs the program again, and its new output is the list") {
+TEST_CASE("exec: a trigger runs the program again, and the new output is the list") {
   Node node;
   node.files().directory("etc");
   start_with_list(node);
@@ -69,26 +69,26 @@ TEST_CASE("exec: a trigger runs the program again, and its new output is the lis
   CHECK(node.kubelet().allocate_ids(kDisk, {"sda"}).text.find("bad sectors") != std::string::npos);
 }
 
-TEST_CASE("exec: a failing program leaves the former list, and its last words are logged") {
+TEST_CASE("exec: a failing program leaves the former list, and the last line of its error output is logged") {
   Node node;
   node.files().directory("etc");
   start_with_list(node);
   const std::size_t from = node.daemon().mark();
-  SUBCASE("it fails") {
+  SUBCASE("the program fails") {
     put(node, "script", "echo first >&2; echo the controller is away >&2; exit 4\n");
     CHECK(node.daemon().wait_for_line({"device scan failed", kDisk, "exited with 4: the controller is away"},
                                       kLong, from));
   }
-  SUBCASE("it prints garbage") {
+  SUBCASE("the program prints no JSON") {
     put(node, "list", "sda sdb\n");
     CHECK(node.daemon().wait_for_line({"device scan failed", kDisk, "it is not JSON"}, kLong, from));
   }
-  SUBCASE("it prints a device that cannot be") {
+  SUBCASE("the program prints an invalid device") {
     put(node, "list", R"({"devices": [{"id": "sda", "nodes": ["sda"]}]})");
     CHECK(
         node.daemon().wait_for_line({"devices[0] ('sda').nodes[0]: must be an absolute path"}, kLong, from));
   }
-  SUBCASE("it floods") {
+  SUBCASE("the program prints without end") {
     put(node, "script", "exec yes\n");
     CHECK(node.daemon().wait_for_line({"device scan failed", kDisk, "more than 4 MiB"}, kLong, from));
   }
@@ -100,7 +100,7 @@ TEST_CASE("exec: a failing program leaves the former list, and its last words ar
   CHECK(node.healthy(kDisk, "sdc"));
 }
 
-TEST_CASE("exec: a program that hangs delays nothing, and ends with plughost") {
+TEST_CASE("exec: a program that does not end delays no Allocate, and is killed when plughost stops") {
   Node node;
   node.files().directory("etc");
   start_with_list(node);
@@ -117,12 +117,12 @@ TEST_CASE("exec: a program that hangs delays nothing, and ends with plughost") {
   CHECK(::kill(pid, 0) != 0);
 }
 
-TEST_CASE("exec: a slow program is not a stall: until it ends the former list is used") {
+TEST_CASE("exec: while a slow program runs, no stall is reported, and the former list is used") {
   Node node;
   node.files().directory("etc");
   put(node, "list", R"({"devices": [{"id": "sda"}]})");
   std::string resources = discovered(node);
-  // longer than any other scan may take
+  // The program may take longer than any other scan.
   resources.replace(resources.find("triggers:"), 0, "timeout: 6s, ");
   node.configure(resources);
   node.start_kubelet();
@@ -134,7 +134,7 @@ TEST_CASE("exec: a slow program is not a stall: until it ends the former list is
   CHECK(node.kubelet().allocate("pod", "main", kDisk, 1).admitted());
 }
 
-TEST_CASE("exec: twelve slow programs do not delay another resource's file") {
+TEST_CASE("exec: twelve slow programs do not delay a resource of files, or a reload") {
   const std::string files = "example.com/file";
   Node node;
   node.files().file("disks/one");
@@ -159,7 +159,7 @@ TEST_CASE("exec: twelve slow programs do not delay another resource's file") {
   }
   node.files().file("disks/two");
   CHECK(node.healthy(files, "two", limit(500ms)));
-  // SIGHUP's configuration is read by a worker, too
+  // The configuration of the reload is read by a worker, too.
   node.configure(resources + counted(kOther, 1));
   REQUIRE(node.reload());
   CHECK(node.attached({kOther}, limit(1s)));

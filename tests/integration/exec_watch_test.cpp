@@ -1,4 +1,4 @@
-// Devices listed by a program that keeps running.
+// Checks devices that a watch program lists, which keeps running.
 
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The program does what the file `script` in the test's directory says.
+// Returns an entry whose program runs the file `script` in the test's directory.
 std::string watched(const Node& node, const std::string& script, const std::string& more = {}) {
   node.files().file("script", "echo $$ > pid\n" + script);
   node.files().file("program", "cd \"$1\"; . ./script\n");
@@ -28,7 +28,7 @@ std::string watched(const Node& node, const std::string& script, const std::stri
 }
 
 const std::string kTwo = "echo '{\"devices\": [{\"id\": \"sda\"}, {\"id\": \"sdb\"}]}'\n";
-// Waits until the test creates `go`, or ends.
+// A script that waits until the test creates the file `go`, or has ended.
 const std::string kWait = "while [ ! -e go ]; do [ -e script ] || exit; sleep 0.01; done; rm go\n";
 
 void start_beside_other(Node& node, const std::string& resources,
@@ -48,7 +48,7 @@ pid_t pid_of(const Node& node) {
   return pid;
 }
 
-// Returns the number of bytes written so far.
+// Returns the number of bytes that the process has written so far.
 std::uint64_t written_by(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/io");
   std::string name;
@@ -61,7 +61,7 @@ std::uint64_t written_by(pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("exec: the output of a staying program is the list within a second") {
+TEST_CASE("exec: the output of a watch program is the list within a second") {
   Node node;
   start_beside_other(
       node,
@@ -87,7 +87,7 @@ TEST_CASE(
   CHECK(node.of(kDisk).lists == 1);
 }
 
-TEST_CASE("exec: the end of a staying program makes its devices Unhealthy until it runs again") {
+TEST_CASE("exec: the end of a watch program makes its devices Unhealthy until the program runs again") {
   Node node;
   start_beside_other(node, watched(node, kTwo + kWait + "echo the bus is gone >&2; exit 3\n"));
   const pid_t first = pid_of(node);
@@ -99,7 +99,7 @@ TEST_CASE("exec: the end of a staying program makes its devices Unhealthy until 
   CHECK(pid_of(node) != first);
 }
 
-TEST_CASE("exec: a program that floods its output does not slow down other resources") {
+TEST_CASE("exec: a watch program that prints without end does not slow down other resources") {
   Node node;
   start_beside_other(node, watched(node, kTwo + kWait + "exec yes '{\"devices\": [{\"id\": \"sdc\"}]}'\n"));
   node.files().file("go");
@@ -116,7 +116,7 @@ TEST_CASE("exec: a program that floods its output does not slow down other resou
   CHECK(static_cast<double>(written_by(flood) - before) < 10e6 * passed.count());
 }
 
-TEST_CASE("exec: a staying program ends with a reload that changes its entry, and with the daemon") {
+TEST_CASE("exec: a watch program is ended by a reload that changes its entry, and by the daemon's stop") {
   Node node;
   start_beside_other(node, watched(node, kTwo + "exec sleep 1000\n"));
   const pid_t first = pid_of(node);
@@ -129,13 +129,13 @@ TEST_CASE("exec: a staying program ends with a reload that changes its entry, an
     const AllocateAnswer answer = node.kubelet().allocate_ids(kDisk, {"sda"});
     return answer.containers.size() == 1 && answer.containers[0].env.contains("A");
   }));
-  CHECK(node.of(kDisk).lists == 1);  // the kubelet got no other list
+  CHECK(node.of(kDisk).lists == 1);  // the kubelet got no second list
   node.daemon().signal(SIGTERM);
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
   CHECK(::kill(second, 0) != 0);
 }
 
-TEST_CASE("exec: a staying program may clean up, whether a reload or the daemon's stop ends it") {
+TEST_CASE("exec: a watch program may clean up, whether a reload or the daemon's stop ends it") {
   Node node;
   const std::string clears = trapping("echo bye; echo >> cleared", ": > ready\n" + kTwo + ":") + "\n";
   const auto is_ready = [&] { return std::filesystem::exists(node.files().at("ready")); };
@@ -155,7 +155,7 @@ TEST_CASE("exec: a staying program may clean up, whether a reload or the daemon'
   CHECK(times_cleared() == 2);
 }
 
-TEST_CASE("exec: discover and simulate run a staying program until its first line") {
+TEST_CASE("exec: discover and simulate run a watch program until its first line") {
   Node node;
   node.configure(watched(node, kTwo + "exec sleep 1000\n"));
   const Finished listed = run_plughost({"discover", "--config", node.configuration()});

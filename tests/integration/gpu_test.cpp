@@ -1,4 +1,5 @@
-// NVIDIA's cards from the driver's library to a container, with a library that a text file describes.
+// Checks NVIDIA's cards from the driver's library to a container, with a fake library whose cards a text file
+// describes.
 
 #include <doctest/doctest.h>
 
@@ -121,7 +122,8 @@ TEST_CASE("a driver can be replaced once its cards are drained: NVML is closed u
   CHECK(node.unhealthy(kGpu, "GPU-a"));
 }
 
-TEST_CASE("a driver can be replaced while its entry does not apply: NVML is closed until it applies again") {
+TEST_CASE(
+    "a driver can be replaced while its entry does not apply: NVML is closed until the entry applies again") {
   const FakeNvml fake(kTwoCards);
   Node node;
   node.files().file("labels", "nvidia.com/gpu.deploy.client=true\n");
@@ -166,7 +168,7 @@ TEST_CASE(
   CHECK(node.daemon().comes_to_lines("pattern matches no device on this node", 3));
 }
 
-TEST_CASE("16 cards of 64 replicas are 1,024 ids, and each stands for its card") {
+TEST_CASE("16 cards with 64 replicas each have 1,024 ids, and each id leads to its card") {
   std::string machine;
   for (int n = 0; n < 16; ++n)
     machine += "card GPU-" + std::to_string(n) + " minor=" + std::to_string(n) + '\n';
@@ -182,7 +184,7 @@ TEST_CASE("16 cards of 64 replicas are 1,024 ids, and each stands for its card")
   CHECK(visible(node.kubelet().allocate_ids(kGpu, {"GPU-7::0", "GPU-7::63"})) == "GPU-7");
 }
 
-TEST_CASE("a library that hangs in any call affects no other resource, and is used when it responds") {
+TEST_CASE("a library that stalls in any call affects no other resource, and is used when it responds") {
   for (const char* call : {"nvmlInit_v2",
                            "nvmlDeviceGetCount_v2",
                            "nvmlDeviceGetHandleByIndex_v2",
@@ -219,7 +221,7 @@ TEST_CASE("a library that hangs in any call affects no other resource, and is us
   }
 }
 
-TEST_CASE("a library that hangs later makes its cards unavailable with that reason, until it responds") {
+TEST_CASE("while a library stalls after the start, requests for its cards are refused with that reason") {
   const FakeNvml fake(kTwoCards);
   Node node;
   start(node, cards() + counted(kToken, 2));
@@ -233,7 +235,7 @@ TEST_CASE("a library that hangs later makes its cards unavailable with that reas
   CHECK(eventually([&] { return node.kubelet().allocate_ids(kGpu, {"GPU-a"}).code == 0; }));
 }
 
-TEST_CASE("cards that are divided while the daemon runs become resources of their parts") {
+TEST_CASE("cards that are divided while the daemon runs are replaced by resources of their MIG devices") {
   const FakeNvml fake("card GPU-a minor=0 mig=0\n");
   Node node;
   start(node, "- {name: \"nvidia.com/{type}\", gpu: {vendor: nvidia, mig: mixed}, forgetAfter: 1s}\n");
@@ -258,7 +260,7 @@ TEST_CASE("units that are too small for a message are refused, with the smallest
   CHECK_FALSE(node.of(kGpu).attached);
 }
 
-TEST_CASE("cards for MPS are not offered before its daemon is ready, and are Unhealthy when it ends") {
+TEST_CASE("cards for MPS are not offered before the MPS daemon is ready, and are Unhealthy when it ends") {
   const FakeNvml fake(kTwoCards);
   Node node;
   start(node, cards({}, "vendor: nvidia, mps: true, mpsRoot: " + node.path("mps")) + counted(kToken, 1));
@@ -275,7 +277,7 @@ TEST_CASE("cards for MPS are not offered before its daemon is ready, and are Unh
         std::string::npos);
 }
 
-TEST_CASE("the specification of NVIDIA's tool is written before the cards are offered") {
+TEST_CASE("the CDI specification of NVIDIA's tool is written before the cards are offered") {
   const FakeNvml fake("card GPU-a minor=0\n");
   Node node;
   const std::string text = R"({"cdiVersion":"0.5.0","devices":[{"name":"GPU-a"}]})";
@@ -292,10 +294,10 @@ TEST_CASE("the specification of NVIDIA's tool is written before the cards are of
         std::vector<std::string>{"k8s.device-plugin.nvidia.com/gpu=GPU-a"});
 }
 
-TEST_CASE("two entries with one card are reported in the log, with what to do") {
+TEST_CASE("two entries that list one card are reported in the log, with the positions of both") {
   const FakeNvml fake(kTwoCards);
   Node node;
-  // With CDI, a container that has both cards can see both.
+  // With CDI, a container that has cards of both entries can see all of them.
   const std::string by_cdi = "vendor: nvidia, deviceListStrategy: cdi-cri";
   start(node, cards() + "- {name: nvidia.com/gpu.shared, gpu: {" + by_cdi + "}}\n");
   REQUIRE(node.attached({kGpu, "nvidia.com/gpu.shared"}));
@@ -304,7 +306,7 @@ TEST_CASE("two entries with one card are reported in the log, with what to do") 
                                     kLong));
 }
 
-TEST_CASE("a container's units are of the best fitting card, and of several cards only with spanCards") {
+TEST_CASE("a container's units belong to the best fitting card, and to several cards only with spanCards") {
   const std::string units = "vendor: nvidia, unit: {memory: 1GiB}";
   const std::string counts = R"(env: {UNITS: "{units} of {cardUnits}, {totalUnits}"})";
   const FakeNvml fake("card GPU-a minor=0 memory=8192\ncard GPU-b minor=1 memory=4096\n");
@@ -371,7 +373,7 @@ TEST_CASE("entries with `sameCard` give a container one card under different ids
   const auto card = [](const Admission& admission) {
     return admission.admitted() ? admission.answer.env.at("NVIDIA_VISIBLE_DEVICES") : admission.error;
   };
-  // Two requests within a second count as one container's, which depends on the machine's speed.
+  // Two requests within a second count as those of one container, so a slow machine repeats them.
   CHECK(eventually([&] {
     node.kubelet().free("follows");
     const std::string first = card(node.kubelet().allocate_named("follows", "main", memory, {"memory-1::3"}));
@@ -385,7 +387,7 @@ TEST_CASE("entries with `sameCard` give a container one card under different ids
     return second.find("the container would get GPU-b, and what it has of " + cores) != std::string::npos &&
            second.find("is of GPU-a") != std::string::npos;
   }));
-  // Its pod has ended, and another one follows.
+  // The pod of the refused container has ended, and a new pod follows.
   node.kubelet().free("refused");
   CHECK(card(node.kubelet().allocate_named("next", "main", memory, {"memory-1::0"})) == "GPU-b");
 }

@@ -1,4 +1,5 @@
-// Health as the kubelet and the log show it: check programs, devices that flap, and forgotten devices.
+// Checks devices' health as the kubelet and the log show it: check programs, devices that flap, and forgotten
+// devices.
 
 #include <doctest/doctest.h>
 
@@ -20,7 +21,7 @@ bool lists_device(const KubeletState& state, const std::string& id) {
   return std::ranges::count(*state.of(kGopher).devices, id, &ListedDevice::id) == 1;
 }
 
-// Files in gophers/ are devices. A device is Unhealthy while sick-<id> exists.
+// Returns an entry for which files in gophers/ are devices. A device is Unhealthy while sick-<id> exists.
 std::string checked(const Node& node, const std::string& more = {}) {
   node.files().file("check", "[ ! -e \"$1/sick-$2\" ] || { cat \"$1/sick-$2\"; exit 1; }\n");
   return test::listed(kGopher, node.path("gophers"),
@@ -85,7 +86,7 @@ TEST_CASE("a reload that adds a health check removes no device") {
   node.configure(checked(node));
   REQUIRE(node.reload());
   node.files().file("gophers/new");
-  // The first list after the first one is that with the new device.
+  // The second list is the one with the new device.
   REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kGopher).lists == 2; }));
   CHECK(node.of(kGopher).allocatable == 21);
 }
@@ -103,11 +104,11 @@ TEST_CASE("a device that is gone stays listed for as long as a pod holds it") {
   CHECK_FALSE(
       node.wait_for([](const KubeletState& state) { return !lists_device(state, "held::1"); }, kWatched));
 
-  SUBCASE("and goes when the pod does") {
+  SUBCASE("the device leaves the list when the pod ends") {
     REQUIRE(node.kubelet().free("pod"));
     CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGopher).devices->empty(); }));
   }
-  SUBCASE("and while the kubelet does not tell") {
+  SUBCASE("the device stays listed while the kubelet does not respond") {
     const std::size_t from = node.daemon().mark();
     node.kubelet().stop();
     CHECK(node.daemon().wait_for_line({"cannot read pod resources"}, kLong, from));
@@ -117,14 +118,14 @@ TEST_CASE("a device that is gone stays listed for as long as a pod holds it") {
     REQUIRE(node.kubelet().free("pod"));
     CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGopher).devices->empty(); }));
   }
-  SUBCASE("and is Healthy when it comes back") {
+  SUBCASE("the device is Healthy when it returns") {
     node.files().file("gophers/held");
     CHECK(node.healthy(kGopher, "held::1"));
     CHECK(node.daemon().wait_for_line({"devices appeared", "devices=held"}, kLong));
   }
 }
 
-TEST_CASE("without holders a device is forgotten by time alone, and the log says so once") {
+TEST_CASE("if the holders are unknown, a device is forgotten by time alone, which is logged once") {
   Node node;
   for (const char* name : {"one", "two"}) node.files().file(std::string("gophers/") + name);
   start_kubelet_and_daemon(node, test::listed(kGopher, node.path("gophers"), "forgetAfter: 1s"));
@@ -137,7 +138,7 @@ TEST_CASE("without holders a device is forgotten by time alone, and the log says
 }
 
 TEST_CASE(
-    "appearing and vanishing devices are one log line each, and those of the first list are not logged") {
+    "devices that appear or vanish are logged in one line, and those of the first list are not logged") {
   Node node;
   node.files().file("gophers/one");
   start_kubelet_and_daemon(node, test::listed(kGopher, node.path("gophers"), "forgetAfter: 1s"));
@@ -152,7 +153,7 @@ TEST_CASE(
   CHECK(node.daemon().wait_for_line(
       {"warn", "devices are gone", "resource=" + kGopher, "devices=one", "count=1"}, kLong));
   CHECK(node.daemon().wait_for_line({"devices forgotten", "devices=one"}, kLong));
-  // A list that is empty now is not the first one again.
+  // An empty list does not make the next list a first one.
   node.files().remove("gophers/two");
   REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kGopher).devices->empty(); }));
   node.files().file("gophers/one");
@@ -176,7 +177,7 @@ TEST_CASE("a flapping device is held Unhealthy with that reason") {
   CHECK(node.kubelet().allocate_ids(kGopher, {"one"}).text.find("flapping") != std::string::npos);
 }
 
-TEST_CASE("a burst of a thousand devices is one line with a count and the first names") {
+TEST_CASE("the loss of a thousand devices is logged in a few lines with a count and the first names") {
   Node node;
   for (int i = 1000; i < 2000; ++i) node.files().file("gophers/" + std::to_string(i));
   start_kubelet_and_daemon(node, test::listed(kGopher, node.path("gophers")));
@@ -188,7 +189,7 @@ TEST_CASE("a burst of a thousand devices is one line with a count and the first 
   CHECK(node.daemon().count_lines("devices are gone", from) < 20);
 }
 
-TEST_CASE("a check that cannot start because its file system hangs affects no other device") {
+TEST_CASE("a check whose start stalls in a file system affects no other device") {
   const std::string other = "example.com/other";
   Node node;
   node.files().file("gophers/one");
@@ -252,7 +253,8 @@ TEST_CASE(
   CHECK(told("sda").find("\"reason\":\"it is gone") != std::string::npos);
   CHECK(told("sda").find("\"pod\":\"pod-a\"") != std::string::npos);
 
-  // Another endpoint of the same entry, with a drained healthy device and a sick one.
+  // The changed policy needs a new endpoint. Of the entry's devices, a healthy one is drained and one is
+  // sick.
   const std::size_t from = node.daemon().mark();
   configured(", allocationPolicy: packed");
   REQUIRE(node.reload());

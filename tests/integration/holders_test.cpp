@@ -1,4 +1,4 @@
-// A held device is never given to another pod, whatever the kubelet's List omits.
+// Checks that a held device is never given to another pod, whatever the kubelet's List omits.
 
 #include <doctest/doctest.h>
 
@@ -26,7 +26,7 @@ struct TwoEntries {
     REQUIRE(node.kubelet().allocate_named("pod", container, kFirst, {"zero"}).admitted());
     REQUIRE(node.unhealthy(kOther, "zero"));
   }
-  // Returns true if the other entry's device stays Unhealthy for that time.
+  // Returns true if the device of kOther stays Unhealthy for that time.
   bool stays_unhealthy(std::chrono::milliseconds time) {
     return !node.wait_for([](const KubeletState& state) { return state.of(kOther).allocatable > 0; }, time);
   }
@@ -36,7 +36,7 @@ struct TwoEntries {
 
 }  // namespace
 
-TEST_CASE("a running init container's device is not given to another pod until its pod ends") {
+TEST_CASE("a running init container's device is not given to another pod until the container's pod ends") {
   TwoEntries two;
   two.hold("init-setup");
   CHECK(two.stays_unhealthy(
@@ -58,7 +58,7 @@ TEST_CASE("a plughost that starts while List is empty gives no held device to a 
   CHECK(two.node.healthy(kOther, "zero", 30s));
 }
 
-TEST_CASE("without pod resources an ended pod releases its device before the next Allocate") {
+TEST_CASE("without the pod resources API, an ended pod releases its device before the next Allocate") {
   TwoEntries two(Node::Options{});
   two.hold("main");
   REQUIRE(two.node.kubelet().free("pod"));

@@ -15,13 +15,14 @@ struct HttpReply {
   std::string body;
 };
 
-// Returns the port that the daemon logged since line `from`.
+// Returns the port that the daemon has logged since line `from`.
 unsigned http_port(Node& node, std::size_t from = 0);
-// `headers` has one line per header, each with its end. Throws std::system_error.
+// Sends a request, and returns the reply. `headers` has one line per header, each with its line end. Throws
+// std::system_error.
 HttpReply http(unsigned port, const std::string& path, const std::string& method = "GET",
                const std::string& headers = "Host: 127.0.0.1\r\n");
 
-// Connects, sends part of a request and waits.
+// A client that connects, sends part of a request and waits.
 class HalfAsking {
  public:
   HalfAsking(unsigned port, const std::string& text);
@@ -34,8 +35,8 @@ class HalfAsking {
 class EventSource {
  public:
   explicit EventSource(unsigned port);
-  // Reads on until the text has come; nullopt: it has not within the deadline, or the stream has ended.
-  // Returns what was read since the last call, up to its line's end.
+  // Reads until the text has arrived. Returns what was read since the last call, up to the end of the text's
+  // line; nullopt if the text has not arrived within the deadline, or the stream has ended.
   std::optional<std::string> read_until(const std::string& text, std::chrono::milliseconds deadline = kLong);
   bool ended(std::chrono::milliseconds deadline = kLong);
 

@@ -1,4 +1,4 @@
-// The status page's server: what it serves, what it refuses, and that devices do not depend on it.
+// Checks the status page's server: what it serves, what it refuses, and that devices do not depend on it.
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ using nlohmann::json;
 
 namespace {
 
-// One attached resource, whose devices are files.
+// A node with a status page and one attached resource, whose devices are files.
 struct Listening {
   explicit Listening(const std::string& address = "127.0.0.1:0") {
     node.files().file("gophers/amy");
@@ -39,7 +39,7 @@ struct Listening {
   unsigned port = 0;
 };
 
-// Returns "name{labels}" without the values.
+// Returns each served metric as "name type".
 std::set<std::string> names_of(const std::string& metrics) {
   std::set<std::string> names;
   std::istringstream lines(metrics);
@@ -51,7 +51,7 @@ std::set<std::string> names_of(const std::string& metrics) {
   return names;
 }
 
-// Returns the metrics of docs/metrics.md.
+// Returns each metric of docs/metrics.md as "name type".
 std::set<std::string> documented() {
   std::ifstream page(in_source("/docs/metrics.md"));
   std::set<std::string> names;
@@ -94,7 +94,7 @@ TEST_CASE("the served metrics are those of docs/metrics.md") {
   CHECK(names_of(http(port, "/metrics").body) == documented());
 }
 
-TEST_CASE("metrics count what happens") {
+TEST_CASE("the metrics count allocations, devices, streams, kubelet restarts, reloads and log messages") {
   Listening listening;
   Node& node = listening.node;
   const auto metrics = [&] { return http(listening.port, "/metrics").body; };
@@ -130,7 +130,7 @@ TEST_CASE("metrics count what happens") {
   CHECK(value_of(refused, "plughost_log_messages_total{level=\"error\"}") > 0);
 }
 
-TEST_CASE("without a port the metrics are in a file, with the pods, and removed at the end") {
+TEST_CASE("without a port, the metrics are in a file, which has the pods and is removed at the end") {
   Node node{{.pod_resources = true}};
   node.files().directory("textfile");
   const auto file = node.files().at("textfile/plughost.prom");
@@ -175,11 +175,11 @@ TEST_CASE("/healthz succeeds while the daemon responds, and /readyz when every r
   CHECK(http(listening.port, "/healthz").code == 200);
 }
 
-TEST_CASE("the status as JSON is what plughost status prints") {
+TEST_CASE("the served status is the one that plughost status prints as JSON") {
   const Listening listening;
   json served;
   json printed;
-  // The kubelet's count may have arrived between the two.
+  // The kubelet's count may have arrived between the two requests.
   eventually([&] {
     served = json::parse(http(listening.port, "/status.json").body);
     printed =
@@ -218,7 +218,7 @@ TEST_CASE("a watching page does not delay a list while a reload moves the server
   CHECK(node.healthy(kGopher, "bob", limit(200ms)));
 }
 
-TEST_CASE("the server ends with the daemon, on whatever address") {
+TEST_CASE("the server does not delay the end of the daemon, whatever its address") {
   for (const char* address : {"0.0.0.0:0", "127.0.0.1:0"}) {
     CAPTURE(address);
     Listening listening(address);
@@ -227,7 +227,7 @@ TEST_CASE("the server ends with the daemon, on whatever address") {
   }
 }
 
-TEST_CASE("more pages than allowed are refused, and probes are answered all the same") {
+TEST_CASE("a page beyond the limit of 16 is refused, and probes are still answered") {
   Listening listening;
   std::vector<std::unique_ptr<EventSource>> pages;
   for (int i = 0; i < 16; ++i) {
@@ -245,7 +245,7 @@ TEST_CASE("more pages than allowed are refused, and probes are answered all the 
   }));
 }
 
-TEST_CASE("the network address is read-only, for this machine only, and serves nothing else") {
+TEST_CASE("the network address is read-only, accepts only local host names, and serves no other files") {
   const Listening listening;
   CHECK(http(listening.port, "/", "POST").code == 405);
   for (const char* host : {"attacker.example", "127.attacker.example", "127.0.0.1.nip.io", "[::1].evil"})
@@ -261,7 +261,7 @@ TEST_CASE("the network address is read-only, for this machine only, and serves n
   CHECK(head.body.empty());
 }
 
-TEST_CASE("200 clients without a request, or with half of one, delay neither a probe nor the daemon's end") {
+TEST_CASE("200 clients without a complete request delay neither a probe nor the daemon's end") {
   Listening listening;
   std::vector<std::unique_ptr<HalfAsking>> clients;
   for (int i = 0; i < 200; ++i)
@@ -290,7 +290,7 @@ TEST_CASE("a kubelet that accepts connections and does not respond does not affe
   CHECK(std::chrono::steady_clock::now() - begin < limit(50ms));
 }
 
-TEST_CASE("a reload whose address is in use changes nothing, and names the line") {
+TEST_CASE("a reload whose address is in use changes nothing, and the error has the line") {
   Listening listening;
   Node& node = listening.node;
   const Listening other;
@@ -320,7 +320,7 @@ TEST_CASE("a reload opens a local page to the network, on the same port") {
   }));
 }
 
-TEST_CASE("a reload moves the page, and a port in use affects no device") {
+TEST_CASE("a reload moves the page, and a port that is in use at the start affects no device") {
   Listening listening;
   Node& node = listening.node;
   const std::size_t from = node.daemon().mark();

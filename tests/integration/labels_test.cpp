@@ -1,4 +1,4 @@
-// Labels of the node, as Node Feature Discovery reads them.
+// Checks the labels of the node, as Node Feature Discovery reads them.
 
 #include <doctest/doctest.h>
 
@@ -55,7 +55,7 @@ const Labels kOne{{"feature.node.kubernetes.io/count", "1"}, {"x.com/name", "amy
 
 }  // namespace
 
-TEST_CASE("labels follow the list, and are removed with the last device") {
+TEST_CASE("labels change with the list, and are removed with the last device") {
   LabelsRig running;
   CHECK(running.becomes(kOne));
   running.node.files().file("gophers/bob");
@@ -67,7 +67,8 @@ TEST_CASE("labels follow the list, and are removed with the last device") {
   CHECK(running.becomes({}));
 }
 
-TEST_CASE("labels stay when plughost ends, and are removed with their entry, by any process") {
+TEST_CASE(
+    "labels stay when plughost ends, and are removed with their entry by a reload or by the next process") {
   LabelsRig running(", onRemove: {exec: [/bin/sleep, \"1.5\"]}");
   Node& node = running.node;
   REQUIRE(running.becomes(kOne));
@@ -92,7 +93,7 @@ TEST_CASE("labels stay when plughost ends, and are removed with their entry, by 
   CHECK(running.becomes({}));
 }
 
-TEST_CASE("a new directory gets the labels, and they are removed from the former one") {
+TEST_CASE("a reload with a new directory writes the labels there, and removes them from the former one") {
   LabelsRig running;
   REQUIRE(running.becomes(kOne));
   running.configure("", "other.d");
@@ -101,7 +102,7 @@ TEST_CASE("a new directory gets the labels, and they are removed from the former
   CHECK(running.becomes({}));
 }
 
-TEST_CASE("labels that cannot be written are an error, and affect nothing else") {
+TEST_CASE("labels that cannot be written are an error, and do not affect the devices") {
   Node node;
   node.files().file("gophers/amy");
   node.files().file("features.d", "no directory");

@@ -1,5 +1,5 @@
-// The kubelet's lists of devices, and its answers for them: cases 8 to 17, 35, 36, 38 and 40 of the
-// conformance list.
+// Checks the lists that the kubelet receives, and plughost's answers for their devices: cases 8 to 17, 35,
+// 36, 38 and 40 of the conformance list.
 
 #include <doctest/doctest.h>
 #include <grpcpp/grpcpp.h>
@@ -65,7 +65,7 @@ TEST_CASE("7.9 the first list is complete, never an empty placeholder") {
   CHECK(std::ranges::all_of(lists, [](std::size_t devices) { return devices == kFiles; }));
 }
 
-TEST_CASE("7.10 no devices: an empty list is sent and the stream stays open") {
+TEST_CASE("7.10 without devices, an empty list is sent and the stream stays open") {
   Node node;
   configure_and_start(node, listed(kGopher, node.path("gophers")));
   REQUIRE(node.attached({kGopher}));
@@ -125,7 +125,7 @@ TEST_CASE("a device that is gone for longer than forgetAfter leaves the list") {
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGopher).devices->size() == 1; }));
 }
 
-TEST_CASE("7.13 100 events in 1 s give at most 10 messages") {
+TEST_CASE("7.13 100 events in 1 s lead to at most 10 lists") {
   Node node;
   node.files().directory("gophers");
   configure_and_start(node, listed(kGopher, node.path("gophers")));
@@ -136,7 +136,7 @@ TEST_CASE("7.13 100 events in 1 s give at most 10 messages") {
   CHECK(node.of(kGopher).lists - before <= 10);
 }
 
-TEST_CASE("7.14 no message without a change") {
+TEST_CASE("7.14 no list is sent without a change") {
   Node node;
   node.files().file("gophers/one");
   node.files().link("dev/tty0", "/dev/null");
@@ -219,7 +219,7 @@ TEST_CASE("7.17 two streams at once both get updates, and plughost ends neither"
   CHECK(node.attached({kGopher}, 0ms));
 }
 
-TEST_CASE("7.35 one response per request, within 2 s") {
+TEST_CASE("7.35 Allocate has one response per request, within 2 s") {
   Node node;
   configure_and_start(node, counted("example.com/a", 4, "env: {IDS: \"{id}\"}"));
   REQUIRE(node.attached({"example.com/a"}));
@@ -241,7 +241,8 @@ TEST_CASE("7.35 one response per request, within 2 s") {
   }
 }
 
-TEST_CASE("7.36 an unknown id is an error that names it and the resource, never zero responses") {
+TEST_CASE(
+    "7.36 an unknown id is an error that names the id and the resource, and never leads to zero responses") {
   Node node;
   configure_and_start(node, counted("example.com/a", 2));
   REQUIRE(node.attached({"example.com/a"}));
@@ -251,7 +252,7 @@ TEST_CASE("7.36 an unknown id is an error that names it and the resource, never 
   CHECK(answer.text.find("example.com/a") != std::string::npos);
 }
 
-TEST_CASE("7.38 the same request gets the same response, also after a restart") {
+TEST_CASE("7.38 an equal request gets an equal response, even after a restart") {
   Node node;
   node.files().link("dev/tty0", "/dev/null");
   node.files().link("dev/tty1", "/dev/zero");
@@ -270,8 +271,7 @@ TEST_CASE("7.38 the same request gets the same response, also after a restart") 
 }
 
 TEST_CASE(
-    "7.40 a preference is a subset of available, contains must_include, has the requested size, and is no "
-    "error") {
+    "7.40 a preference is a subset of available with must_include and the requested size, and never fails") {
   Node node;
   configure_and_start(node,
                       counted("example.com/packed", 8, "replicas: 2, allocationPolicy: packed") +
@@ -299,7 +299,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("several shares are of different devices by default, and as `shares` demands otherwise") {
+TEST_CASE("a container's shares belong to different devices by default, and as `shares` demands otherwise") {
   const std::string alike = "example.com/alike";
   const std::string one = "example.com/one";
   const std::string unlike = "example.com/unlike";
@@ -313,7 +313,7 @@ TEST_CASE("several shares are of different devices by default, and as `shares` d
     const Admission admission = node.kubelet().allocate(pod, "main", resource, count);
     return admission.admitted() ? admission.answer.env.at("DEVICES") : admission.error;
   };
-  // All devices may differ in their free shares.
+  // One device has fewer free shares than the others.
   REQUIRE(
       node.kubelet().allocate_named("taken", "main", alike, {alike + "-3::1", alike + "-3::2"}).admitted());
   const std::string eight = ask("eight", alike, 8);

@@ -1,4 +1,4 @@
-// The daemon never waits for the log, whether it is read or not.
+// Checks that the daemon never waits for the log, whether the log is read or not.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A full named pipe: writing to it blocks.
+// A full named pipe, on which a write blocks.
 class FullPipe {
  public:
   explicit FullPipe(const std::string& path) {
@@ -28,7 +28,7 @@ class FullPipe {
     while (::write(fd_.get(), "#", 1) > 0) {
     }
   }
-  // Returns the pipe's content without its first filling.
+  // Empties the pipe, and returns its content without the first filling.
   std::string empty() const {
     std::string text;
     char bytes[4096];
@@ -47,7 +47,7 @@ std::vector<std::string> with_standard_error(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a standard error that is never read stops nothing") {
+TEST_CASE("a full standard error delays no list, no kubelet restart and no command") {
   Node node;
   const FullPipe pipe(node.path("log"));
   node.files().file("gophers/one");
@@ -62,7 +62,7 @@ TEST_CASE("a standard error that is never read stops nothing") {
   CHECK(run_plughost({"status", "--control", node.control()}).exit_code == 0);
   CHECK(run_plughost({"reload", "--control", node.control()}).exit_code == 0);
 
-  SUBCASE("and it may be read at last") {
+  SUBCASE("standard error is read at last") {
     std::string text;
     CHECK(eventually([&] {
       text += pipe.empty();
@@ -70,12 +70,13 @@ TEST_CASE("a standard error that is never read stops nothing") {
     }));
     CHECK(text.find("attached resource=" + kGopher) != std::string::npos);
   }
-  SUBCASE("and never is") {}
+  SUBCASE("standard error is never read") {}
   node.daemon().signal(SIGTERM);
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
 }
 
-TEST_CASE("a refused Allocate is a warning, at most five a minute, and at debug each is logged") {
+TEST_CASE(
+    "at most five refused Allocates a minute are logged as warnings, and at debug each Allocate is logged") {
   Node node;
   node.configure(counted("example.com/token", 2) + counted("example.com/other", 1));
   node.start_kubelet();
@@ -95,7 +96,7 @@ TEST_CASE("a refused Allocate is a warning, at most five a minute, and at debug 
   CHECK(node.daemon().wait_for_line({"warn", "Allocate refused", "resource=example.com/token", "ids=nobody4",
                                      "count=1", "resource example.com/token has no device", "held_back=0"},
                                     kLong));
-  refuse("example.com/other", "nobody");  // it has its own rate limit
+  refuse("example.com/other", "nobody");  // this resource has its own rate limit
   CHECK(node.daemon().wait_for_line({"Allocate refused", "resource=example.com/other"}, kLong));
   REQUIRE(node.kubelet().allocate("pod", "main", "example.com/token", 2).admitted());
   CHECK(node.daemon().wait_for_line({"debug", answered, "count=2", "containers=1", "outcome=given"}, kLong));

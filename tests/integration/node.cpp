@@ -31,7 +31,7 @@ void describe(const ResourceState& resource) {
   }
 }
 
-// Records whether the running test has failed; its daemon's output is shown then.
+// Records whether the running test has failed, because the daemon's output is shown in that case.
 class Failures : public doctest::IReporter {
  public:
   explicit Failures(const doctest::ContextOptions&) {}

@@ -29,8 +29,8 @@ class Node {
 
   explicit Node(Options options);
   Node() : Node(Options{}) {}
-  // Checks the rule for every scenario: nothing registered while a stream was open (case 26 of the
-  // conformance list). Shows the daemon's output if the test has failed.
+  // Checks for every test that nothing was registered while a stream was open (case 26 of the conformance
+  // list). Shows the daemon's output if the test has failed.
   ~Node();
   Node& operator=(Node&&) = delete;
 
@@ -38,7 +38,7 @@ class Node {
   std::filesystem::path plugins() const { return files_.path() / "plugins"; }
   // Returns the directory of plughost's sockets.
   std::filesystem::path sockets() const;
-  // Returns a file's path as a scalar of the configuration.
+  // Returns the path of a file below files(), as it is written in a configuration.
   std::string path(const std::string& below) const { return files_.at(below).string(); }
 
   // The kubelet's sockets, below its root like the real ones.
@@ -62,15 +62,15 @@ class Node {
                     const std::vector<std::string>& wrapper = {});
   Process& daemon() { return *daemon_; }
   void end_daemon();
-  // Sends SIGHUP and waits for the log. Returns false if the configuration is not in force.
+  // Sends SIGHUP, and waits for the log line of a successful reload. Returns false if that does not come.
   bool reload();
 
   const ResourceState& of(const std::string& resource);  // present state; valid until the next call
   bool wait_for(const std::function<bool(const KubeletState&)>& predicate,
                 Milliseconds deadline = kLong) const;
-  // Waits until all have a list and a stream to the newest incarnation of the kubelet.
+  // Waits until each resource has a list, and a stream to the newest incarnation of the kubelet.
   bool attached(const Names& resources, Milliseconds deadline = kLong) const;
-  // Waits until the device is listed so.
+  // Wait until the device is listed as Healthy or as Unhealthy, or until this number of devices is Healthy.
   bool healthy(const std::string& resource, const std::string& id, Milliseconds deadline = kLong) const;
   bool unhealthy(const std::string& resource, const std::string& id, Milliseconds deadline = kLong) const;
   bool count(const std::string& resource, std::size_t devices, Milliseconds deadline = kLong) const;
@@ -91,7 +91,7 @@ class Node {
 
 // Runs the test case once per way to register.
 Registration each_registration();
-// Runs it once per way to register, with kubelets that dial before or after their answer.
+// Runs the test case once per way to register, with kubelets that dial before or after their answer.
 Node::Options each_kubelet();
 
 // Returns an entry of a configuration.

@@ -1,4 +1,4 @@
-// Counts of cards on the Node: what the daemon writes, and when.
+// Checks the counts of cards on the Node: what the daemon writes, and when.
 
 #include <doctest/doctest.h>
 
@@ -91,7 +91,7 @@ TEST_CASE("nodeResources: counts are set to 0 when the entry is removed, also to
   CHECK(rig.shows("0", "0"));
 }
 
-TEST_CASE("nodeResources: devices are served while the API server refuses them") {
+TEST_CASE("nodeResources: devices are served while the API server refuses the counts") {
   Rig rig;
   REQUIRE(rig.shows("2", "200"));
   rig.cluster.refuse("PATCH", 503);

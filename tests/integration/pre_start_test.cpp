@@ -1,4 +1,4 @@
-// The entry's own program prepares a container's devices before its start.
+// Checks that an entry's preStart program prepares a container's devices before the container starts.
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Each start of a container creates prepared-<id>. hold-<id> delays it, and broken-<id> contains its error.
+// Returns an entry whose preStart program creates prepared-<id>. The file hold-<id> delays the program, and
+// the file broken-<id> makes it fail with the file's content.
 std::string prepared(const Node& node) {
   node.files().file(
       "prepare",
@@ -40,7 +41,7 @@ bool made(const Node& node, const std::string& file) {
   return std::filesystem::exists(node.files().at(file));
 }
 
-// Starts the container on another thread.
+// Starts the container on another thread. Returns the error of the start.
 std::future<std::string> starting(Node& node) {
   return std::async(std::launch::async, [&node] { return node.kubelet().start_container("pod"); });
 }
@@ -64,7 +65,8 @@ TEST_CASE(
   CHECK(made(node, "prepared-sdb"));
 }
 
-TEST_CASE("a failing program fails the start with its own words, and the next start may succeed") {
+TEST_CASE(
+    "a failing preStart program fails a container's start with its output, and a later start may succeed") {
   Node node;
   start_with_preparation(node);
   node.files().file("broken-sdb", "no space left on sdb\n");
@@ -76,7 +78,7 @@ TEST_CASE("a failing program fails the start with its own words, and the next st
   CHECK(node.kubelet().start_container("pod") == "");
 }
 
-TEST_CASE("a slow preStart delays nothing else") {
+TEST_CASE("a slow preStart program delays no other container and no list") {
   Node node;
   start_with_preparation(node);
   node.files().file("hold-sda");
@@ -90,7 +92,7 @@ TEST_CASE("a slow preStart delays nothing else") {
   CHECK(why.get() == "");
 }
 
-TEST_CASE("a start in progress fails when plughost stops, and does not delay the stop") {
+TEST_CASE("a container start in progress fails when plughost stops, and does not delay the stop") {
   Node node;
   start_with_preparation(node);
   node.files().file("hold-sda");

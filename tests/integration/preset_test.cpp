@@ -1,4 +1,4 @@
-// plughost preset, from the command line to the daemon's resources.
+// Checks plughost preset, from the command line to the daemon's resources.
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ Finished preset(const Node& node, std::vector<std::string> arguments) {
   return run_plughost(arguments);
 }
 
-// A preset that finds a device, one that finds none, and one with devices by configuration.
+// Adds a preset that finds a device, one that finds none, and one whose devices are configured.
 void add_presets(const Node& node) {
   const auto add = [&](const std::string& name, const std::string& words, const std::string& keys) {
     node.files().file("presets/" + name + ".yaml",
@@ -30,7 +30,8 @@ void add_presets(const Node& node) {
 
 }  // namespace
 
-TEST_CASE("an enabled preset is served after a reload, and its resource is removed when it is disabled") {
+TEST_CASE(
+    "an enabled preset is served after a reload, and its resource is removed when the preset is disabled") {
   Node node;
   node.configure(counted("example.com/a", 1));
   add_presets(node);

@@ -37,7 +37,7 @@ bool has_all(const std::string& line, const std::vector<std::string_view>& parts
 
 Process::Process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
                  const std::vector<std::string>& wrapper, const char* program) {
-  // The child is killed if this process is.
+  // The child is killed when this process dies.
   std::vector<std::string> words{"setpriv", "--pdeathsig", "KILL", "--"};
   words.insert(words.end(), wrapper.begin(), wrapper.end());
   words.push_back(program);

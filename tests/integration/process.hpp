@@ -25,8 +25,8 @@ class Process {
   using Milliseconds = std::chrono::milliseconds;
 
   // `arguments` follow the program's name. `environment` has "NAME=value" in addition to this process's own.
-  // `wrapper` is a command that executes the program, such as {"prlimit", "--nofile=64"}; its process becomes
-  // the program's. Throws std::system_error.
+  // `wrapper` is a command that executes the program, such as {"prlimit", "--nofile=64"}; the wrapper's
+  // process becomes the program's. Throws std::system_error.
   explicit Process(const std::vector<std::string>& arguments,
                    const std::vector<std::string>& environment = {},
                    const std::vector<std::string>& wrapper = {}, const char* program = kPlughost);
@@ -36,8 +36,8 @@ class Process {
 
   pid_t pid() const { return pid_; }
   void signal(int number) const;
-  // Returns the exit code, or 128 + the signal that ended it; nullopt: it still runs. All output has been
-  // read then.
+  // Returns the exit code, or 128 + the signal that ended the process; nullopt if the process still runs.
+  // When the process has ended, all of its output has been read.
   std::optional<int> wait_for_exit(Milliseconds deadline);
   bool running() { return !wait_for_exit(Milliseconds(0)); }
 
@@ -45,13 +45,14 @@ class Process {
   std::string output() const;
   // Returns the number of lines so far, from which a search can begin.
   std::size_t mark() const;
-  // Waits for a line from `from` on that contains all parts in any order. Returns false if none comes.
+  // Waits for a line from `from` on that contains all parts in any order. Returns false if there is none in
+  // time.
   bool wait_for_line(const std::vector<std::string_view>& parts, Milliseconds deadline,
                      std::size_t from = 0) const;
   // Returns the number of lines from `from` on that contain the part.
   std::size_t count_lines(std::string_view part, std::size_t from = 0) const;
-  // Waits until there are `count` such lines, since the log is written shortly after the event. Returns false
-  // if fewer or more come.
+  // Waits until `count` lines contain the part, because the log is written shortly after the event. Returns
+  // false if fewer or more lines contain it.
   bool comes_to_lines(std::string_view part, std::size_t count) const;
 
   std::size_t open_descriptors() const;

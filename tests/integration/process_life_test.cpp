@@ -1,5 +1,5 @@
-// The daemon's start, end and messages to its manager: cases 42 to 44 of the conformance list, and
-// sd_notify(3).
+// Checks the daemon's start, end and messages to its service manager: cases 42 to 44 of the conformance list,
+// and sd_notify(3).
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>
@@ -24,7 +24,7 @@ void start_with_both(Node& node) {
   REQUIRE(node.attached({kA, kGopher}));
 }
 
-// systemd's side of NOTIFY_SOCKET.
+// The service manager's end of NOTIFY_SOCKET.
 class ServiceManager {
  public:
   explicit ServiceManager(const std::filesystem::path& path)
@@ -34,8 +34,7 @@ class ServiceManager {
     check(::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), "bind");
   }
 
-  // Waits for a message with this beginning. STATUS and WATCHDOG before it are skipped; any other is an
-  // error.
+  // Waits for the next message other than STATUS and WATCHDOG. Returns true if it begins with this text.
   bool next_is(const std::string& beginning) {
     std::string message;
     const bool came = eventually([&] {
@@ -57,7 +56,8 @@ class ServiceManager {
 
 }  // namespace
 
-TEST_CASE("7.42 SIGKILL and restart: streams within 2 s, the same ids, and pods keep their devices") {
+TEST_CASE(
+    "7.42 after SIGKILL and a restart, streams open within 2 s, the ids stay, and pods keep their devices") {
   Node node(each_kubelet());
   start_with_both(node);
   const Admission pod = node.kubelet().allocate("pod", "c", kA, 3);
@@ -102,7 +102,7 @@ TEST_CASE(
   CHECK(node.kubelet().allocate("pod", "c", kA, 1).admitted());
 }
 
-TEST_CASE("7.43 SIGTERM: own sockets, and no other file, are removed within 1 s") {
+TEST_CASE("7.43 SIGTERM removes plughost's own sockets, and no other file, within 1 s") {
   Node node(Node::Options{.registration = each_registration()});
   start_with_both(node);
   const auto directory = node.sockets().lexically_relative(node.files().path());
@@ -126,9 +126,11 @@ TEST_CASE("7.43 SIGTERM: own sockets, and no other file, are removed within 1 s"
 TEST_CASE("SIGTERM ends the daemon within 1 s whatever the kubelet does") {
   Node node;
   node.configure(counted(kA, 1000) + counted("example.com/b", 2));
-  SUBCASE("it hangs in Register") { node.start_kubelet({.dial_held = {kA, "example.com/b"}}); }
-  SUBCASE("it does not answer Register") { node.start_kubelet({.answer_held = {kA, "example.com/b"}}); }
-  SUBCASE("it does not read lists") { node.start_kubelet({.unread = {kA, "example.com/b"}}); }
+  SUBCASE("the kubelet hangs in Register") { node.start_kubelet({.dial_held = {kA, "example.com/b"}}); }
+  SUBCASE("the kubelet does not answer Register") {
+    node.start_kubelet({.answer_held = {kA, "example.com/b"}});
+  }
+  SUBCASE("the kubelet does not read lists") { node.start_kubelet({.unread = {kA, "example.com/b"}}); }
   node.start_daemon();
   REQUIRE(node.wait_for([](const KubeletState& state) {
     return !state.of(kA).registrations.empty() && !state.of("example.com/b").registrations.empty();
@@ -139,7 +141,7 @@ TEST_CASE("SIGTERM ends the daemon within 1 s whatever the kubelet does") {
 }
 
 TEST_CASE(
-    "7.44 a second plughost on the same directory refuses to start, and names the process that holds it") {
+    "7.44 a second plughost refuses to start on a directory in use, and names the process that holds it") {
   Node node(Node::Options{.registration = each_registration()});
   start_with_both(node);
   const Finished second = run_plughost({"run", "--config", node.configuration()});
@@ -175,7 +177,7 @@ TEST_CASE("the service manager receives READY, RELOADING with its time, READY ag
   CHECK(node.daemon().wait_for_exit(kLong) == 0);
 }
 
-TEST_CASE("an idle daemon does not wake up") {
+TEST_CASE("an idle daemon uses hardly any processor time") {
   Node node;
   start_with_both(node);
   const auto before = node.daemon().processor_time();

@@ -1,4 +1,4 @@
-// Registration: cases 1 to 5, 19, 20, 28 and 29 of the conformance list.
+// Checks registration: cases 1 to 5, 19, 20, 28 and 29 of the conformance list.
 
 #include <doctest/doctest.h>
 #include <grpcpp/create_channel_posix.h>
@@ -51,7 +51,7 @@ class StreamlessKubelet final : public v1beta1::Registration::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// A kubelet that only records requests.
+// A kubelet that only records the first Register request.
 class RegisterRecorder final : public v1beta1::Registration::Service {
  public:
   explicit RegisterRecorder(const std::string& socket) {
@@ -94,7 +94,7 @@ std::vector<ResourceState::Registration> registrations(Node& node, const std::st
 
 }  // namespace
 
-TEST_CASE("7.1 every socket accepts before its Register is sent") {
+TEST_CASE("7.1 every socket accepts connections before its Register is sent") {
   std::atomic<int> accepted = 0;
   std::atomic<int> refused = 0;
   Node node;
@@ -147,7 +147,7 @@ TEST_CASE("7.4 the version is v1beta1 and the endpoint is relative") {
   CHECK(std::filesystem::is_socket(node.plugins() / kubelet.request().endpoint()));
 }
 
-TEST_CASE("7.5 the options in Register equal GetDevicePluginOptions") {
+TEST_CASE("7.5 the options in Register equal those of GetDevicePluginOptions") {
   Node node;
   node.configure(counted("example.com/plain", 2) +
                  counted("example.com/packed", 2, "replicas: 2, allocationPolicy: packed"));
@@ -162,11 +162,12 @@ TEST_CASE("7.5 the options in Register equal GetDevicePluginOptions") {
   }
 }
 
-TEST_CASE("7.19 no kubelet at the start: wait, and register within 1 s of its start") {
+TEST_CASE(
+    "7.19 without a kubelet at the start, plughost waits, and registers within 1 s of the kubelet's start") {
   Node node(each_kubelet());
   bool directory = true;
-  SUBCASE("its directory is there") {}
-  SUBCASE("its directory is not there either") { directory = false; }
+  SUBCASE("the kubelet's directory exists") {}
+  SUBCASE("the kubelet's directory is missing, too") { directory = false; }
   if (!directory) {
     std::filesystem::remove(node.plugins());
     std::filesystem::remove(node.files().at("registry"));
@@ -180,11 +181,11 @@ TEST_CASE("7.19 no kubelet at the start: wait, and register within 1 s of its st
   CHECK(node.daemon().running());
 }
 
-TEST_CASE("7.20 a stale kubelet.sock: retry at most 5 s apart, and do not exit") {
+TEST_CASE("7.20 a stale kubelet.sock is retried at intervals of at most 5 s, and plughost does not exit") {
   Node node;
   node.configure(counted("example.com/a", 2));
 
-  SUBCASE("one that a kubelet left, until the next comes") {
+  SUBCASE("a former kubelet has left the socket, and a new kubelet starts") {
     node.start_kubelet();
     node.kubelet().stop();
     node.start_daemon();
@@ -192,7 +193,7 @@ TEST_CASE("7.20 a stale kubelet.sock: retry at most 5 s apart, and do not exit")
     node.kubelet().restart();
     CHECK(node.attached({"example.com/a"}, limit(1s)));
   }
-  SUBCASE("one that nobody listens on yet: no event tells when somebody does") {
+  SUBCASE("no process listens on the socket yet, and no event reports when one does") {
     const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
     const std::string path = node.plugins() / "kubelet.sock";
@@ -208,7 +209,8 @@ TEST_CASE("7.20 a stale kubelet.sock: retry at most 5 s apart, and do not exit")
   CHECK(node.daemon().comes_to_lines("does not answer", 1));
 }
 
-TEST_CASE("7.28 Register refused: back-off from 0.1 to 10 s, and other resources unaffected") {
+TEST_CASE(
+    "7.28 a refused Register is retried with a back-off from 0.1 to 10 s, and affects no other resource") {
   Node node;
   node.configure(counted("example.com/refused", 2) + counted("example.com/taken", 2));
   node.start_kubelet({.refused = {{"example.com/refused", "no such thing here"}}});
@@ -233,7 +235,7 @@ TEST_CASE("7.28 Register refused: back-off from 0.1 to 10 s, and other resources
   CHECK(node.attached({"example.com/refused"}, 10s + kLong));
 }
 
-TEST_CASE("7.29 a kubelet that hangs: other resources and signals still work") {
+TEST_CASE("7.29 while a kubelet hangs in one Register, other resources are served and signals are handled") {
   Node node;
   node.files().file("gophers/one");
   node.configure(counted("example.com/stuck", 2) + listed("example.com/free", node.path("gophers")));
@@ -255,7 +257,7 @@ TEST_CASE("7.29 a kubelet that hangs: other resources and signals still work") {
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
 }
 
-TEST_CASE("7.29 a kubelet that is stopped by SIGSTOP: hotplug, SIGHUP and SIGTERM are handled") {
+TEST_CASE("7.29 while a kubelet is stopped by SIGSTOP, hotplug, SIGHUP and SIGTERM are handled") {
   Node node;
   node.files().directory("gophers");
   node.configure(listed("example.com/gopher", node.path("gophers")));
@@ -279,7 +281,7 @@ TEST_CASE("7.29 a kubelet that is stopped by SIGSTOP: hotplug, SIGHUP and SIGTER
   kubelet.signal(SIGCONT);
 }
 
-TEST_CASE("a kubelet whose socket changes without an event is registered with all the same") {
+TEST_CASE("plughost registers again with a kubelet whose socket has changed without an event") {
   Node node;
   node.configure(counted("example.com/a", 2));
   node.start_kubelet();
@@ -287,13 +289,13 @@ TEST_CASE("a kubelet whose socket changes without an event is registered with al
   REQUIRE(node.attached({"example.com/a"}));
   std::filesystem::permissions(node.plugins() / "kubelet.sock", std::filesystem::perms::owner_all);
   REQUIRE(node.kubelet().cancel_stream("example.com/a"));
-  // before the check of everything, which runs once a minute
+  // This comes before the check of everything, which runs once a minute.
   CHECK(node.wait_for(
       [](const KubeletState& state) { return state.of("example.com/a").registrations.size() == 2; }));
   CHECK(node.attached({"example.com/a"}));
 }
 
-TEST_CASE("a kubelet that accepts Register and opens no stream is registered with again") {
+TEST_CASE("plughost registers again with a kubelet that accepts Register and opens no stream") {
   const std::string silent = "example.com/silent";
   Node node({.registering = StandInKubelet::Registering::kAnswersFirst});
   node.configure(counted(silent, 2));
@@ -305,7 +307,7 @@ TEST_CASE("a kubelet that accepts Register and opens no stream is registered wit
 }
 
 TEST_CASE(
-    "7.42 a kubelet that has dialed, accepts and opens no stream is registered with again within a second") {
+    "7.42 plughost registers again within a second with a kubelet that dials, accepts and opens no stream") {
   Node node;
   node.configure(counted("example.com/a", 2));
   const StreamlessKubelet kubelet(node.plugins());

@@ -1,4 +1,4 @@
-// SIGHUP: cases 30 to 34 of the conformance list.
+// Checks reloads by SIGHUP: cases 30 to 34 of the conformance list.
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ void start_with_counts(Node& node) {
   REQUIRE(node.attached({kA, kB}));
 }
 
-// Checks for one registration, one stream and that many lists.
+// Checks that the resource has had one registration, one stream and this number of lists.
 void check_untouched(Node& node, const std::string& resource, std::size_t lists = 1) {
   CAPTURE(resource);
   CHECK(node.of(resource).registrations.size() == 1);
@@ -31,7 +31,7 @@ void check_untouched(Node& node, const std::string& resource, std::size_t lists 
 
 }  // namespace
 
-TEST_CASE("7.30 SIGHUP without a change: no message, the same process, the same streams") {
+TEST_CASE("7.30 SIGHUP without a change sends no list, and keeps the process and the streams") {
   Node node(Node::Options{.registration = each_registration()});
   start_with_counts(node);
   for (int i = 0; i < 3; ++i) REQUIRE(node.reload());
@@ -42,7 +42,7 @@ TEST_CASE("7.30 SIGHUP without a change: no message, the same process, the same 
   CHECK(node.daemon().running());
 }
 
-TEST_CASE("7.31 SIGHUP with a changed device: one list, no Register") {
+TEST_CASE("7.31 SIGHUP with a changed device leads to one list and to no Register") {
   Node node(Node::Options{.registration = each_registration()});
   start_with_counts(node);
   node.configure(counted(kA, 4) + counted(kB, 3));
@@ -53,7 +53,7 @@ TEST_CASE("7.31 SIGHUP with a changed device: one list, no Register") {
   check_untouched(node, kB);
 }
 
-TEST_CASE("SIGHUP with a changed response: the next Allocate has it, without a message") {
+TEST_CASE("SIGHUP with a changed response affects the next Allocate, and sends no list") {
   Node node;
   start_with_counts(node);
   CHECK(node.kubelet().allocate_ids(kA, {kA + "-0"}).containers.at(0).env.empty());
@@ -67,7 +67,8 @@ TEST_CASE("SIGHUP with a changed response: the next Allocate has it, without a m
   check_untouched(node, kB);
 }
 
-TEST_CASE("SIGHUP that adds or removes an entry of a name: one list, and each device follows its own entry") {
+TEST_CASE(
+    "SIGHUP that adds or removes an entry of a name sends one list, and each device follows its own entry") {
   Node node(Node::Options{.registration = each_registration()});
   start_with_counts(node);
   REQUIRE(node.count(kA, 2));
@@ -89,7 +90,7 @@ TEST_CASE("SIGHUP that adds or removes an entry of a name: one list, and each de
   check_untouched(node, kB);
 }
 
-TEST_CASE("7.32 SIGHUP that adds or removes a resource touches only that one") {
+TEST_CASE("7.32 SIGHUP that adds or removes a resource affects no other resource") {
   Node node(Node::Options{.registration = each_registration()});
   start_with_counts(node);
   node.configure(counted(kB, 3) + counted(kA, 2) + counted("example.com/c", 1));
@@ -102,7 +103,7 @@ TEST_CASE("7.32 SIGHUP that adds or removes a resource touches only that one") {
   check_untouched(node, "example.com/c");
 }
 
-TEST_CASE("7.33 a removed resource: the stream ended, the socket unlinked, allocatable 0 within 15 s") {
+TEST_CASE("7.33 a removed resource loses its stream and its socket, and allocatable is 0 within 15 s") {
   Node node(Node::Options{.registration = each_registration()});
   start_with_counts(node);
   CHECK(node.socket_files().size() == 2);
@@ -135,7 +136,8 @@ TEST_CASE("a resource that is removed and restored at once registers when the ku
   check_untouched(node, kB);
 }
 
-TEST_CASE("7.34 SIGHUP with a bad config: the former one stays, and every error is logged with its line") {
+TEST_CASE(
+    "7.34 SIGHUP with a bad configuration keeps the former one, and every error is logged with its line") {
   Node node;
   start_with_counts(node);
   const std::size_t from = node.daemon().mark();
@@ -152,9 +154,9 @@ TEST_CASE("7.34 SIGHUP with a bad config: the former one stays, and every error 
   check_untouched(node, kB);
   CHECK(node.kubelet().allocate("pod", "c", kB, 3).admitted());
 
-  SUBCASE("a file that is gone") { node.files().remove("config.yaml"); }
-  SUBCASE("a file that is no YAML") { node.files().file("config.yaml", "{[}"); }
-  SUBCASE("an empty file") { node.files().file("config.yaml", ""); }
+  SUBCASE("the file is gone") { node.files().remove("config.yaml"); }
+  SUBCASE("the file is no YAML") { node.files().file("config.yaml", "{[}"); }
+  SUBCASE("the file is empty") { node.files().file("config.yaml", ""); }
   const std::size_t again = node.daemon().mark();
   node.daemon().signal(SIGHUP);
   CHECK(node.daemon().wait_for_line({"not reloaded"}, kLong, again));
@@ -165,7 +167,7 @@ TEST_CASE("7.34 SIGHUP with a bad config: the former one stays, and every error 
   CHECK(node.count(kA, 5));
 }
 
-TEST_CASE("SIGHUP with another `registration` moves every socket") {
+TEST_CASE("SIGHUP with a different `registration` moves every socket") {
   Node node;
   start_with_counts(node);
   Node other(Node::Options{.registration = Registration::kPluginsRegistry});
@@ -180,7 +182,7 @@ TEST_CASE("SIGHUP with another `registration` moves every socket") {
 }
 
 TEST_CASE(
-    "two entries that come to serve one resource: the first serves it, and the other one after its removal") {
+    "a resource that two entries come to name is served by the first, and after its end by the second") {
   Node node;
   node.files().file("first/same");
   node.files().file("second/same");
@@ -199,8 +201,10 @@ TEST_CASE(
 
   std::string other;
   bool entry_goes = false;
-  SUBCASE("with another template, and the device goes") { other = "example.com/{id}"; }
-  SUBCASE("with its very name, and the entry goes") {
+  SUBCASE("the second entry has a different template, and the first entry's device goes") {
+    other = "example.com/{id}";
+  }
+  SUBCASE("the second entry has the fixed name, and the first entry is removed") {
     other = kSame;
     entry_goes = true;
   }
@@ -221,7 +225,7 @@ TEST_CASE(
   CHECK(node.of(kSame).registrations.size() == 2);
 }
 
-TEST_CASE("of two entries for one resource at the start the one with a fixed name wins") {
+TEST_CASE("of two entries for one resource at the start, the one with a fixed name serves it") {
   Node node;
   node.files().file("any/same");
   node.configure(listed("\"example.com/{name}\"", node.path("any")) + counted("example.com/same", 3));

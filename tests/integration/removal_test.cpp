@@ -1,4 +1,4 @@
-// The program of onRemove runs for the devices of a resource that is no longer offered.
+// Checks that the onRemove program runs for the devices of a resource that is no longer offered.
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Each device that is cleared creates cleared-<id>. A device named hang-<id> never is.
+// Returns an entry whose onRemove program creates cleared-<id>, or does not end if the file hang-<id> exists.
 std::string cleared(const Node& node, const std::string& more = {}) {
   return test::listed(kDisk, node.path("disks"),
                       "onRemove: {exec: [/bin/sh, " + node.path("clear") + ", " +
@@ -44,7 +44,7 @@ TEST_CASE(
   start_with_clearing(node);
   node.configure(cleared(node, ", env: {A: b}") + counted(kOther, 1));
   REQUIRE(node.reload());
-  // Another option of the endpoint: the resource is served again rather than removed.
+  // The changed policy needs a new endpoint, and the resource is served again rather than removed.
   const auto streams = node.of(kDisk).streams_ever;
   node.configure(cleared(node, ", allocationPolicy: packed") + counted(kOther, 1));
   REQUIRE(node.reload());
@@ -56,7 +56,8 @@ TEST_CASE(
   CHECK(eventually([&] { return is_made(node, "cleared-sda") && is_made(node, "cleared-sdb"); }));
 }
 
-TEST_CASE("a reload that also changes the kubelet runs the onRemove programs, and reports them") {
+TEST_CASE(
+    "a reload that also changes the kubelet runs onRemove for a removed resource, and logs the removal") {
   Node node;
   start_with_clearing(node);
   node.files().file("config.yaml", "kubelet: {directory: " + node.plugins().string() +
@@ -132,8 +133,8 @@ TEST_CASE(
   CHECK_FALSE(is_made(node, "cleared-sdb"));
 }
 
-TEST_CASE("emptyAtStop sends an empty list last, and never while a resource continues") {
-  const std::string served_anew =  // another option of the endpoint
+TEST_CASE("emptyAtStop sends an empty list when a resource or plughost ends, and none while both continue") {
+  const std::string served_anew =  // needs a new endpoint
       counted("example.com/wanted", 3, "emptyAtStop: true, allocationPolicy: packed");
   const std::string removed = counted("example.com/removed", 3, "emptyAtStop: true");
   std::atomic<int> empty_lists = 0;
@@ -161,7 +162,7 @@ TEST_CASE("emptyAtStop sends an empty list last, and never while a resource cont
   REQUIRE(node.reload());
   CHECK(
       node.wait_for([](const KubeletState& state) { return state.of("example.com/removed").capacity == 0; }));
-  CHECK(eventually([&] { return empty_lists == 1; }));  // reported after it is counted
+  CHECK(eventually([&] { return empty_lists == 1; }));  // the observer runs after the list is counted
   REQUIRE(node.attached({"example.com/wanted", kOther}));
 
   node.daemon().signal(SIGTERM);
@@ -174,7 +175,7 @@ TEST_CASE("emptyAtStop sends an empty list last, and never while a resource cont
   CHECK(eventually([&] { return empty_lists == 2; }));
 }
 
-TEST_CASE("a kubelet that does not read does not delay a stop with emptyAtStop") {
+TEST_CASE("a kubelet that does not read lists does not delay a stop with emptyAtStop") {
   Node node;
   node.configure(counted(kOther, 3, "emptyAtStop: true"));
   node.start_kubelet({.unread = {kOther}});

@@ -1,5 +1,5 @@
-// The kubelet stops and starts, and other events around its socket: cases 18 and 21 to 27 of the conformance
-// list.
+// Checks stops and starts of the kubelet, and other events around its socket: cases 18 and 21 to 27 of the
+// conformance list.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ void start_with_three(Node& node) {
   REQUIRE(node.attached(kThree));
 }
 
-// The daemon may create a socket while the directory is being emptied.
+// Removes the directory, with retries, because the daemon may create a socket while the directory is emptied.
 void remove_whole(const std::filesystem::path& directory) {
   REQUIRE(eventually([&] {
     std::error_code error;
@@ -43,7 +43,7 @@ void remove_whole(const std::filesystem::path& directory) {
   }));
 }
 
-// Connects as another process than the kubelet: the caller of connect(2) owns the connection.
+// Connects as a process other than the kubelet: the caller of connect(2) owns the connection.
 UniqueFd connect_as_another(const std::filesystem::path& socket) {
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
@@ -65,7 +65,7 @@ std::size_t registrations_of_this_kubelet(Node& node, const std::string& resourc
 
 }  // namespace
 
-TEST_CASE("7.18 a new kubelet.sock: all resources stream again within 1 s") {
+TEST_CASE("7.18 after a kubelet restart with a new kubelet.sock, all resources stream again within 1 s") {
   Node node(each_kubelet());
   start_with_three(node);
   for (int i = 0; i < 3; ++i) {
@@ -77,7 +77,7 @@ TEST_CASE("7.18 a new kubelet.sock: all resources stream again within 1 s") {
   CHECK(node.kubelet().allocate("pod", "c", "example.com/b", 3).admitted());
 }
 
-TEST_CASE("7.18 a kubelet that is away for a while: all resources stream again when it is back") {
+TEST_CASE("7.18 after a kubelet was away for a while, all resources stream again within 1 s of its return") {
   Node node(each_kubelet());
   start_with_three(node);
   node.kubelet().stop();
@@ -88,12 +88,12 @@ TEST_CASE("7.18 a kubelet that is away for a while: all resources stream again w
   CHECK(node.attached(kThree, limit(1s)));
 }
 
-TEST_CASE("7.21 the directory is removed and made again: recovered within 5 s") {
+TEST_CASE("7.21 after the directory is removed and created again, all resources stream within 5 s") {
   Node node(each_kubelet());
   start_with_three(node);
   bool seen = true;
-  SUBCASE("after the daemon has seen it gone") {}
-  SUBCASE("at once") { seen = false; }
+  SUBCASE("the daemon notices the removal first") {}
+  SUBCASE("the directory is created again at once") { seen = false; }
   node.kubelet().stop();
   remove_whole(node.plugins());
   remove_whole(node.sockets());
@@ -103,7 +103,7 @@ TEST_CASE("7.21 the directory is removed and made again: recovered within 5 s") 
   CHECK(node.kubelet().allocate("pod", "c", "example.com/a", 1).admitted());
 }
 
-TEST_CASE("7.21 the directory is renamed and replaced: recovered within 5 s") {
+TEST_CASE("7.21 after the directory is renamed and replaced, all resources stream within 5 s") {
   Node node;
   start_with_three(node);
   node.kubelet().stop();
@@ -112,13 +112,15 @@ TEST_CASE("7.21 the directory is renamed and replaced: recovered within 5 s") {
   CHECK(node.attached(kThree, limit(5s)));
 }
 
-TEST_CASE("7.22 own socket removed while the kubelet lives: bound again and streaming within 2 s") {
+TEST_CASE(
+    "7.22 plughost's socket that is removed while the kubelet runs is bound again and streams within 2 s") {
   Node node(Node::Options{.registration = each_registration()});
   start_with_three(node);
   const std::string name = "example.com/a";
   const std::string socket = std::filesystem::path(node.of(name).registrations.back().endpoint).filename();
   std::filesystem::remove(node.sockets() / socket);
-  // The plugin registry ends the stream then. A kubelet that keeps it gets no new registration.
+  // With plugins_registry, the kubelet ends the stream. With Register, it keeps the stream, and gets no new
+  // registration.
   const std::size_t streams = node.sockets() == node.plugins() ? 1 : 2;
   CHECK(eventually(
       [&] {
@@ -130,7 +132,7 @@ TEST_CASE("7.22 own socket removed while the kubelet lives: bound again and stre
   if (streams == 1) CHECK(node.of(name).registrations.size() == 1);
 }
 
-TEST_CASE("7.23 other files touched in the directory: no registration") {
+TEST_CASE("7.23 changes of other files in the directory lead to no registration") {
   Node node(Node::Options{.registration = each_registration()});
   start_with_three(node);
   for (const auto& directory : {node.plugins(), node.sockets()}) {
@@ -151,18 +153,18 @@ TEST_CASE("7.23 other files touched in the directory: no registration") {
   }
 }
 
-TEST_CASE("7.24 a late event of the attached kubelet: no registration") {
+TEST_CASE("7.24 a late event of the attached kubelet leads to no registration") {
   Node node;
   start_with_three(node);
   const std::filesystem::path socket = node.plugins() / "kubelet.sock";
 
-  SUBCASE("the daemon sleeps through a kubelet's restart, and hears of it all at once") {
+  SUBCASE("the daemon is stopped during a kubelet restart, and receives all events at once") {
     node.daemon().signal(SIGSTOP);
     node.kubelet().restart();
     node.daemon().signal(SIGCONT);
     REQUIRE(node.attached(kThree));
   }
-  SUBCASE("the kubelet's socket is given away, and its stream lives") {
+  SUBCASE("the kubelet's socket is changed and renamed, and its stream stays open") {
     REQUIRE(::chmod(socket.c_str(), 0777) == 0);
     std::filesystem::rename(socket, node.plugins() / "moved");
     std::filesystem::rename(node.plugins() / "moved", socket);
@@ -180,7 +182,7 @@ TEST_CASE("7.24 a late event of the attached kubelet: no registration") {
   CHECK(node.attached(kThree, 0ms));
 }
 
-TEST_CASE("7.25 a stream that the kubelet cancels: a new stream within 1 s") {
+TEST_CASE("7.25 after the kubelet cancels a stream, a new stream opens within 1 s") {
   Node node(each_kubelet());
   start_with_three(node);
   for (std::size_t i = 1; i <= 3; ++i) {
@@ -196,7 +198,8 @@ TEST_CASE("7.25 a stream that the kubelet cancels: a new stream within 1 s") {
   CHECK(node.of("example.com/b").streams_ever == 1);
 }
 
-TEST_CASE("7.25 the same with a second reader of the list, which makes no difference") {
+TEST_CASE(
+    "7.25 after the kubelet cancels a stream, a new stream opens even if a second process reads the list") {
   const std::string name = "example.com/a";
   Node node(Node::Options{.registration = each_registration()});
   start_with_three(node);
@@ -243,7 +246,7 @@ TEST_CASE("7.26 whatever happens, plughost never registers while a stream to thi
 }
 
 TEST_CASE(
-    "7.26 a call to the old socket that reaches the new kubelet before its event: one registration each") {
+    "7.26 each resource registers once if a call to the old socket reaches a new kubelet before its event") {
   Node node;
   start_with_three(node);
   for (int round = 0; round < 10; ++round) {
@@ -251,7 +254,7 @@ TEST_CASE(
     const std::size_t from = node.daemon().mark();
     node.kubelet().stop();
     REQUIRE(node.daemon().wait_for_line({"does not answer"}, kLong, from));
-    // When it continues, the next attempt is due, and the new kubelet's event waits behind it.
+    // When the daemon continues, the next attempt is due, and the new kubelet's event waits behind it.
     node.daemon().signal(SIGSTOP);
     node.kubelet().restart();
     paced(2, 200ms, [](int) {});
@@ -261,7 +264,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("7.27 ten kubelet restarts in a row: settled within 2 s of the last") {
+TEST_CASE("7.27 after ten kubelet restarts in a row, all resources stream within 2 s of the last restart") {
   Node node(each_kubelet());
   start_with_three(node);
   paced(10, 3s, [&](int) { node.kubelet().restart(); });

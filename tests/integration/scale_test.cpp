@@ -1,6 +1,6 @@
-// Sizes and numbers: cases 45 and 46 of the conformance list. Instrumented builds are ten to a hundred times
-// slower and use smaller ones. Under ThreadSanitizer these take minutes, and run no threads that other tests
-// do not run.
+// Checks large numbers: cases 45 and 46 of the conformance list. Instrumented builds are ten to a hundred
+// times slower and use smaller numbers. Under ThreadSanitizer these tests would take minutes, and run no
+// threads that other tests do not run.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ TEST_CASE("a hundred thousand files in one directory do not delay another resour
   CHECK(node.of("example.com/big").streams_ever == 1);
 }
 
-TEST_CASE("7.45 the largest list that fits is listed, and changes while it is read") {
+TEST_CASE("7.45 the largest list that fits into a message is listed, and can change") {
   constexpr int kMost = kSanitized ? 5'000 : 50'000;
   Node node;
   node.configure(counted("example.com/many", kMost, "id: \"{n}-" + std::string(57, 'x') + "\""));
@@ -55,7 +55,7 @@ TEST_CASE("7.45 the largest list that fits is listed, and changes while it is re
   CHECK(node.of("example.com/many").streams_ever == 1);
 }
 
-TEST_CASE("7.46 a thousand kubelet restarts: descriptors and memory do not grow") {
+TEST_CASE("7.46 a thousand kubelet restarts do not increase descriptors or memory") {
   constexpr int kRestarts = kSanitized ? 50 : 1000;
   Node node;
   const Node::Names names{"example.com/a", "example.com/b", "example.com/gopher"};

@@ -1,4 +1,4 @@
-// Demonstrations by the authors of other device plugins, with plughost in their place.
+// Repeats demonstrations by the authors of other device plugins, with plughost in the plugins' place.
 
 #include <doctest/doctest.h>
 
@@ -39,7 +39,8 @@ std::vector<std::string> split(const std::string& list) {
 
 }  // namespace
 
-TEST_CASE("the gopher plugin: every file is a device, and a second pod waits for a second gopher") {
+TEST_CASE(
+    "demonstration of the gopher plugin: each file is a device, and a second pod waits for a second gopher") {
   Node node;
   const std::string gopher = "lixueduan.com/gopher";
   node.files().file("gophers/g1");
@@ -68,7 +69,7 @@ TEST_CASE("the gopher plugin: every file is a device, and a second pod waits for
 }
 
 TEST_CASE(
-    "simulated GPUs and RDMA: 8 run, 3 more wait, another node takes them, and the checkpoint has all") {
+    "demonstration of simulated GPUs and RDMA: a pod that finds too few devices runs on a second node") {
   const std::string gpu = "nicktming.com/gpu";
   const std::string rdma = "nicktming.com/rdma";
   Node first;
@@ -124,7 +125,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the users' checkpoints: an Allocate gives the stored response for the stored ids") {
+TEST_CASE("an Allocate returns the response that a user's checkpoint has for the same ids") {
   for (const std::string file : {"checkpoint-one-pod.json", "checkpoint-two-resources.json"}) {
     CAPTURE(file);
     const Finished decoded = run_plughost({"checkpoint", in_source("/tests/golden/") + file, "-o", "json"});
@@ -139,7 +140,7 @@ TEST_CASE("the users' checkpoints: an Allocate gives the stored response for the
       const std::vector<std::string> ids = split(value);  // in the kubelet's order
       CHECK(ids.size() == pod["devices"].size());
 
-      Node node;  // the variable had another name in their first version
+      Node node;  // the variable had a different name in the first version
       node.configure(counted(resource, 10, "env: {\"" + variable + "\": \"{id}\"}"));
       node.start_kubelet();
       node.start_daemon();

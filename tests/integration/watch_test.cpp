@@ -1,4 +1,4 @@
-// `watch`: an edited file takes effect without a reload.
+// Checks `watch`: an edited file takes effect without a reload request.
 
 #include <doctest/doctest.h>
 
@@ -26,8 +26,8 @@ bool says(Node& node, std::string_view words) { return node.daemon().wait_for_li
 }  // namespace
 
 TEST_CASE(
-    "with `watch` a file that is written in place, replaced, or joined by another is applied without an "
-    "order") {
+    "with `watch`, a file that is written in place, replaced, or joined by a second file is applied without "
+    "a reload request") {
   Node node;
   start_watching(node);
   node.configure(counted(kA, 3));
@@ -86,21 +86,22 @@ TEST_CASE("a mount that vanishes with the file is an error without effect, and t
   CHECK(node.of(kA).registrations.size() == 1);
 }
 
-TEST_CASE("half a file is an error with its place and without effect, and is tried again when it changes") {
+TEST_CASE(
+    "a half-written file is an error with its position, has no effect, and is read again when it changes") {
   Node node;
   start_watching(node);
   node.files().file("config.yaml", "watch: true\nresources: [{name: ");
   REQUIRE(says(node, "config.yaml:2:"));
   CHECK(says(node, "configuration not reloaded"));
   CHECK(node.of(kA).lists == 1);
-  // The file is written with the same content: no second report.
+  // A file that is written with its present content leads to no second report.
   node.files().file("config.yaml", "watch: true\nresources: [{name: ");
   node.configure(counted(kA, 7));
   CHECK(node.count(kA, 7));
   CHECK(node.daemon().comes_to_lines("configuration not reloaded", 1));
 }
 
-TEST_CASE("a file that is written with the same text is no reload, and SIGHUP is") {
+TEST_CASE("a file that is written with its present text leads to no reload, and SIGHUP does") {
   Node node;
   start_watching(node);
   node.configure(counted(kA, 2));

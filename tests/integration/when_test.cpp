@@ -1,4 +1,4 @@
-// `when`: one file for a fleet.
+// Checks `when`, with which one file can serve different nodes.
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ std::string counted_when(const std::string& name, unsigned count, const std::str
 }  // namespace
 
 TEST_CASE(
-    "a device node that appears makes its entry apply within a second, and one that vanishes ends that, "
+    "an entry applies within a second after a file appears, and ceases to apply after the file vanishes, "
     "without a reload") {
   Node node;
   const std::string file = node.path("one");
@@ -37,7 +37,7 @@ TEST_CASE(
   CHECK(node.of(kB).lists == 1);
 }
 
-TEST_CASE("a reload evaluates conditions before it is answered") {
+TEST_CASE("a reload evaluates the conditions of the new configuration") {
   Node node;
   node.configure(counted(kB, 3));
   node.start_kubelet();
@@ -51,7 +51,7 @@ TEST_CASE("a reload evaluates conditions before it is answered") {
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kB).streams == 0; }));
 }
 
-TEST_CASE("entries of one name apply and cease to apply as a reload would add and remove them") {
+TEST_CASE("entries with one name start and cease to apply without a new registration") {
   Node node;
   node.files().file("labels", "pool=desk");
   node.set_top("nodeLabels: " + node.path("labels") + '\n');
@@ -90,7 +90,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a node is ready only once the API server has sent its labels, and other entries are served meanwhile") {
+    "until the API server has sent the Node's labels, the node is not ready, and other entries are served") {
   Node node;
   FakeCluster cluster;
   cluster.refuse("GET", 503);

@@ -1,5 +1,6 @@
 #pragma once
-// Counts calls, so that nothing is destroyed before its calls end. Thread-safe.
+// Counts running calls, so that the objects that calls use are destroyed only after the calls have ended.
+// Thread-safe.
 
 #include <condition_variable>
 #include <cstddef>

@@ -50,7 +50,7 @@ std::string checkpoint_text(const DeviceBook& book) {
   const JsonValue document{
       {"Data", {{"PodDeviceEntries", std::move(entries)}, {"RegisteredDevices", std::move(registered)}}},
       {"Checksum", 0}};
-  // Ids come from a plugin. protobuf accepts only UTF-8, but a bad id must not end the kubelet.
+  // Replaces bytes that are not UTF-8. Ids come from a plugin, and a bad id must not end the stand-in.
   return document.dump(-1, ' ', false, JsonValue::error_handler_t::replace);
 }
 

@@ -14,14 +14,14 @@
 
 namespace plughost {
 
-// Written by a thread of its own, because fsync takes milliseconds. If several texts wait, only the newest is
-// written. Thread-safe.
+// Writes the checkpoint in a separate thread, because fsync takes milliseconds. If several texts wait, only
+// the newest is written. Thread-safe.
 class CheckpointFile {
  public:
   static constexpr const char* kName = "kubelet_internal_checkpoint";
   using OnError = std::function<void(std::string)>;
 
-  // Calls `on_error` on that thread.
+  // Calls `on_error` in the writing thread.
   CheckpointFile(const std::filesystem::path& directory, OnError on_error);
   // Writes the last text given to write() first.
   ~CheckpointFile();
@@ -30,7 +30,7 @@ class CheckpointFile {
   // Writes as the kubelet does: a temporary file with a leading dot, fsync, rename. Returns the text's
   // number.
   std::uint64_t write(std::string text);
-  // Waits until that text or a newer one is in the file, or could not be written.
+  // Waits until the text with that number, or a newer one, is in the file, or until writing it has failed.
   void wait_for(std::uint64_t number);
 
  private:
@@ -49,7 +49,7 @@ class CheckpointFile {
 };
 
 std::string checkpoint_text(const DeviceBook& book);
-// Returns an empty book if the file is missing. Throws std::exception if it is no checkpoint.
+// Returns an empty book if the file is missing. Throws std::exception if the file is not a checkpoint.
 DeviceBook read_checkpoint(const std::filesystem::path& directory);
 
 }  // namespace plughost

@@ -98,7 +98,7 @@ void Output::show(const Json& json, const std::string& text) {
 
 void Output::show(const KubeletEvent& event) { show(json_of(event), text_of(event) + "\n"); }
 
-// A command's answer.
+// The result of a command: its output in both formats, or an error.
 struct Commands::Reply {
   Json json = Json::Object();
   std::string text;  // complete lines

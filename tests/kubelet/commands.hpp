@@ -1,5 +1,6 @@
 #pragma once
-// The stand-in's output, and the commands with which tests and the demonstration control it.
+// The stand-in's standard output, and the commands with which tests and the demonstration control the
+// stand-in.
 
 #include <array>
 #include <mutex>
@@ -11,12 +12,12 @@
 
 namespace plughost {
 
-// Standard output, for events and answers of two threads. Thread-safe.
+// Prints events and command results, which come from two threads. Thread-safe.
 class Output {
  public:
   explicit Output(bool json) : json_(json) {}
 
-  // Prints the JSON on one line, or the text, which must end with a newline.
+  // Prints `json` on one line, or else `text`, which must end with a newline.
   void show(const Json& json, const std::string& text);
   void show(const KubeletEvent& event);
 
@@ -30,7 +31,7 @@ class Commands {
  public:
   Commands(StandInKubelet& kubelet, Output& output) : kubelet_(kubelet), output_(output) {}
 
-  // Runs a command such as "allocate example.com/token 2 pod-a", and prints its answer or error.
+  // Runs a command such as "allocate example.com/token 2 pod-a", and prints its result or error.
   void run(const std::string& line);
 
  private:
@@ -44,21 +45,21 @@ class Commands {
   };
   static const std::array<Command, 9> kCommands;
 
-  // RESOURCE N|ID,ID… [POD]: admits a pod. A trailing comma makes a number an id.
+  // RESOURCE N|ID,ID… [POD]: admits a pod. A trailing comma marks a number as an id, not as a count.
   Reply allocate(const Words& arguments);
-  // RESOURCE: ends its stream from this side.
+  // RESOURCE: cancels the resource's ListAndWatch stream from the kubelet's side.
   Reply cancel(const Words& arguments);
-  // [RESOURCE]
+  // [RESOURCE]: prints the devices of this resource, or of all resources.
   Reply devices(const Words& arguments);
   // POD: removes the pod.
   Reply free(const Words& arguments);
   Reply pods(const Words&);
   Reply resources(const Words&);
-  // Stops, clears the directory and listens again.
+  // Stops the kubelet, clears the directory and listens again.
   Reply restart(const Words&);
   // POD: calls PreStartContainer.
   Reply start(const Words& arguments);
-  // Stops as if killed: the socket stays.
+  // Stops the kubelet as a kill does: the socket's file stays.
   Reply stop(const Words&);
 
   StandInKubelet& kubelet_;

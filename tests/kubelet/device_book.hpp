@@ -36,7 +36,8 @@ class DeviceBook {
 
     std::vector<std::string> unique_ids() const;
   };
-  // The start of an admission: an error, the ids that the container holds already, or the ids to choose from.
+  // The start of an admission: an error, the ids that the container already holds, or the ids that can be
+  // allocated.
   struct Choice {
     std::string error;
     const Holding* held = nullptr;
@@ -58,7 +59,8 @@ class DeviceBook {
   Choice choose(const std::string& pod, const std::string& container, const std::string& resource,
                 std::size_t count) const;
   void mark_allocated(const std::string& resource, const std::vector<std::string>& ids);
-  // Replaces the marks by what pods hold. The kubelet omits this when a plugin sends no response at all.
+  // Resets the marks to the devices that pods hold. The kubelet omits this when Allocate returns no container
+  // response.
   void forget_marks();
   const Holding& hold(const std::string& pod, const std::string& container, const std::string& resource,
                       const std::vector<std::string>& ids, std::string answer);
@@ -74,7 +76,7 @@ class DeviceBook {
 
  private:
   std::map<std::string, Resource> resources_;
-  std::map<std::string, std::set<std::string>> allocated_;  // by resource; outlives it
+  std::map<std::string, std::set<std::string>> allocated_;  // by resource, also after forgetting it
   std::vector<Holding> holdings_;
 };
 

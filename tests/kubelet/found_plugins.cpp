@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::chrono::seconds kInfoTimeout{1};
 constexpr std::chrono::seconds kNotifyTimeout{5};
-// First pause of the kubelet's plugin manager after a failure.
+// The kubelet's plugin manager waits this long after the first failure.
 constexpr std::chrono::milliseconds kRetryAfter{500};
 
-// [ValidatePlugin]
+// Returns why the plugin's information is invalid; empty: it is valid. [ValidatePlugin]
 std::string objection_to(const PluginInfo& info) {
   if (info.type != "DevicePlugin")
     return "no handler registered for plugin type: " + info.type + " at socket";

@@ -18,7 +18,7 @@ class FoundPlugins {
   using Done = std::function<void(const std::string& error)>;
   struct Actions {
     std::function<std::shared_ptr<PluginClient>(const std::filesystem::path& socket)> make_client;
-    // `endpoint` is absolute. `done` gets an error, or an empty text.
+    // `endpoint` is absolute. `done` receives an error, or an empty text on success.
     std::function<void(const std::string& resource, const std::filesystem::path& endpoint, Done done)> add;
     std::function<void(const std::string& resource)> remove;
     std::function<void(std::string)> error;
@@ -33,7 +33,7 @@ class FoundPlugins {
  private:
   struct Found {
     std::filesystem::path path;
-    std::string resource;  // empty: not registered
+    std::string resource;  // empty: not registered yet
     std::shared_ptr<PluginClient> client;
     std::unique_ptr<Timer> retry;
     bool gone = false;

@@ -24,7 +24,6 @@ struct ListedDevice {
 using DeviceList = std::shared_ptr<const std::vector<ListedDevice>>;
 inline DeviceList no_devices() { return std::make_shared<const std::vector<ListedDevice>>(); }
 
-// The options of an endpoint.
 struct EndpointOptions {
   bool pre_start_required = false;
   bool preferred_allocation_available = false;
@@ -41,7 +40,7 @@ struct ResourceState {
     std::string endpoint;      // as sent
     EndpointOptions options;   // from Register; a socket in plugins_registry sends none
     Clock::time_point at;
-    bool while_streaming = false;  // a stream to this kubelet was open: the trap of #121994, #127803
+    bool while_streaming = false;  // a stream was open already: kubernetes#121994 and #127803
     bool answered = false;         // Register has been answered
     std::string error;             // empty: success, or not decided yet
   };
@@ -92,7 +91,7 @@ struct KubeletEvent {
     kStreamOpened,
     kList,         // every list, including repetitions
     kStreamEnded,  // text: the reason
-    kForgotten,    // end of the grace period: capacity 0
+    kForgotten,    // the grace period has ended: the capacity is 0
     kError,        // error of the machine; text: the error
   };
   Type type = Type::kListening;

@@ -1,5 +1,5 @@
-// plughost-kubelet: a stand-in kubelet that accepts registrations, prints lists as they change, and allocates
-// on request.
+// plughost-kubelet: a stand-in kubelet that accepts registrations, prints each changed list of devices, and
+// allocates on request.
 
 #include <poll.h>
 #include <signal.h>
@@ -48,15 +48,15 @@ bool somebody_listens(const std::filesystem::path& path) {
 
 struct Options {
   std::string directory = "/var/lib/kubelet/device-plugins";
-  std::string plugins_registry;  // empty: none
-  std::string pod_resources;     // empty: none
+  std::string plugins_registry;  // empty: the directory is not watched
+  std::string pod_resources;     // empty: the API is not served
   bool json = false;
   bool older = false;
   bool stay = false;
 };
 
 int kubelet(const Options& options) {
-  // A start replaces the socket and removes those of the plugins.
+  // The stand-in replaces kubelet.sock and removes the plugins' sockets, so it must not run beside a kubelet.
   const auto socket = std::filesystem::path(options.directory) / "kubelet.sock";
   if (somebody_listens(socket)) {
     std::cerr << "plughost-kubelet: a kubelet listens on " << socket.string() << " already\n";
@@ -82,7 +82,7 @@ int kubelet(const Options& options) {
     if (!options.stay) post([&] { loop.stop(); });
   });
   loop.run();
-  kubelet.stop();  // ends a call that a command waits for
+  kubelet.stop();  // ends a call for which a command still waits
   ::eventfd_write(wake.get(), 1);
   reader.join();
   return 0;

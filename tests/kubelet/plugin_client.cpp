@@ -22,7 +22,7 @@ using Registration = pluginregistration::Registration;
 using PluginCalls = Plugin::StubInterface::async_interface;
 using RegistrationCalls = Registration::StubInterface::async_interface;
 
-// Interval of checks for a connection, because waiting in gRPC would need a thread.
+// Interval at which the loop checks whether the channel has connected: gRPC's own wait would need a thread.
 constexpr std::chrono::milliseconds kDialLook{1};
 
 std::shared_ptr<grpc::Channel> make_channel(const std::filesystem::path& socket,
@@ -79,7 +79,7 @@ struct PluginClient::Connection : std::enable_shared_from_this<Connection> {
     grpc::ClientContext context;  // destroyed before the connection, whose channel it uses
   };
 
-  // One call of a stub's async(). Without a timeout it has no deadline.
+  // Makes one call through a stub's async(). Without `timeout` the call has no deadline.
   template <typename Async, typename Request, typename Response>
   void call(Async* stub,
             void (Async::*method)(grpc::ClientContext*, const Request*, Response*,
@@ -90,8 +90,8 @@ struct PluginClient::Connection : std::enable_shared_from_this<Connection> {
   PluginCalls* plugin_calls() { return plugin->async(); }
   RegistrationCalls* registration_calls() { return registration->async(); }
 
-  // Registers a call that is made elsewhere; close() calls `cancel`. Returns false if closed already: cancel
-  // it yourself.
+  // Registers a call that is made elsewhere. close() calls `cancel`. If the connection is closed already,
+  // returns false, and the caller must cancel the call.
   bool begin_call(const grpc::ClientContext& context, std::function<void()> cancel);
   void end_call(const grpc::ClientContext& context);
   void look_at_dial();
@@ -114,7 +114,7 @@ void PluginClient::Connection::call(
     void (Async::*method)(grpc::ClientContext*, const Request*, Response*, std::function<void(grpc::Status)>),
     Request request, std::optional<Timeout> timeout,
     std::type_identity_t<std::function<void(const CallEnd&, const Response&)>> done) {
-  // gRPC's callback owns it by a plain pointer; the loop takes it over.
+  // gRPC's callback owns `call` by a plain pointer until the loop takes ownership.
   auto* call = new Call<Request, Response>{shared_from_this(), std::move(request), std::move(done), {}, {}};
   if (timeout) call->context.set_deadline(std::chrono::system_clock::now() + *timeout);
   const bool open = begin_call(call->context, [call] { call->context.TryCancel(); });
@@ -150,7 +150,7 @@ void PluginClient::Connection::look_at_dial() {
   done(connected);
 }
 
-// gRPC's threads call the reactions. The object owns itself from open() until the stream has ended.
+// The methods On… run in gRPC's threads. The object owns itself from open() until the stream has ended.
 class PluginClient::StreamReader final : public ListReader,
                                          public grpc::ClientReadReactor<v1beta1::ListAndWatchResponse> {
  public:
@@ -195,7 +195,7 @@ class PluginClient::StreamReader final : public ListReader,
   }
 
   void OnDone(const grpc::Status& status) override {
-    // The loop may destroy connection_ before this returns.
+    // The loop may destroy connection_ before OnDone returns.
     const EventLoop::Poster post = connection_->loop.poster();
     post([this, status] {
       const auto keep = std::move(self_);

@@ -15,7 +15,7 @@
 
 namespace plughost {
 
-// The answer of a plugin in plugins_registry.
+// A plugin's response to GetInfo, for plugins in plugins_registry.
 struct PluginInfo {
   std::string type;
   std::string name;
@@ -30,24 +30,24 @@ class ListReader {
   using OnEnd = std::function<void(const CallEnd& end)>;
 
   virtual ~ListReader() = default;
-  // Pauses reading, like a kubelet that does not run: no message and no end is reported.
+  // Pauses reading, like a stopped kubelet process: neither messages nor the stream's end are reported.
   virtual void pause(bool paused) = 0;
   virtual void cancel() = 0;
 };
 
-// `loop` and `calls` must outlive this object and its calls. Every call ends with a callback in the loop.
-// gRPC's objects live in the loop: destroying a channel in a callback would wait for the callback's own
-// thread.
+// A connection to one plugin's socket. `loop` and `calls` must outlive this object and its calls. Every call
+// ends with a callback in the loop. gRPC's objects live in the loop: destroying a channel in one of gRPC's
+// callbacks would wait for the thread of that same callback.
 class PluginClient {
  public:
-  // Called once, always, later in the loop. The answer is empty if the call failed.
+  // Called exactly once, later in the loop. `Answer` is empty if the call failed.
   template <typename Answer>
   using Done = std::function<void(const CallEnd& end, const Answer& answer)>;
   using Timeout = std::chrono::milliseconds;
-  // The answer for each container in the kubelet's form, a serialized ContainerAllocateResponse.
+  // For each container a serialized ContainerAllocateResponse, as the kubelet stores it.
   using Containers = std::vector<std::string>;
 
-  // An empty `authority` means gRPC's default.
+  // An empty `authority` selects gRPC's default.
   PluginClient(EventLoop& loop, CallsUnderWay& calls, const std::filesystem::path& socket,
                const std::string& authority);
   ~PluginClient();
@@ -60,12 +60,12 @@ class PluginClient {
 
   void ask_options(Done<EndpointOptions> done);
   void allocate(const std::vector<std::string>& ids, Done<Containers> done);
-  // The answer has the preferred ids of each container.
+  // `done` receives the preferred ids of each container.
   void ask_preferred(const std::vector<std::string>& available, const std::vector<std::string>& must_include,
                      int size, Done<std::vector<std::vector<std::string>>> done);
   void start_container(const std::vector<std::string>& ids, Timeout timeout,
                        std::function<void(const CallEnd& end)> done);
-  // Calls `on_end` once, always, as the last callback. Both are called later in the loop.
+  // Calls `on_end` exactly once, as the last callback. Both callbacks are called later in the loop.
   std::shared_ptr<ListReader> read_list(bool paused, ListReader::OnList on_list, ListReader::OnEnd on_end);
 
   void ask_info(Timeout timeout, Done<PluginInfo> done);

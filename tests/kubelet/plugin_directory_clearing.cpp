@@ -14,7 +14,7 @@ void make_clear_directory(const fs::path& directory, StandInKubelet::Clearing cl
   std::vector<fs::path> doomed;
   for (const auto& entry : fs::directory_iterator(directory)) {
     if (entry.path().filename() == CheckpointFile::kName) continue;
-    // Links are followed, as by Go's os.Stat; a dangling link stays.
+    // fs::status follows links, as Go's os.Stat does. A dangling link stays.
     std::error_code error;
     const fs::file_status status = fs::status(entry.path(), error);
     if (error || !fs::exists(status) || fs::is_directory(status)) continue;

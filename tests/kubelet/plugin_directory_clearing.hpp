@@ -7,8 +7,8 @@
 
 namespace plughost {
 
-// Creates the directory (0750) or removes its entries. Keeps what cannot be removed. Throws std::system_error
-// if the directory does not exist afterwards.
+// Creates the directory with mode 0750, or removes its entries. Skips entries that cannot be removed. Throws
+// std::system_error if the directory does not exist afterwards.
 void make_clear_directory(const std::filesystem::path& directory, StandInKubelet::Clearing clearing);
 
 }  // namespace plughost

@@ -24,8 +24,8 @@ std::map<std::string, PluginsRegistryWatch::Identity> PluginsRegistryWatch::sock
     struct stat status {};
     if (name.starts_with('.') || ::stat(entry->path().c_str(), &status) != 0 || !S_ISSOCK(status.st_mode))
       continue;
-    // Ignores the change time, because chmod after bind is no new socket. The inode alone would be reused
-    // soon.
+    // The change time is left out, because a chmod after bind makes no new socket. The modification time is
+    // included, because inode numbers are soon reused.
     there.emplace(entry->path(), Identity{status.st_dev, status.st_ino, status.st_mtim});
   }
   return there;

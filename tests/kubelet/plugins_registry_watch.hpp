@@ -22,8 +22,8 @@ class PluginsRegistryWatch {
     std::function<void(std::string)> error;
   };
 
-  // Reports existing sockets at once, in the loop. Creates the directory if necessary. `loop` must outlive
-  // this object. Throws std::system_error.
+  // Reports existing sockets first, later in the loop. Creates the directory if necessary. `loop` must
+  // outlive this object. Throws std::system_error.
   PluginsRegistryWatch(EventLoop& loop, std::filesystem::path directory, Events events);
 
  private:

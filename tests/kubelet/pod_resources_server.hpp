@@ -11,15 +11,15 @@
 
 namespace plughost {
 
-// Loop thread only. The socket's file stays at the end, as a killed kubelet's does.
+// Loop thread only. The destructor leaves the socket's file, as a killed kubelet does.
 class PodResourcesServer {
  public:
-  // Replaces whatever is at the path, and creates its directory. Throws std::system_error.
+  // Replaces any file at the path, and creates the path's directory. Throws std::system_error.
   PodResourcesServer(EventLoop& loop, const std::filesystem::path& socket);
   ~PodResourcesServer();
   PodResourcesServer& operator=(PodResourcesServer&&) = delete;
 
-  // Sets the answer of List: one entry per device and NUMA node, as the kubelet's.
+  // Sets the response of List: one entry per device and NUMA node, as the kubelet sends it.
   void show(const std::vector<DeviceBook::Holding>& holdings);
   // Sets the resource's devices for GetAllocatableResources, which returns the Healthy ones.
   void show(const std::string& resource, const DeviceList& devices);

@@ -8,7 +8,7 @@ namespace plughost {
 // The only version of the API.
 inline constexpr const char* kDevicePluginVersion = "v1beta1";
 
-// The end of a call: gRPC's code and text.
+// How a call ended: gRPC's status code and message.
 struct CallEnd {
   static constexpr int kOk = 0;
   static constexpr int kUnknown = 2;

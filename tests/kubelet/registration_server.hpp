@@ -12,7 +12,6 @@
 
 namespace plughost {
 
-// A plugin's request to Register.
 struct RegisterRequest {
   std::string version;
   std::string endpoint;
@@ -20,8 +19,8 @@ struct RegisterRequest {
   EndpointOptions options;
 };
 
-// The service. Constructed on any thread, destroyed on any but the loop thread, which must answer pending
-// calls. Destruction closes all connections.
+// The Registration service. Construct it on any thread. Do not destroy it on the loop thread, which must
+// answer pending calls meanwhile. Destruction closes all connections.
 class RegistrationServer {
  public:
   // Call it exactly once, from any thread.
@@ -41,8 +40,8 @@ class RegistrationServer {
   std::unique_ptr<Service> service_;
 };
 
-// A socket that the kubelet listens on. Loop thread only. Its file stays at the end, as a killed kubelet's
-// does.
+// A socket that the kubelet listens on. Loop thread only. The destructor leaves the socket's file, as a
+// killed kubelet does.
 class KubeletSocket {
  public:
   static constexpr const char* kName = "kubelet.sock";  // the socket for registrations

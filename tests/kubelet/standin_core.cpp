@@ -220,7 +220,7 @@ void StandInCore::connect_client(const std::string& resource, const fs::path& so
   clients_[resource] = client;
   client->connection->dial(options_.dial_timeout, [this, client, options, done](bool connected) {
     if (!connected) {
-      clients_.erase(client->resource);  // by name, so it may remove a newer client
+      clients_.erase(client->resource);  // erases by name, so it may remove a newer client
       return done("failed to dial device plugin: context deadline exceeded");
     }
     client->connected = true;
@@ -278,7 +278,7 @@ void StandInCore::run_client(const ClientPointer& client) {
 
 // [ManagerImpl.PluginListAndWatchReceiver]
 void StandInCore::on_list(const std::string& resource, std::vector<ListedDevice> devices) {
-  // The time of arrival, before the kubelet's own work.
+  // The time of arrival, without the time of the stand-in's own work.
   const auto arrived = ResourceState::Clock::now();
   if (!options_.faults.deaf.contains(resource)) book_.replace_list(resource, std::move(devices));
   write_checkpoint();
@@ -293,8 +293,8 @@ void StandInCore::on_list(const std::string& resource, std::vector<ListedDevice>
   tell(Type::kList, resource, "");
 }
 
-// [server.runClient] after the stream: removes the current client of that name, even if an older one has
-// ended.
+// [server.runClient] Runs after the stream: removes the resource's current client, even if the ended stream
+// belongs to an older client.
 void StandInCore::on_stream_end(const ClientPointer& client, const CallEnd& end) {
   const std::string resource = client->resource;
   streaming_.erase(client);
@@ -314,7 +314,8 @@ void StandInCore::on_stream_end(const ClientPointer& client, const CallEnd& end)
 void StandInCore::disconnect_client(const std::string& resource) {
   const auto node = clients_.extract(resource);
   if (!node) return;
-  // A client that still dials is not closed, and gets a stream that the table does not know.
+  // A client that is still dialing is not closed. It later opens a stream although clients_ no longer has the
+  // client.
   if (node.mapped()->connected) node.mapped()->connection->close();
   if (options_.faults.stopped_late == std::chrono::milliseconds::zero()) return stop_endpoint(resource);
   stopping_.push_back(resource);

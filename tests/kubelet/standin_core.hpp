@@ -1,6 +1,7 @@
 #pragma once
 // The stand-in's logic: clients, streams and the book of devices. Loop thread only. Names in brackets are the
-// kubelet's functions (pkg/kubelet/cm/devicemanager), whose order of steps is reproduced, including mistakes.
+// kubelet's functions (pkg/kubelet/cm/devicemanager). The stand-in repeats the order of their steps,
+// including their mistakes.
 
 #include <functional>
 #include <map>
@@ -28,7 +29,8 @@ class StandInCore {
 
   // Starts a new incarnation. Throws std::system_error.
   void start();
-  // Stops as if killed. Destroy the returned server outside the loop. nullptr: it was stopped already.
+  // Stops as a kill does. Destroy the returned server on a thread other than the loop's. nullptr: stopped
+  // already.
   std::unique_ptr<RegistrationServer> stop();
   bool running() const { return socket_ != nullptr; }
   unsigned incarnation() const { return incarnation_; }
@@ -41,7 +43,7 @@ class StandInCore {
   std::shared_ptr<PluginClient> endpoint(const std::string& resource) const;
 
   DeviceBook& book() { return book_; }
-  // The present book, to be written. Wait for the number outside the loop.
+  // A write of the current book that has begun. Wait for its number outside the loop.
   struct Writing {
     std::shared_ptr<CheckpointFile> file;
     std::uint64_t number = 0;
@@ -52,11 +54,11 @@ class StandInCore {
   bool end_pod(const std::string& pod);
 
  private:
-  struct Client {  // one per registration
+  struct Client {  // one per registration of a plugin
     std::string resource;
     std::shared_ptr<PluginClient> connection;
     unsigned incarnation = 0;            // of the kubelet
-    bool connected = false;              // has connected once
+    bool connected = false;              // the connection was established once
     std::shared_ptr<ListReader> reader;  // nullptr: no stream
   };
   using ClientPointer = std::shared_ptr<Client>;
@@ -106,14 +108,14 @@ class StandInCore {
   std::map<std::string, ClientPointer> clients_;       // by resource; the last registration counts
   std::map<std::string, ClientPointer> endpoints_;     // clients for allocations, once connected
   std::set<ClientPointer> streaming_;
-  std::vector<std::weak_ptr<PluginClient>> connections_;  // all that may exist, for stop() to close
+  std::vector<std::weak_ptr<PluginClient>> connections_;  // all clients that stop() may need to close
   std::map<std::string, std::shared_ptr<ListReader>> second_streams_;
   std::map<std::uint64_t, RegistrationServer::Reply> unanswered_;
   std::uint64_t next_number_ = 0;
   std::vector<std::function<void()>> held_dials_;
   std::vector<std::function<void()>> held_answers_;
   Timer forget_timer_;
-  std::vector<std::string> stopping_;  // resources whose endpoints are stopped late
+  std::vector<std::string> stopping_;  // resources whose endpoints stop late (Faults::stopped_late)
   Timer stop_timer_;
 };
 

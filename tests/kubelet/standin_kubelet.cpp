@@ -19,7 +19,7 @@ constexpr const char* kStopped = "the kubelet is stopped";
 using Containers = PluginClient::Containers;
 using Preferences = std::vector<std::vector<std::string>>;  // for each container
 
-// Returns what is wrong with a plugin's preference; empty: nothing.
+// Returns why a plugin's preference is invalid; empty: it is valid.
 std::string objection_to(const Preferences& preferences, const std::vector<std::string>& available,
                          std::size_t count) {
   if (preferences.size() != 1) {
@@ -79,7 +79,8 @@ class StandInKubelet::Runtime {
     return result.get();
   }
 
-  // Returns how the call ended, and its answer. `ask(client, done)` is called in the loop.
+  // Makes a call with `ask(client, done)`, which runs in the loop. Returns how the call ended, and the
+  // plugin's response.
   template <typename Answer, typename Ask>
   std::pair<CallEnd, Answer> call(const std::string& resource, Ask ask) {
     const auto answer = std::make_shared<std::promise<std::pair<CallEnd, Answer>>>();
@@ -109,8 +110,8 @@ class StandInKubelet::Runtime {
     return call<std::monostate>(resource, ask).first;
   }
 
-  // An empty `named` leaves the choice to the kubelet. [ManagerImpl.allocateContainerResources,
-  // devicesToAllocate]
+  // Admits a pod. With an empty `named`, the kubelet chooses the ids.
+  // [ManagerImpl.allocateContainerResources, devicesToAllocate]
   Admission admit(const std::string& pod, const std::string& container, const std::string& resource,
                   std::size_t count, const std::vector<std::string>& named);
   std::string start_container(const std::string& pod);
@@ -129,7 +130,8 @@ class StandInKubelet::Runtime {
   };
   Beginning begin(const std::string& pod, const std::string& container, const std::string& resource,
                   std::size_t count);
-  // Reduces `ids`, the available ones, to those to allocate. Returns an error, if any.
+  // Expects the available ids in `ids`, and reduces them to the ids to allocate. Returns an error, or an
+  // empty text.
   std::string pick(const std::string& resource, const Beginning& beginning, std::size_t count,
                    const std::vector<std::string>& named, std::vector<std::string>& ids);
 

@@ -17,28 +17,29 @@
 
 namespace plughost {
 
-// Thread-safe. Listens once constructed. Destruction is like a kill: the socket stays.
+// Thread-safe. The constructor starts to listen. The destructor acts like a kill: the socket's file stays.
 class StandInKubelet {
  public:
-  // The entries of the directory that a start removes.
+  // Selects which entries of the directory a start removes.
   enum class Clearing {
     kSockets,     // sockets and links to sockets (1.36)
     kEverything,  // everything but directories and the checkpoint (1.32)
   };
   enum class Registering {
-    kDialsBeforeAnswer,  // and queries GetDevicePluginOptions
+    kDialsBeforeAnswer,  // dials and queries GetDevicePluginOptions, then answers Register
     kAnswersFirst,       // dials later, trusts Register's options, sends the socket's path as authority
   };
 
-  // Deliberate faults. Sets contain resource names.
+  // Faults that tests cause. The sets contain resource names.
   struct Faults {
     std::map<std::string, std::string> refused;  // Register fails with this text
     std::set<std::string> dial_held;             // Register waits before it dials back
-    std::set<std::string> answer_held;           // Register does everything but answer
+    std::set<std::string> answer_held;           // Register does everything except answer the plugin
     std::set<std::string> unread;                // messages of the stream are not read
     std::set<std::string> deaf;                  // lists are read and ignored until the next Register
-    // Delay between a stream's end and the stop of the resource's endpoint, even if another plugin has it by
-    // then, as in kubelets up to 1.36. That plugin's stream stays open.
+    // Delay between the end of a stream and the stop of the resource's endpoint. Kubelets up to 1.36 stop the
+    // endpoint even if a different plugin has registered the resource by then; that plugin's stream stays
+    // open.
     std::chrono::milliseconds stopped_late{0};
     bool lists_no_pods = false;    // List is empty, as in the first seconds of a kubelet
     bool answers_garbage = false;  // connections get bytes that are not HTTP/2 and are closed
@@ -47,9 +48,9 @@ class StandInKubelet {
   struct Options {
     std::filesystem::path directory;
     std::filesystem::path plugins_registry;  // empty: off
-    std::filesystem::path pod_resources;     // the socket of PodResourcesLister; empty: off
-    // Has a directory for each pod until it ends, as <kubelet root>/pods. Empty: off, and the checkpoint
-    // drops a pod when it ends instead of at the next Allocate.
+    std::filesystem::path pod_resources;     // socket of the pod resources API; empty: off
+    // Directory in which each pod has a directory until the pod ends, as in <kubelet root>/pods. Empty: off,
+    // and the checkpoint drops a pod when the pod ends instead of at the next Allocate.
     std::filesystem::path pods;
     Clearing clearing = Clearing::kSockets;
     Registering registering = Registering::kDialsBeforeAnswer;
@@ -58,7 +59,7 @@ class StandInKubelet {
     Faults faults;
   };
 
-  // Called in order, from one thread of the stand-in. It may only call state() of this class.
+  // Called in order, from one thread of the stand-in. The callback may call only state() of this class.
   using OnEvent = std::function<void(const KubeletEvent&)>;
 
   // Throws std::system_error if it cannot listen. Its threads inherit the caller's signal mask.
@@ -66,12 +67,12 @@ class StandInKubelet {
   ~StandInKubelet();
   StandInKubelet& operator=(StandInKubelet&&) = delete;
 
-  // Closes every connection and stops listening; kubelet.sock stays. No effect if stopped already.
+  // Closes every connection and stops listening; kubelet.sock stays. Does nothing if stopped already.
   void stop();
   // Calls stop() and starts a new incarnation: clears the directory, listens, reads the checkpoint. Throws as
   // the constructor does.
   void restart();
-  // Replaces all faults. What the former ones held up goes on.
+  // Replaces all faults. Calls that a removed fault has held continue.
   void set_faults(Faults faults);
 
   KubeletState state() const;
@@ -79,28 +80,29 @@ class StandInKubelet {
   bool wait_for(const std::function<bool(const KubeletState&)>& predicate,
                 std::chrono::milliseconds timeout) const;
 
-  // Admits a pod: one at a time, without a deadline. Ids that the container holds already are not allocated
-  // again. A container whose name begins with "init-" is an ordinary init container, which `List` omits.
+  // Admits a pod: one pod at a time, without a deadline. Ids that the container already holds are not
+  // allocated again. A container whose name begins with "init-" is an ordinary init container, which `List`
+  // omits.
   Admission allocate(const std::string& pod, const std::string& container, const std::string& resource,
                      std::size_t count);
   // Admits a pod with these ids, which must be free and Healthy.
   Admission allocate_named(const std::string& pod, const std::string& container, const std::string& resource,
                            const std::vector<std::string>& ids);
-  // Calls PreStartContainer for everything that the pod holds. Returns the error, or an empty text.
+  // Calls PreStartContainer for every device that the pod holds. Returns the error, or an empty text.
   std::string start_container(const std::string& pod);
   // Returns false if the pod does not exist.
   bool free(const std::string& pod);
   std::vector<PodDevices> pods() const;
 
-  // Makes a bare call and returns its answer, without checks or records.
+  // Calls Allocate directly, without the kubelet's checks and records, and returns the result.
   AllocateAnswer allocate_ids(const std::string& resource, const std::vector<std::string>& ids);
   PreferredAnswer preferred_ids(const std::string& resource, const std::vector<std::string>& available,
                                 const std::vector<std::string>& must_include, int size);
 
   // Cancels the stream of the resource's newest client. Returns false if there is none.
   bool cancel_stream(const std::string& resource);
-  // Opens another ListAndWatch stream to the newest client's endpoint, which lasts as long as the endpoint.
-  // Returns false if there is no client.
+  // Opens a second ListAndWatch stream to the newest client's endpoint. The stream lasts as long as the
+  // endpoint. Returns false if there is no client.
   bool open_second_stream(const std::string& resource);
 
  private:

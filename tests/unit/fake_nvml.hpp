@@ -1,6 +1,6 @@
 #pragma once
-// The library of tests/fakes/nvml, with the text that describes its cards. One at a time in a process. Not
-// thread-safe.
+// Provides the fake NVML library of tests/fakes/nvml, and the text that describes its cards. A process can
+// have one at a time. Not thread-safe.
 
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ class FakeNvml {
   ~FakeNvml() { ::unsetenv("PLUGHOST_FAKE_NVML"); }
   FakeNvml& operator=(FakeNvml&&) = delete;
 
-  // Applies from the next call on. The text is replaced atomically for running calls.
+  // Replaces the text from the library's next call on. The text is replaced atomically for running calls.
   void show(const std::string& script) const {
     directory_.file("next", script);
     std::filesystem::rename(directory_.at("next"), file());

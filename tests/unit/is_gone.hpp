@@ -1,5 +1,5 @@
 #pragma once
-// Tells whether a process has ended, reaped or not. Thread-safe.
+// Returns true if the process has ended, even if it has not been reaped. Thread-safe.
 
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 #pragma once
-// A program whose start stalls, like one on an unreachable server. Needs no root: executing a file waits
-// while another process holds a lease on it. Not thread-safe.
+// A program whose start stalls, like that of a program on an unreachable file server. This needs no root,
+// because the execution of a file waits while another process holds a lease on the file. Not thread-safe.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -14,11 +14,11 @@
 
 namespace plughost::test {
 
-// Lasts until give_back(), for at most /proc/sys/fs/lease-break-time.
+// The start stalls until give_back(), for at most the seconds in /proc/sys/fs/lease-break-time.
 class LeasedProgram {
  public:
   explicit LeasedProgram(const std::filesystem::path& path)
-      : path_(path), former_(::signal(SIGIO, SIG_IGN)) {  // a request for the file must not end the process
+      : path_(path), former_(::signal(SIGIO, SIG_IGN)) {  // SIGIO must not end this process
     std::ofstream(path) << "#!/bin/sh\nexit 0\n";
     check(::chmod(path_.c_str(), 0755), "chmod");
     file_ = UniqueFd{check(::open(path_.c_str(), O_RDONLY | O_CLOEXEC), "open")};

@@ -1,6 +1,6 @@
 #pragma once
-// Keeps CDI specifications that tests create, and a machine for more of them, so that tests/cdi can pass them
-// to the library that reads them. Thread-safe.
+// Stores CDI specifications that tests create, and the files of a machine that needs more of them, so that
+// tests/cdi can pass them to the library that reads them in container runtimes. Thread-safe.
 
 #include <filesystem>
 #include <fstream>
@@ -19,7 +19,7 @@ inline void keep_specification(const std::string& text) {
   std::ofstream(directory / (std::to_string(std::hash<std::string>()(text)) + ".json")) << text;
 }
 
-// Keeps sys, dev and run of a simulated machine.
+// Stores the directories sys, dev and run of a simulated machine.
 inline void keep_machine(const std::filesystem::path& tree) {
   const std::filesystem::path directory = std::filesystem::path(kMadeSpecifications) / "machine";
   std::filesystem::remove_all(directory);
@@ -29,7 +29,7 @@ inline void keep_machine(const std::filesystem::path& tree) {
       std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
 }
 
-// Keeps plughost's specifications in the directory, if it exists.
+// Stores plughost's specifications from the directory, if the directory exists.
 inline void keep_specifications(const std::filesystem::path& directory) {
   std::error_code none;
   for (const auto& file : std::filesystem::directory_iterator(directory, none)) {

@@ -1,4 +1,4 @@
-// The ten mistakes of CONTRIBUTING.md, compiled from that page.
+// Runs the code examples of the ten mistakes in CONTRIBUTING.md, which the build extracts from that page.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -21,13 +21,13 @@
 #include "base/system/workers.hpp"
 #include "base/text/text.hpp"
 #include "unit/run_until.hpp"
-// After what the examples use.
+// The examples need the headers above.
 #include "mistakes.hpp"
 
 namespace plughost {
 namespace {
 
-TEST_CASE("the better forms of the mistakes give other results than the wrong ones") {
+TEST_CASE("the better forms of mistakes 4, 5 and 6 in CONTRIBUTING.md give the correct results") {
   CHECK(example_4::right({"a", "b"}, {"b", "c"}) == example_4::wrong({"a", "b"}, {"b", "c"}));
   CHECK(example_5::wrong("/run/cdi-old"));
   CHECK_FALSE(example_5::right("/run/cdi-old"));
@@ -36,7 +36,7 @@ TEST_CASE("the better forms of the mistakes give other results than the wrong on
   CHECK(example_6::right("A1") == "/srv/dongles/A1");
 }
 
-TEST_CASE("the better form of a blocking call answers in the loop") {
+TEST_CASE("the better form of mistake 1, a blocking call, delivers its result later in the loop") {
   EventLoop loop;
   Workers workers(loop, 1);
   std::optional<bool> found;

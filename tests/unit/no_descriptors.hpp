@@ -1,5 +1,5 @@
 #pragma once
-// Prevents this process from opening anything. Not thread-safe.
+// Prevents this process from opening further file descriptors. Not thread-safe.
 
 #include <fcntl.h>
 #include <sys/resource.h>

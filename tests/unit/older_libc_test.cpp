@@ -21,7 +21,7 @@ dl_find_object object_of(void* address) {
 
 }  // namespace
 
-TEST_CASE("the object around an address is the one that the C library finds") {
+TEST_CASE("_dl_find_object() finds the same object for an address as the C library's own function") {
   auto* const theirs = reinterpret_cast<decltype(&_dl_find_object)>(dlsym(RTLD_DEFAULT, "_dl_find_object"));
   if (theirs == nullptr) return;  // older than 2.35
   REQUIRE((theirs != &_dl_find_object));
@@ -37,7 +37,7 @@ TEST_CASE("the object around an address is the one that the C library finds") {
   }
 }
 
-TEST_CASE("an object contains its first and its last byte, and not the next one's") {
+TEST_CASE("an object contains its first and its last byte, but not the bytes before and after them") {
   const dl_find_object whole = object_of(reinterpret_cast<void*>(&object_of));
   CHECK(object_of(whole.dlfo_map_start).dlfo_eh_frame == whole.dlfo_eh_frame);
   CHECK(object_of(pointer(number(whole.dlfo_map_end) - 1)).dlfo_eh_frame == whole.dlfo_eh_frame);
@@ -46,14 +46,14 @@ TEST_CASE("an object contains its first and its last byte, and not the next one'
   CHECK(_dl_find_object(whole.dlfo_map_end, &other) == -1);
 }
 
-TEST_CASE("an address of the heap, or null, is in no object") {
+TEST_CASE("an address on the stack, or null, is in no object") {
   dl_find_object found{};
   int in_no_object = 0;
   CHECK(_dl_find_object(&in_no_object, &found) == -1);
   CHECK(_dl_find_object(nullptr, &found) == -1);
 }
 
-TEST_CASE("random numbers differ in every byte") {
+TEST_CASE("each byte of arc4random() takes different values") {
   std::set<int> bytes[4];
   for (int i = 0; i < 100; ++i) {
     const std::uint32_t number = arc4random();

@@ -7,7 +7,7 @@
 
 namespace plughost::test {
 
-// Runs the loop until the condition holds. Returns false after the deadline.
+// Runs the loop until the condition holds or the deadline has passed. Returns true if the condition holds.
 inline bool run_until(EventLoop& loop, const std::function<bool()>& condition,
                       std::chrono::milliseconds deadline = std::chrono::seconds(10)) {
   const auto end = EventLoop::Clock::now() + deadline;

@@ -45,7 +45,7 @@ TEST_CASE("bad configurations are refused with the text in the file beside them"
   }
 }
 
-TEST_CASE("no such text is left without its bad configuration") {
+TEST_CASE("every bad/NAME.txt has a bad/NAME.yaml") {
   for (const fs::path& words : files(".txt")) {
     CAPTURE(words.filename().string());
     CHECK(fs::exists(fs::path(words).replace_extension(".yaml")));

@@ -10,7 +10,7 @@ namespace {
 using test::TempDir;
 using Texts = std::vector<std::string>;
 
-// Returns the warnings about a configuration of these entries: "line: path: …".
+// Returns the warnings about a configuration with these entries, as "line: path: …".
 Texts warnings(const std::string& entries) {
   const TempDir dir;
   dir.file("a.yaml", "domain: example.com\nresources:\n" + entries);
@@ -38,7 +38,7 @@ std::string may_differ(const std::string& what, const std::string& from) {
   return "the " + what + " may get a different value from " + from;
 }
 
-TEST_CASE("a socket's longest path has 107 bytes") {
+TEST_CASE("a socket directory is refused if the path of a socket in it could be longer than 107 bytes") {
   const auto errors = [](std::size_t length, std::size_t name) {
     Diagnostics diagnostics;
     check_socket_directory(std::string(length, 'x'), name, {}, "kubelet.directory", diagnostics);
@@ -51,11 +51,11 @@ TEST_CASE("a socket's longest path has 107 bytes") {
 }
 
 TEST_CASE("a list that fits into one message to the kubelet is accepted, and no larger one") {
-  // The longest ids, of 63 characters, take 78 bytes each, so 53,747 of them fit.
+  // Each id has 63 characters and takes 78 bytes, so 53,747 of them fit into the message.
   const std::string id = ", id: \"{n}-" + std::string(63, 'x') + "\"}\n";
   CHECK(loads("- {name: unit, count: 53000" + id));
   CHECK_FALSE(loads("- {name: unit, count: 54500" + id));
-#ifndef PLUGHOST_SANITIZED  // each takes some seconds with a sanitizer
+#ifndef PLUGHOST_SANITIZED  // each of these takes some seconds with a sanitizer
   CHECK(loads("- {name: unit, count: 5, replicas: 10000" + id));
   CHECK_FALSE(loads("- {name: unit, count: 6, replicas: 10000" + id));
   CHECK_FALSE(loads("- {name: unit, count: 1000000}\n"));
@@ -69,19 +69,19 @@ TEST_CASE("ids of one entry's resources are unique, too") {
   CHECK_FALSE(loads("- {name: \"a{id}\", count: 2, id: x}\n"));
 }
 
-TEST_CASE("replicas of a device are distinct from devices with such a name") {
+TEST_CASE("an id that equals the id of another device's replica is refused") {
   CHECK(loads("- {name: a, count: 1, id: x}\n- {name: b, count: 1, id: x, replicas: 2}\n"));
   CHECK(loads("- {name: a, count: 1, id: \"x::2\"}\n- {name: b, count: 1, id: x, replicas: 2}\n"));
   CHECK_FALSE(loads("- {name: a, count: 1, id: \"x::1\"}\n- {name: b, count: 1, id: x, replicas: 2}\n"));
 }
 
-TEST_CASE("ids that have to be shortened are warned of") {
+TEST_CASE("an id that has to be shortened causes a warning") {
   const Texts found = warnings("- {name: a-name-that-is-so-long-that-no-number-fits-behind-it, count: 2}\n");
   REQUIRE(found.size() == 1);
   CHECK(found[0].starts_with("3: resources[0].count: a device is listed as "));
 }
 
-TEST_CASE("two resources that give one variable different values are warned of") {
+TEST_CASE("two resources that set a variable to different values cause a warning") {
   CHECK(warnings("- {name: a, count: 1, env: {A: 1}}\n- {name: b, count: 1, env: {A: 2}}\n") ==
         Texts{"4: resources[1].env.A: " + may_differ("environment variable 'A'", "resources[0]")});
   CHECK(warnings("- {name: a, count: 1, env: {A: \"{id}\"}}\n- {name: b, count: 1, env: {A: \"{id}\"}}\n") ==
@@ -110,7 +110,7 @@ TEST_CASE("the same value from two resources, or different names, are no conflic
   CHECK(warnings("- {name: a, count: 1, env: {A: 1}}\n- {name: b, count: 1, annotations: {A: 2}}\n").empty());
 }
 
-TEST_CASE("each later entry is warned of once, with the first that differs") {
+TEST_CASE("each later entry causes one warning, which names the first entry with a different value") {
   CHECK(warnings("- {name: a, count: 1, env: {A: 1}}\n- {name: b, count: 1, env: {A: 1}}\n"
                  "- {name: c, count: 1, env: {A: 2}}\n- {name: d, count: 1, env: {A: 1}}\n") ==
         Texts{"5: resources[2].env.A: " + may_differ("environment variable 'A'", "resources[0]"),
@@ -132,7 +132,7 @@ TEST_CASE("annotations and container paths are compared like variables") {
             .size() == 1);
 }
 
-TEST_CASE("an entry with several resources may contradict itself") {
+TEST_CASE("different values of a variable from resources of one entry cause a warning") {
   CHECK(
       warnings("- {name: \"{name}\", directory: {path: /a}, env: {A: \"{path}\"}}\n") ==
       Texts{"3: resources[0].env.A: the environment variable 'A' may get a different value from another "
@@ -144,7 +144,9 @@ TEST_CASE("an entry with several resources may contradict itself") {
             .empty());
 }
 
-TEST_CASE("entries over the same cards that set one variable must be joined or separated") {
+TEST_CASE(
+    "entries that set one variable for the same cards must be joined by sameCard, or select different "
+    "cards") {
   const auto gpu = [](const std::string& name, const std::string& keys, const std::string& more = "") {
     return "- {name: " + name + ", gpu: {vendor: nvidia" + keys + "}" + more + "}\n";
   };
@@ -158,13 +160,13 @@ TEST_CASE("entries over the same cards that set one variable must be joined or s
   CHECK_FALSE(loads(gpu("a", memory, near("b")) + gpu("b", cores, near("a")) + gpu("c", "")));
   CHECK_FALSE(loads(gpu("a", memory, near("b")) + gpu("b", cores, near("a")) + gpu("c", "", near("d")) +
                     gpu("d", "", near("c"))));
-  // Overlaps are known only for equal patterns.
+  // Two different patterns are assumed to select different cards.
   CHECK(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "", ", only: [{name: B}]")));
   CHECK(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "", ", except: [{name: A}]")));
   CHECK_FALSE(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "", ", only: [{name: A}]")));
   CHECK_FALSE(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "")));
   CHECK_FALSE(loads(gpu("a", "") + gpu("b", "", ", only: [{name: A}]")));
-  // On different nodes, with other variables, or without variables.
+  // No conflict: the entries are for different nodes, or set different variables, or set none.
   CHECK(loads(gpu("a", "", ", when: {arch: amd64}") + gpu("b", "", ", when: {arch: arm64}")));
   CHECK(loads(gpu("a", "") + "- {name: b, gpu: {vendor: iluvatar}}\n"));
   CHECK(loads(gpu("a", "") + gpu("b", ", deviceListStrategy: cdi-cri")));
@@ -173,7 +175,7 @@ TEST_CASE("entries over the same cards that set one variable must be joined or s
   CHECK_FALSE(loads(gpu("a", ", deviceListStrategy: volume-mounts") + gpu("b", "")));
 }
 
-TEST_CASE("a variable that the entry sets counts, and not the kind's") {
+TEST_CASE("a variable that the entry sets replaces the kind's value of that variable") {
   const std::string own = "- {name: a, gpu: {vendor: nvidia}, env: {NVIDIA_VISIBLE_DEVICES: none}}\n";
   CHECK(warnings(own + "- {name: b, count: 1, env: {NVIDIA_VISIBLE_DEVICES: none}}\n") == Texts{});
   CHECK(warnings(own + "- {name: b, gpu: {vendor: nvidia}}\n") ==

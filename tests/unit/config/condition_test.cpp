@@ -21,7 +21,7 @@ Condition condition(const std::string& text) {
   return read;
 }
 
-// A machine with two files.
+// Returns a machine with the files /dev/kvm and /dev/tun.
 NodeView view() {
   return {
       .machine = {.hostname = "gpu-7",
@@ -43,7 +43,7 @@ std::string why_not(const std::string& text) {
   return verdict.why;
 }
 
-TEST_CASE("each key of a condition is evaluated by its own source") {
+TEST_CASE("each key of a condition is compared with its own fact about the node") {
   CHECK(applies("hostname: gpu-*"));
   CHECK(why_not("hostname: web-*") == "hostname is 'gpu-7', not web-*");
   CHECK(applies("kernel: 6.1.*"));
@@ -67,7 +67,7 @@ TEST_CASE("each key of a condition is evaluated by its own source") {
   CHECK(why_not("exists: /dev/nothing") == "/dev/nothing does not exist");
 }
 
-TEST_CASE("any item of a list must match, and of `exists` all") {
+TEST_CASE("of a list one item must match, but of `exists` every item") {
   CHECK(applies("hostname: [web-*, gpu-*]"));
   CHECK(why_not("hostname: [web-*, db-*]") == "hostname is 'gpu-7', not web-* or db-*");
   CHECK(applies("exists: [/dev/kvm, /dev/tun]"));
@@ -86,7 +86,7 @@ TEST_CASE("any condition of a list must match") {
         "hostname is 'gpu-7', not web-*; arch is 'x86_64', not arm64");
 }
 
-TEST_CASE("`not` is true unless all of its keys hold") {
+TEST_CASE("`not` holds if a key of its condition does not match") {
   CHECK(applies("not: {hostname: web-*}"));
   CHECK(why_not("not: {hostname: gpu-*}") == "what `not` excludes is so: hostname gpu-*");
   CHECK(applies("not: {hostname: gpu-*, arch: arm64}"));
@@ -96,7 +96,7 @@ TEST_CASE("`not` is true unless all of its keys hold") {
   CHECK_FALSE(applies("{arch: amd64, not: {hostname: gpu-*}}"));
 }
 
-TEST_CASE("unknown labels decide nothing, unless another key does") {
+TEST_CASE("a condition on unknown labels is unknown, unless a different key decides the result") {
   NodeView unknown = view();
   unknown.labels = {.node = {}, .labels = {}, .error = "/labels: it cannot be read"};
   const Verdict verdict = condition("label: {rack: a*}").evaluate(unknown);
@@ -108,7 +108,7 @@ TEST_CASE("unknown labels decide nothing, unless another key does") {
   CHECK(condition("[{label: {rack: a*}}, {arch: amd64}]").evaluate(unknown).kind == Kind::kApplies);
   CHECK(condition("[{label: {rack: a*}}, {arch: arm64}]").evaluate(unknown).kind == Kind::kUnknown);
   CHECK(condition("{label: {rack: a*}, arch: amd64}").evaluate(unknown).kind == Kind::kUnknown);
-  // The name may come from another source.
+  // The node's name may be known although its labels are not.
   unknown.labels.node = "n1";
   CHECK(condition("node: n1").evaluate(unknown).kind == Kind::kApplies);
 }

@@ -7,7 +7,7 @@
 
 namespace plughost::test {
 
-// Returns the configuration of a file with that text.
+// Returns the configuration that a file with the text `text` has.
 inline Config config_of(const std::string& text) {
   const TempDir dir;
   dir.file("a.yaml", text);

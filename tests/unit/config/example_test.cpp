@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 const fs::path kSource = test::in_source("");
 const fs::path kPresets = test::in_source("/plugins.d");
 
-// Returns the parts of the text between the two marks.
+// Returns the parts of `text` between a mark `before` and the next mark `after`.
 std::vector<std::string> between(const std::string& text, const std::string& before,
                                  const std::string& after) {
   std::vector<std::string> pieces;
@@ -39,7 +39,7 @@ std::vector<std::string> between(const std::string& text, const std::string& bef
   return pieces;
 }
 
-// Returns every key of the program, from its error about an unknown one.
+// Returns every key that the program knows, read from its errors about unknown keys.
 std::set<std::string> known_keys() {
   const test::TempDir dir;
   dir.file("a.yaml", R"(
@@ -93,7 +93,7 @@ resources:
   return keys;
 }
 
-// Returns a main file's text with the node's directory of presets moved to `links`.
+// Returns a main file's text with /etc/plughost/plugins.d replaced by `links`.
 std::string with_links_in(const fs::path& links, std::string text) {
   constexpr std::string_view kLinks = "/etc/plughost/plugins.d";
   const std::size_t at = text.find(kLinks);
@@ -107,7 +107,7 @@ std::string lines(std::span<const Diagnostic> diagnostics) {
   return text;
 }
 
-// Returns the errors with which the action is refused, a line each.
+// Runs `act`, and returns the errors of its ConfigError, one per line; empty if it succeeds.
 template <class Act>
 std::string errors(Act act) {
   try {
@@ -118,14 +118,14 @@ std::string errors(Act act) {
   return "";
 }
 
-// Returns the errors of a main file with everything that it includes, or else its warnings.
+// Returns the errors of a main file and everything that it includes, or else the warnings.
 std::string remarks(const fs::path& main) {
   std::string warnings;
   const std::string found = errors([&] { warnings = lines(load_config(main).warnings); });
   return found.empty() ? warnings : found;
 }
 
-// A node's /etc/plughost with a main file and links to presets.
+// A temporary copy of a node's /etc/plughost, with a main file and links to presets.
 class ConfiguredNode {
  public:
   explicit ConfiguredNode(const fs::path& main) {
@@ -134,7 +134,7 @@ class ConfiguredNode {
 
   fs::path main() const { return dir_.at("config.yaml"); }
   fs::path link_of(const std::string& preset) const { return dir_.at("plugins.d/" + preset + ".yaml"); }
-  // Creates and removes the link of `plughost preset enable`, even if the configuration has errors then.
+  // Creates the link that `plughost preset enable` creates, even if the configuration then has errors.
   void link(const std::string& preset) const {
     dir_.link("plugins.d/" + preset + ".yaml", kPresets / (preset + ".yaml"));
   }
@@ -145,10 +145,10 @@ class ConfiguredNode {
   test::TempDir dir_;
 };
 
-// A preset that offers cards by a variable, in the order in which files are read.
+// A preset that offers cards by a variable. kOfCards has these presets in the order in which files are read.
 struct CardPreset {
   std::string name;
-  int line;  // line of its entry
+  int line;  // line at which the preset's entry begins
   std::string variable = "NVIDIA_VISIBLE_DEVICES";
 };
 const std::vector<CardPreset> kOfCards{{"gpu-memory", 3},
@@ -166,7 +166,7 @@ std::set<std::string> other_presets() {
 
 std::string command(const std::string& preset) { return " (`plughost preset disable " + preset + "`)"; }
 
-// Returns the error about the preset's entry, which offers the same cards as the other entry.
+// Returns the error that two entries offer the same cards, for the preset's entry and a different one.
 std::string contradiction(const CardPreset& preset, const fs::path& file, const std::string& disable,
                           const std::string& other, const std::string& disable_other) {
   return file.string() + ':' + std::to_string(preset.line + 1) +
@@ -180,7 +180,7 @@ std::string contradiction(const CardPreset& preset, const fs::path& file, const 
 
 TEST_CASE("each YAML file of a checkout's top level and plugins.d is loaded, without a warning") {
   const test::TempDir checkout;
-  checkout.link("plugins.d", kPresets);  // all presets are beside the example
+  checkout.link("plugins.d", kPresets);  // so that the example finds all presets in its plugins.d
   unsigned files = 0;
   for (const fs::path& folder : {kSource, kPresets}) {
     for (const auto& entry : fs::directory_iterator(folder)) {
@@ -218,7 +218,7 @@ TEST_CASE("the example is loaded with each preset, unless that preset offers the
   }
 }
 
-TEST_CASE("all presets are loaded together if only one of them offers NVIDIA's cards") {
+TEST_CASE("all presets are loaded together if only one of those for NVIDIA's cards is included") {
   const ConfiguredNode node(kSource / "packaging" / "config.yaml");
   const std::set<std::string> others = other_presets();
   for (const std::string& preset : others) node.link(preset);
@@ -227,14 +227,14 @@ TEST_CASE("all presets are loaded together if only one of them offers NVIDIA's c
     if (preset.name == "iluvatar-gpu") continue;
     CAPTURE(preset.name);
     node.link(preset.name);
-    // The main file, iluvatar-gpu and this preset are read, too.
+    // The three further files: the main file, iluvatar-gpu and this preset.
     CHECK(load_config(node.main()).files.paths.size() == others.size() + 3);
     CHECK(remarks(node.main()) == "");
     node.unlink(preset.name);
   }
 }
 
-// Checks two presets, in the order in which their files are read.
+// Checks the error about two presets. `first` must be read before `second`.
 void check_contradiction(const CardPreset& first, const CardPreset& second) {
   CAPTURE(first.name);
   CAPTURE(second.name);
@@ -242,7 +242,7 @@ void check_contradiction(const CardPreset& first, const CardPreset& second) {
   node.link(first.name);
   const std::string other =
       "resources[0] (" + node.link_of(first.name).string() + ':' + std::to_string(first.line) + ":3)";
-  // The second one has no link yet.
+  // At this time `second` is not linked.
   CHECK(errors([&] { node.presets().enable(std::vector{second.name}); }) ==
         contradiction(second, kPresets / (second.name + ".yaml"), "", other, command(first.name)));
   node.link(second.name);

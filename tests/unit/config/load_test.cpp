@@ -16,7 +16,7 @@ std::vector<std::string> names(const Config& config) {
   return names;
 }
 
-// Returns the errors of the configuration, without the directory's name.
+// Returns the errors of the configuration main.yaml in `dir`, without the directory's name, or "nothing".
 std::string wrong(const TempDir& dir, const Overrides& overrides = {}) {
   try {
     load_config(dir.at("main.yaml"), overrides);
@@ -53,7 +53,7 @@ TEST_CASE("a small configuration has the defaults") {
   CHECK(*resource.spec == plain);
 }
 
-TEST_CASE("the default policy depends on the meaning of the devices' ids") {
+TEST_CASE("without allocationPolicy the policy depends on whether an entry has replicas, shares or units") {
   const auto policy = [](const std::string& entry) {
     const TempDir dir;
     dir.file("main.yaml", "resources: [{name: x.com/a, " + entry + "}]\n");
@@ -73,7 +73,7 @@ TEST_CASE("the default policy depends on the meaning of the devices' ids") {
   CHECK(policy("gpu: {vendor: nvidia, unit: {memory: 1GiB}, spanCards: true}") == AllocationPolicy::kOneCard);
 }
 
-TEST_CASE("every key is read into its member") {
+TEST_CASE("each key's value is stored in its member") {
   const TempDir dir;
   dir.file("main.yaml", R"(
 domain: example.com
@@ -216,7 +216,7 @@ TEST_CASE("whenUnhealthy runs after half a minute by default, for at most that l
   CHECK(told->program.timeout == std::chrono::seconds(30));
 }
 
-TEST_CASE("an entry without an id takes the kind's") {
+TEST_CASE("an entry without `id` uses the default id of its kind") {
   const TempDir dir;
   dir.file("main.yaml",
            "resources: [{name: example.com/a, count: 2}, {name: example.com/b, count: 2, id: \"b{n}\"}]");
@@ -324,7 +324,7 @@ TEST_CASE("node.yaml is read beside the main file, which overrides it") {
   CHECK(mine.files.hash != config.files.hash);
 }
 
-TEST_CASE("facts about the node may be supplied, or unknown") {
+TEST_CASE("a caller can supply the text of node.yaml, and an empty text replaces the file") {
   const TempDir dir;
   dir.file("main.yaml", entry("example.com/a"));
   const auto load = [&](const char* text) {
@@ -340,7 +340,7 @@ TEST_CASE("facts about the node may be supplied, or unknown") {
   CHECK(load_config(dir.at("main.yaml")).kubelet == KubeletConfig{});
 }
 
-TEST_CASE("an error in node.yaml has its place there") {
+TEST_CASE("an error in node.yaml is reported with its place in node.yaml") {
   const TempDir dir;
   dir.file("main.yaml", entry("example.com/a"));
   const auto error_of = [&](const std::string& text) {
@@ -358,7 +358,7 @@ TEST_CASE("an error in node.yaml has its place there") {
   CHECK(wrong(dir) == "nothing");
 }
 
-TEST_CASE("the sources of facts are watched, known or not") {
+TEST_CASE("with `watch` node.yaml is watched, whether it exists or not") {
   const TempDir dir;
   dir.file("main.yaml", "watch: true\n" + entry("example.com/a"));
   const auto is_followed = [&] {
@@ -372,7 +372,7 @@ TEST_CASE("the sources of facts are watched, known or not") {
   CHECK(is_followed());
 }
 
-TEST_CASE("included files may be given as present or missing") {
+TEST_CASE("a caller can have a drop-in read from a different path, or treated as missing") {
   const TempDir dir;
   dir.file("main.yaml", entry("example.com/main"));
   dir.file("plugins.d/a.yaml", entry("example.com/a"));
@@ -437,7 +437,7 @@ TEST_CASE("a drop-in's domain is its own, or the main file's") {
   CHECK(names(load_config(dir.at("main.yaml"))) == Names{"main.example/a", "b.example/b"});
 }
 
-TEST_CASE("a directory whose name looks like a pattern is taken literally") {
+TEST_CASE("wildcards in the name of the configuration's directory are taken literally") {
   const TempDir dir;
   dir.file("[x]*/main.yaml", "include: [\"*.d/?.yaml\"]\n");
   dir.file("[x]*/more.d/a.yaml", entry("example.com/a"));
@@ -461,7 +461,7 @@ TEST_CASE("a named include must exist, and a pattern need not match") {
   CHECK(wrong(dir) == "main.yaml:2:1: include: 'none.yaml' cannot be opened: No such file or directory");
 }
 
-TEST_CASE("an included directory, and an unreadable one, are errors") {
+TEST_CASE("an included path that is a directory or that cannot be listed is an error") {
   const TempDir dir;
   dir.directory("plugins.d/dir.yaml");
   dir.file("main.yaml", entry("example.com/a"));
@@ -512,7 +512,7 @@ TEST_CASE("errors of all files are reported together, in the order of files and 
         "a.yaml:1:1: unknown key 'y'; valid: domain, apiServer, resources, devices");
 }
 
-TEST_CASE("a public address draws a warning, and loopback none, however it is written") {
+TEST_CASE("`listen` with an address other than loopback causes a warning, in each notation") {
   const TempDir dir;
   const auto warnings = [&](const std::string& address) {
     dir.file("main.yaml", "listen: '" + address + "'\nresources: []\n");
@@ -523,7 +523,8 @@ TEST_CASE("a public address draws a warning, and loopback none, however it is wr
   for (const char* text : {"0.0.0.0:1", "[::]:1", "192.0.2.7:1"}) CHECK_MESSAGE(warnings(text) == 1, text);
 }
 
-TEST_CASE("with `watch` the paths of all files are known, including missing includes") {
+TEST_CASE(
+    "with `watch` the directories of all files are listed to be watched, also those of missing includes") {
   const TempDir dir;
   dir.file("real/main.yaml", "watch: true\nresources: []\ninclude: [more.d/*.yaml, other.yaml]\n");
   dir.file("real/other.yaml", "resources: []");
@@ -541,7 +542,7 @@ TEST_CASE("with `watch` the paths of all files are known, including missing incl
   CHECK(follows(dir.at("real"), "other.yaml"));
 }
 
-TEST_CASE("`watch` is a flag, or has the length of a trial") {
+TEST_CASE("`watch` is true, false, or a map with the length of the trial") {
   const TempDir dir;
   const auto load = [&](const std::string& watch) {
     dir.file("main.yaml", "resources: []\nwatch: " + watch);
@@ -565,7 +566,7 @@ TEST_CASE("`watch` is a flag, or has the length of a trial") {
   CHECK_THROWS_AS(load("[true]"), ConfigError);
 }
 
-TEST_CASE("without `watch` the files' places are not requested, unless they cannot be read") {
+TEST_CASE("without `watch` no file is to be watched, unless the configuration cannot be parsed") {
   const TempDir dir;
   dir.file("main.yaml", "resources: []");
   CHECK(load_config(dir.at("main.yaml")).files.sources.empty());
@@ -592,7 +593,7 @@ TEST_CASE("two loads of the same text are equal, and of different texts are not"
   CHECK_FALSE(first.files.same_as(load_config(dir.at("main.yaml")).files));
 }
 
-TEST_CASE("names and ids are unique over all files") {
+TEST_CASE("an id must be unique over all files") {
   const TempDir dir;
   dir.file("main.yaml",
            "resources: [{name: example.com/a, count: 1}, {name: example.com/b, count: 1, id: x}]\n");
@@ -610,7 +611,7 @@ TEST_CASE("names and ids are unique over all files") {
       "`id`");
 }
 
-TEST_CASE("an invalid main file is one clear error") {
+TEST_CASE("a main file that cannot be read causes one error") {
   const TempDir dir;
   CHECK(wrong(dir) == "main.yaml: the file cannot be opened: No such file or directory");
   dir.directory("main.yaml");
@@ -620,7 +621,7 @@ TEST_CASE("an invalid main file is one clear error") {
   CHECK(wrong(dir) == "main.yaml: the file is not a text file (byte 0x01 at 1:1)");
 }
 
-TEST_CASE("a flood of errors ends in their number") {
+TEST_CASE("after 1,000 errors only the number of further errors is reported") {
   const TempDir dir;
   std::string text;
   for (int i = 0; i < 1500; ++i) text += 'x' + std::to_string(i) + ": 1\n";
@@ -628,7 +629,7 @@ TEST_CASE("a flood of errors ends in their number") {
   CHECK(wrong(dir).ends_with("\nmain.yaml: 500 more errors"));
 }
 
-TEST_CASE("an error carries its diagnostics one by one") {
+TEST_CASE("ConfigError has each diagnostic separately") {
   const TempDir dir;
   dir.file("main.yaml", "x: 1\ny: 2\n");
   try {
@@ -641,7 +642,7 @@ TEST_CASE("an error carries its diagnostics one by one") {
   }
 }
 
-TEST_CASE("a text without a file is validated like a file, without anything beside it") {
+TEST_CASE("a text without a file is checked as a file is, but without node.yaml and drop-ins") {
   CHECK(errors_of("resources:\n- {name: example.com/a, count: 2}\n", "a text").empty());
   CHECK(errors_of("resources: []\n", "a text").empty());
   const TempDir dir;

@@ -1,4 +1,5 @@
-// Checks that each file of plugins.d finds its devices, and no others, on a machine that has all.
+// Checks that each file of plugins.d finds exactly its devices on a simulated machine that has devices for
+// every preset.
 
 #include <doctest/doctest.h>
 
@@ -35,7 +36,7 @@ void pci_card(const MadeSysfs& machine, const std::string& address, const std::s
   machine.bind(kPci + address, driver);
 }
 
-// Adds a device with a node, below a card or among the virtual ones.
+// Adds a device with a device node to the machine. `path` is its directory in /sys.
 void noded(const MadeSysfs& machine, const std::string& path, const std::string& subsystem,
            const std::string& node, const Attributes& attributes = {}) {
   machine.device(path, subsystem, attributes, {{"DEVNAME", node}});
@@ -110,7 +111,7 @@ void add_others(const MadeSysfs& machine) {
   machine.device(kVirtual + "net/can0", "net", {{"type", "280"}});
   machine.device(kVirtual + "net/lo", "net", {{"type", "772"}});
   machine.tree().file("/etc/gophers/amy");
-  // Links replace nodes, so that the test needs no root.
+  // The test creates links instead of device nodes, because nodes need root.
   for (const char* node : {"kvm",
                            "vhost-net",
                            "fuse",
@@ -142,7 +143,7 @@ void add_others(const MadeSysfs& machine) {
     machine.tree().link(std::string("/dev/") + node, "/dev/null");
 }
 
-// Returns "resource device: nodes", and the errors.
+// Returns the devices that the preset finds, as "resource device: nodes (error)".
 Texts found_by(const fs::path& preset, const MadeSysfs& machine) {
   Texts found;
   for (const ResourceConfig& entry : load_config(preset).resources) {
@@ -231,12 +232,12 @@ const std::map<std::string, Texts> kFound{
       stick("smart-home/zwave", "usb-Silicon_Labs_HubZ_Smart_Home_Controller_C0F003D3-if00-port0"),
       stick("smart-home/zwave", "usb-Zooz_800_Z-Wave_Stick_533D004242-if00")}},
 };
-// NVIDIA's and Iluvatar's cards need a library and a driver (tests/unit/kinds/gpu), and `count` needs no
-// machine.
+// Tested elsewhere: NVIDIA's and Iluvatar's cards need a library and a driver (tests/unit/kinds/gpu), and
+// `count` reads nothing from the machine.
 const std::vector<std::string> kElsewhere{"count",      "gpu-memory",        "iluvatar-gpu",
                                           "nvidia-gpu", "nvidia-gpu-shared", "nvidia-mig"};
 
-TEST_CASE("each file of plugins.d finds its devices, and none on an empty machine") {
+TEST_CASE("each file of plugins.d finds its own devices only, and none on an empty machine") {
   const MadeSysfs machine;
   add_cards(machine);
   add_usb(machine);

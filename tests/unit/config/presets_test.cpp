@@ -18,7 +18,7 @@ using enum Preset::Link;
 
 std::string counted_entry(const std::string& name) { return "resources: [{name: " + name + ", count: 1}]\n"; }
 
-// A configuration that offers nothing yet, and three presets.
+// A configuration without entries, and three presets.
 struct Rig {
   TempDir dir;
   Presets presets{dir.at("share"), dir.at("etc/config.yaml")};
@@ -33,7 +33,7 @@ struct Rig {
     dir.file("share/README", "not listed");
   }
 
-  // Returns plugins.d as "kvm -> share/kvm.yaml", or "kvm" for a file that is no link.
+  // Returns the entries of plugins.d as "kvm -> share/kvm.yaml", or as "kvm" for a file that is not a link.
   std::string links() const {
     if (!fs::exists(dir.at("etc/plugins.d"))) return "no directory";
     Names found;
@@ -119,7 +119,7 @@ TEST_CASE("a file that is not a link to the preset is neither replaced nor remov
   CHECK(rig.links() == "kvm, tun -> ../elsewhere.yaml");
 }
 
-TEST_CASE("a link to the preset by another path is accepted") {
+TEST_CASE("a link that leads to the preset by a relative path is accepted") {
   const Rig rig;
   rig.dir.link("etc/plugins.d/kvm.yaml", "../../share/kvm.yaml");
   CHECK(rig.presets.get("kvm").link == kOurs);
@@ -134,7 +134,7 @@ TEST_CASE("a configuration that would become invalid stays unchanged") {
   CHECK(rig.refusal([&] { rig.enable({"kvm"}); })
             .starts_with("/share/kvm.yaml:3:44: resources[0].count: the id 'example.com/kvm-0' of "));
   CHECK(rig.links() == "no directory");
-  // Now nothing else is offered.
+  // After this the preset is the only entry, and disabling it is refused.
   rig.dir.file("etc/config.yaml", "log: {level: info}\n");
   rig.enable({"fuse"});
   CHECK_THROWS_AS(rig.disable({"fuse"}), ConfigError);
@@ -151,7 +151,7 @@ TEST_CASE("a preset that the configuration would not include is not linked") {
   CHECK(rig.links() == "no directory");
 }
 
-TEST_CASE("a preset that is included under another name may be linked, too") {
+TEST_CASE("a preset that is already linked under a different name can be linked") {
   const Rig rig;
   rig.dir.link("etc/plugins.d/10-kvm.yaml", rig.dir.at("share/kvm.yaml"));
   CHECK(rig.presets.get("kvm").link == kNone);

@@ -1,4 +1,4 @@
-// `only`, `except` and `replicas`, from the text to the devices that an entry selects on a simulated machine.
+// Tests `only`, `except` and `replicas`: which devices of a simulated machine an entry with these keys lists.
 
 #include "config/read_entry.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 using namespace test;
 using Texts = std::vector<std::string>;
 
-// Returns the ids that the entry with these keys lists, with their replicas if more than one.
+// Returns the ids that an entry with these keys lists, each with the number of replicas if more than one.
 Texts listed(const MadeSysfs& machine, const std::string& keys) {
   const Config config = config_of("resources:\n- {name: x.com/x, " + keys + "}\n");
   const ResourceConfig& entry = config.resources.at(0);
@@ -92,7 +92,7 @@ TEST_CASE("the devices of a program are chosen by the attributes that the entry 
   CHECK_THROWS(listed(MadeSysfs(), zones + ", only: [{zones: z1}]"));
 }
 
-// Files with these names as devices.
+// A machine whose directory /etc/cards has a file for each device name.
 struct Files {
   MadeSysfs machine;
 
@@ -120,26 +120,28 @@ TEST_CASE("`replicas` names devices by id, uuid, pci, index or name only") {
         Texts{"a*2", "b*3", "c*4", "d*5", "e*6", "f"});
 }
 
-TEST_CASE("in `replicas` a whole name precedes a pattern, and of patterns the smallest number is used") {
+TEST_CASE(
+    "in a `replicas` map a name has priority over patterns, and of several matching patterns the smallest "
+    "number counts") {
   const Files cards({"T4-a", "T4-b"});
   CHECK(cards.with("replicas: {\"T4*\": 2, T4-a: 7}") == Texts{"T4-a*7", "T4-b*2"});
   CHECK(cards.with("replicas: {\"*\": 5, \"T4-?\": 2, \"T*\": 4}") == Texts{"T4-a*2", "T4-b*2"});
   CHECK(Files({"a[0]"}).with("replicas: {\"a[0]\": 3}") == Texts{"a[0]*3"});
 }
 
-TEST_CASE("a list of replicas chooses by any attribute, and its first match counts") {
+TEST_CASE("the items of a `replicas` list can select by any attribute, and the first matching item counts") {
   const Files cards({"L4", "T4-a", "T4-b"});
   CHECK(cards.with("replicas: [{only: {path: /etc/cards/T4-a}, count: 2}, {only: [{name: T4*}, {id: x}], "
                    "count: 4}, {count: 6}]") == Texts{"L4*6", "T4-a*2", "T4-b*4"});
   CHECK(cards.with("replicas: [{only: {name: L4}, count: 2}]") == Texts{"L4*2", "T4-a", "T4-b"});
 }
 
-TEST_CASE("devices that a choice leaves out have no position in the entry, and no replicas") {
+TEST_CASE("devices that `except` leaves out get no position in the entry") {
   const Files cards({"a", "b", "c"});
   CHECK(cards.with("except: [{name: a}], id: \"card-{n}\"") == Texts{"card-0", "card-1"});
 }
 
-TEST_CASE("an entry has the places of its patterns") {
+TEST_CASE("each selection of an entry has the path of its key, for messages") {
   const Config config = config_of(
       "resources:\n- name: x.com/x\n  directory: {path: /etc}\n  only: {name: a}\n  except: [{name: b}, {id: "
       "c}]\n  replicas: {\"*T4*\": 2}\n- {name: x.com/y, directory: {path: /etc}, replicas: [{only: {id: a}, "

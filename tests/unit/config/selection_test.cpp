@@ -14,7 +14,7 @@ namespace {
 using test::config_of;
 using Applies = std::vector<bool>;
 
-// A configuration with that list of entries, and a simulated machine.
+// A configuration with the entries of `text`, and a simulated machine with the hostname gpu-7.
 struct Made {
   test::TempDir tree;
   Config config;
@@ -77,7 +77,7 @@ TEST_CASE("facts without events are read again periodically") {
   CHECK(Made("resources: [{name: a, count: 1, when: {exists: /sys/module/kvm}}]").look().recheck);
   CHECK(Made("resources: [{name: a, count: 1, when: {exists: /proc/driver/nvidia}}]").look().recheck);
   CHECK_FALSE(Made("resources: [{name: a, count: 1, when: {exists: /system/a}}]").look().recheck);
-  // For any order of paths.
+  // The order of the paths does not matter.
   for (const char* paths : {"[/sys/a, /dev/b]", "[/dev/b, /sys/a]"})
     CHECK(
         Made(std::string("resources: [{name: a, count: 1, when: {exists: ") + paths + "}}]").look().recheck);
@@ -97,7 +97,7 @@ TEST_CASE("labels are read from their file, whose directory is watched") {
   CHECK(made.look().applies == Applies{false});
 }
 
-TEST_CASE("an unknown condition keeps its former result, and starts nothing") {
+TEST_CASE("an entry whose condition is unknown keeps its former state, and at first does not apply") {
   Made made(
       "nodeLabels: /etc/labels\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}, {name: b, count: "
       "1}]");
@@ -115,7 +115,7 @@ TEST_CASE("an unknown condition keeps its former result, and starts nothing") {
   CHECK(made.look(known).others.empty());
 }
 
-TEST_CASE("the environment gives the node's name if the labels do not") {
+TEST_CASE("without labels the node's name is read from the environment variable NODE_NAME") {
   const Made made("resources: [{name: a, count: 1, when: {node: n1}}]");
   ::unsetenv("NODE_NAME");
   CHECK(made.look().applies == Applies{false});
@@ -162,7 +162,7 @@ TEST_CASE("the conditions of an include and of the entry must both hold") {
   CHECK(names_of(applying(config, select(config, host))) == std::vector<std::string>{"x.com/c"});
 }
 
-TEST_CASE("before the first evaluation, an entry that applied with the same text still applies") {
+TEST_CASE("before the first evaluation, an entry applies if an entry with the same text existed before") {
   const Config before = config_of("domain: x.com\nresources: [{name: a, count: 1}, {name: b, count: 1}]");
   const Config config = config_of(
       "domain: x.com\nresources:\n- {name: a, count: 1, when: {arch: none}}\n- {name: b, count: 2, when: "
@@ -177,7 +177,7 @@ TEST_CASE("before the first evaluation, an entry that applied with the same text
   CHECK(selection.others[0].unknown);
 }
 
-TEST_CASE("before the first evaluation, each entry of a name keeps its state") {
+TEST_CASE("before the first evaluation, each of several entries with one name is compared on its own") {
   const std::string parts =
       "domain: x.com\nresources:\n- {name: a, count: 1, when: {arch: none}}\n- {name: a, directory: {path: "
       "/a}, when: {arch: none}}\n";
@@ -185,7 +185,7 @@ TEST_CASE("before the first evaluation, each entry of a name keeps its state") {
   CHECK(not_asked_yet(config, config_of(parts).resources).applies == Applies{true, true, false});
 }
 
-TEST_CASE("entries are ordered by the first appearance of each name") {
+TEST_CASE("entries are grouped by name, in the order in which each name appears first") {
   const Config config = config_of(
       "domain: x.com\nresources: [{name: b, count: 1}, {name: a, count: 1}, {name: b, directory: {path: "
       "/b}}]");
@@ -196,7 +196,7 @@ TEST_CASE("entries are ordered by the first appearance of each name") {
   CHECK(all[1] == EntriesOfName{config.resources.data() + 1});
 }
 
-TEST_CASE("a condition that is written differently is the same entry") {
+TEST_CASE("entries that differ only in `when` have the same content") {
   const Config before = config_of("domain: x.com\nresources: [{name: a, count: 1, when: {arch: none}}]");
   const Config after = config_of("domain: x.com\nresources: [{name: a, count: 1, when: {arch: other}}]");
   CHECK(before.resources.front().content == after.resources.front().content);
@@ -213,7 +213,7 @@ TEST_CASE("without a file of labels, the API server's are used") {
   CHECK(selection.errors.empty());
   CHECK(selection.watch.empty());
 
-  // An unknown result leaves the selection as it was.
+  // If the labels are unknown, the selection stays as it was.
   const NodeLabels unknown{.node = {}, .labels = {}, .error = "403 Forbidden"};
   CHECK(select(made.config, made.host, {true, false}, unknown).applies == Applies{true, false});
   const Selection none = select(made.config, made.host, {}, unknown);
@@ -223,7 +223,7 @@ TEST_CASE("without a file of labels, the API server's are used") {
         "the node's labels are not known: 403 Forbidden");
   CHECK(select(made.config, made.host).errors[0] ==
         "the node's labels are not known: only the daemon reads them from the API server");
-  // A result that is still expected is no error.
+  // Labels that have not arrived yet are no error.
   const NodeLabels awaited{.error = "no answer yet", .awaited = true};
   const Selection waiting = select(made.config, made.host, {}, awaited);
   CHECK(waiting.errors.empty());
@@ -231,7 +231,8 @@ TEST_CASE("without a file of labels, the API server's are used") {
   CHECK_FALSE(select(made.config, made.host, {}, NodeLabels{.labels = {{"rack", "b"}}}).others[0].unknown);
 }
 
-TEST_CASE("a file of labels overrides the API server, and without either none are read") {
+TEST_CASE(
+    "a file of labels is used instead of the API server, which is queried only if a condition needs it") {
   const std::string entries = "resources: [{name: a, count: 1, when: {label: {rack: a*}}}]";
   const Made made("nodeLabels: /etc/labels\napiServer: {}\n" + entries);
   made.tree.file("/etc/labels", "rack=b1");

@@ -1,4 +1,4 @@
-// The kind of docs/adding-a-kind.md, compiled from that page.
+// Tests the example kind of docs/adding-a-kind.md, whose code is compiled from that page.
 
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ std::unique_ptr<const DeviceSource> read_watchdog(Node value, Diagnostics& diagn
   return watchdog_kind().read(entry);
 }
 
-TEST_CASE("the kind of the page finds its devices, and watches its subsystem") {
+TEST_CASE("the page's example kind finds its devices, and watches its udev subsystem") {
   const MadeSysfs sysfs;
   sysfs.device("/sys/devices/platform/iTCO/watchdog/watchdog0", "watchdog", {{"identity", "iTCO_wdt"}},
                {{"DEVNAME", "watchdog0"}});
@@ -40,7 +40,7 @@ TEST_CASE("the kind of the page finds its devices, and watches its subsystem") {
                          {.name = "identity", .value = "iTCO_wdt"}}});
 }
 
-TEST_CASE("the kind of the page reports errors of its entry") {
+TEST_CASE("the page's example kind reports the errors of its entry") {
   Diagnostics diagnostics;
   read_watchdog(map({{"permissions", text("rx")}, {"identiy", text("a")}}), diagnostics);
   REQUIRE(diagnostics.error_count() == 2);

@@ -9,7 +9,7 @@ namespace {
 using namespace test;
 using Ids = std::vector<std::string>;
 
-TEST_CASE("a count's devices are numbers, and do not depend on the machine") {
+TEST_CASE("the devices of `count` are numbered from 0, and do not depend on the machine") {
   const Entry entry = read_entry("count", text("3"));
   REQUIRE(entry.problems.empty());
   const Scan scan = entry.source->scan(HostRoot("/nowhere"));
@@ -18,7 +18,7 @@ TEST_CASE("a count's devices are numbers, and do not depend on the machine") {
   CHECK(entry.source->fixed_devices() == scan.devices);
 }
 
-TEST_CASE("a count's devices are named after their resource") {
+TEST_CASE("the ids of `count` devices by default consist of the resource's name and the number") {
   AllocationSpec spec;
   spec.name = Template("nicktming.com/gpu");
   for (const Kind& kind : kinds()) {

@@ -21,7 +21,7 @@ Scan scan_of(const TempDir& tree, std::vector<std::pair<std::string, Node>> dire
   return entry.source->scan(HostRoot(tree.path()));
 }
 
-// Returns the scan's error, or "".
+// Returns the error of a scan, or an empty text if the scan succeeds.
 std::string failure_of(const TempDir& tree, const std::string& path) {
   try {
     scan_of(tree, {{"path", text(path)}});
@@ -45,7 +45,7 @@ TEST_CASE("every file in a directory is a device with the file's name") {
   CHECK(scan.remarks.empty());
 }
 
-TEST_CASE("every entry but directories is a device, links by their targets") {
+TEST_CASE("each entry except directories is a device, and a link counts as its target") {
   const TempDir tree;
   tree.file("g/file");
   tree.directory("d");
@@ -67,7 +67,7 @@ TEST_CASE("only the names that match are devices") {
   CHECK(scan.watch == Watch{{"/g", "*.dev"}});
 }
 
-TEST_CASE("names keep their bytes") {
+TEST_CASE("a file name that is not UTF-8 is kept byte by byte") {
   const TempDir tree;
   tree.file("g/a b\n\xFF");
   CHECK(ids_of(scan_of(tree, {{"path", text("/g")}})) == Ids{"a b\n\xFF"});
@@ -112,7 +112,7 @@ TEST_CASE("an unreadable directory is an error, not an empty list") {
   CHECK(failure_of(tree, "/file") == "/file is a file, and its files cannot be listed: Not a directory");
 }
 
-// Drops this thread's permission to read everything, which root has.
+// Runs this thread as an unprivileged user, because root can read every directory.
 struct WithoutRoot {
   WithoutRoot() { ::setfsuid(kNobody); }
   ~WithoutRoot() { ::setfsuid(::geteuid()); }
@@ -144,7 +144,7 @@ TEST_CASE("errors of a directory's entry are found when it is read") {
   CHECK(read_entry("directory", list({})).problems.size() >= 1);
 }
 
-TEST_CASE("only below a recursive directory is a file's base name known") {
+TEST_CASE("only with `recursive` the devices have the attribute basename") {
   const TempDir tree;
   tree.file("g/b/c/x.dev");
   tree.file("g/z.dev");

@@ -1,5 +1,5 @@
 #pragma once
-// Entries of a configuration as values, and the results of their kinds. Not thread-safe.
+// Builds configuration entries in code and reads them by their kinds. Not thread-safe.
 
 #include <memory>
 #include <string>
@@ -34,10 +34,10 @@ inline Node map(std::vector<std::pair<std::string, Node>> members) {
 
 struct Entry {
   std::unique_ptr<const DeviceSource> source;
-  std::vector<std::string> problems;  // "path: what"
+  std::vector<std::string> problems;  // each "path: what"
 };
 
-// Reads the entry `key: value` by the kind of that key.
+// Reads the entry `key: value` with the kind that has this key.
 inline Entry read_entry(const std::string& key, Node value) {
   const Node node = map({{key, std::move(value)}});
   Diagnostics diagnostics;

@@ -1,5 +1,5 @@
 #pragma once
-// Accessors for devices that were found. Thread-safe.
+// Accessors for the results of a scan. Thread-safe.
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@
 
 namespace plughost::test {
 
-// Returns the paths of its nodes, which are the same in a container.
+// Returns the paths of the device's nodes. Checks that the paths are the same in a container.
 inline std::vector<std::string> nodes_of(const Device& device) {
   std::vector<std::string> paths;
   for (const DeviceNode& node : device.nodes) {

@@ -1,4 +1,4 @@
-// Properties of every kind of resource.
+// Tests what is common to all kinds.
 
 #include <doctest/doctest.h>
 
@@ -18,13 +18,13 @@ TEST_CASE("a node that udev has not processed is left out, whichever pattern fou
   const MadeSysfs sysfs;
   sysfs.device("/sys/devices/virtual/mem/null", "mem", {}, {{"MAJOR", "1"}, {"MINOR", "3"}});
   for (const char* name : {"/dev/ttyS0", "/dev/ttyS1"})
-    sysfs.tree().link(name, "/dev/null");        // this machine's
-  sysfs.tree().link("/dev/ttyS2", "/dev/zero");  // unknown to the device model here
+    sysfs.tree().link(name, "/dev/null");        // the real node 1:3
+  sysfs.tree().link("/dev/ttyS2", "/dev/zero");  // no device in the simulated /sys has this node's number
   const Node paths = list({map({{"path", text("/dev/ttyS*")}})});
   const Entry entry = read_entry("groups", list({map({{"paths", paths}})}));
   REQUIRE(entry.problems == Ids{});
   const auto scan = [&] { return entry.source->scan_chosen(sysfs.host(), AllocationSpec()); };
-  CHECK(scan().devices.size() == 3);  // no udevd runs
+  CHECK(scan().devices.size() == 3);  // without udevd no node has to be processed
   sysfs.tree().file("/run/udev/control");
   const Scan early = scan();
   CHECK(ids_of(early) == Ids{"ttyS2"});
@@ -34,7 +34,7 @@ TEST_CASE("a node that udev has not processed is left out, whichever pattern fou
     return entry.source->scan_chosen(sysfs.host(),
                                      taking({.only = {{.attributes = {{"id", {id}}}, .where = "only[0]"}}}));
   };
-  CHECK(another("ttyS2").unfinished.empty());  // the others do not concern this entry
+  CHECK(another("ttyS2").unfinished.empty());  // the unprocessed nodes are not selected here
   CHECK(another("ttyS2").rescan_after == 0s);
   CHECK(another("ttyS0").unfinished.size() == 1);
   CHECK(another("ttyS0").unmatched.empty());

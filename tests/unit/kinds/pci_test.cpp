@@ -36,7 +36,7 @@ void add_card(const MadeSysfs& machine, const std::string& path, const std::stri
   if (!driver.empty()) machine.bind(path, driver);
 }
 
-// Adds a GPU behind a bridge, and an FPGA whose driver has a class of its own.
+// Adds a GPU behind a bridge, and an FPGA whose driver creates a node of its own subsystem.
 void add_cards(const MadeSysfs& machine) {
   add_card(machine, kRoot + "0000:00:02.0", "8086", "2030", "060400", "pcieport");
   add_card(machine, kGpu, "1002", "73bf", "030000", "amdgpu", "1");
@@ -159,7 +159,7 @@ TEST_CASE("a card for virtual machines has the node of its IOMMU group, and /dev
       R"("0000:03:00.0":{"generic":{"deviceID":"0000:03:00.0"},"vfio":{"dev-mount":"/dev/vfio/42","mount":"/dev/vfio/vfio"}})");
 }
 
-TEST_CASE("a group without an IOMMU has a node with another name") {
+TEST_CASE("a card without an IOMMU has the node /dev/vfio/noiommu-N") {
   const MadeSysfs machine;
   add_card(machine, kGpu, "10de", "2230", "030000", "nvgrace_gpu_vfio_pci");
   add_group(machine, kGpu, "0");
@@ -200,7 +200,8 @@ TEST_CASE("cards that the entry leaves out lead to no remark") {
   CHECK(without({"0000:03:00.0", "0000:03:00.2"}).remarks.empty());
 }
 
-TEST_CASE("virtual functions are cards like others, and their physical one leads to a remark") {
+TEST_CASE(
+    "virtual functions are listed as cards, and cause a remark if their physical function is listed, too") {
   const MadeSysfs machine;
   const std::string physical = kRoot + "0000:00:02.0/0000:05:00.0";
   const std::string virtual_one = kRoot + "0000:00:02.0/0000:05:00.1";
@@ -230,7 +231,7 @@ TEST_CASE("virtual functions are cards like others, and their physical one leads
   CHECK(only_virtual.remarks.empty());
 }
 
-TEST_CASE("a network card's function has its parent interface and its number") {
+TEST_CASE("a virtual function has its number and the interface of its physical function") {
   const MadeSysfs machine;
   const std::string physical = kRoot + "0000:00:02.0/0000:05:00.0";
   add_card(machine, physical, "15b3", "1017", "020000", "mlx5_core");
@@ -253,7 +254,7 @@ TEST_CASE("a network card's function has its parent interface and its number") {
   CHECK(ids_of(scan_of(machine, {{"vendors", one("15b3")}}, first)) == Texts{"0000:05:00.2"});
 }
 
-TEST_CASE("the interface of a card in switchdev mode is its own port, not a representor") {
+TEST_CASE("in switchdev mode a card's interfaces are its own ports, and representors are left out") {
   const MadeSysfs machine;
   const std::string physical = kRoot + "0000:00:02.0/0000:05:00.0";
   add_card(machine, physical, "15b3", "1017", "020000", "mlx5_core");
@@ -275,7 +276,7 @@ TEST_CASE("the interface of a card in switchdev mode is its own port, not a repr
   }
 }
 
-TEST_CASE("bridges and divided cards are not matched by vendor, driver or class alone") {
+TEST_CASE("bridges and cards with virtual functions are not matched by vendor, driver or class alone") {
   const MadeSysfs machine;
   const std::string bridge = kRoot + "0000:00:02.0";
   const std::string physical = bridge + "/0000:05:00.0";
@@ -295,7 +296,9 @@ TEST_CASE("bridges and divided cards are not matched by vendor, driver or class 
         Texts{"0000:00:02.0", "0000:05:00.0"});
 }
 
-TEST_CASE("a renamed interface leads to a scan if virtual functions are named after it") {
+TEST_CASE(
+    "events of network interfaces are watched if there are virtual functions, which have an interface's "
+    "name") {
   const MadeSysfs machine;
   const std::string physical = kRoot + "0000:00:02.0/0000:05:00.0";
   add_card(machine, physical, "15b3", "1017", "020000", "mlx5_core");

@@ -37,7 +37,7 @@ TEST_CASE("a kind's row matches docs/configuration.md") {
   }
 }
 
-TEST_CASE("a kind's row has the most that one of its sources needs of the sandbox") {
+TEST_CASE("the row of each kind names all that a source of this kind needs from the sandbox") {
   using test::list;
   using test::map;
   using test::text;

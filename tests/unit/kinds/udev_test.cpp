@@ -14,7 +14,7 @@ using Members = std::vector<std::pair<std::string, Node>>;
 const std::string kUsb = "/sys/devices/pci0000:00/0000:00:14.0/usb1/1-2";
 const std::string kVideo = kUsb + "/1-2:1.0/video4linux/video";
 
-// A camera with a node for images and one for metadata.
+// A machine with a camera that has a node for images and one for metadata, and a virtual camera.
 struct Made : MadeSysfs {
   Made() {
     device(kUsb, "usb", {{"idVendor", "046d"}, {"idProduct", "0825"}}, {{"DEVTYPE", "usb_device"}});
@@ -107,7 +107,7 @@ TEST_CASE("a network interface can move to a network namespace, and other device
   CHECK(udev_scan(sysfs, {}).devices.at(0).hardware->in_namespace.empty());
 }
 
-TEST_CASE("two devices with one serial number are identified by their ports") {
+TEST_CASE("of two devices with the same serial number the ids by place are their ports") {
   const Made sysfs;
   sysfs.tree().file("/run/udev/data/c81:1",
                     "S:v4l/by-id/usb-046d-index0\nS:v4l/by-path/pci-0000-index1\nE:ID_SERIAL_SHORT=S1\n");
@@ -118,8 +118,7 @@ TEST_CASE("two devices with one serial number are identified by their ports") {
   CHECK(scan.devices[1].nodes.at(0).host_path == "/dev/v4l/by-path/pci-0000-index1");
 }
 
-TEST_CASE(
-    "a device that udev has not processed yet is not listed, and its name does not change for a moment") {
+TEST_CASE("a device is listed only after udev has processed it, so that its name does not change") {
   const Made sysfs;
   sysfs.tree().file("/run/udev/control");
   sysfs.tree().remove("/run/udev/data/c81:1");
@@ -128,7 +127,7 @@ TEST_CASE(
   CHECK(scan.unfinished == Ids{"/dev/video1"});
   CHECK(scan.watch == std::vector<WatchedDirectory>{{.path = "/run/udev/data", .name = "c81:1"}});
   CHECK(udev_scan(sysfs, {{"name", text("video0")}}).unfinished.empty());
-  // The kernel's attributes exclude it.
+  // The attributes from the kernel already exclude the device.
   for (const char* key : {"attributes", "attributesOfParents"})
     CHECK(udev_scan(sysfs, {{key, map({{"index", text("7")}})}}).unfinished.empty());
 }

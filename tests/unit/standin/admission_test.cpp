@@ -59,7 +59,7 @@ TEST_CASE("a plugin's error rejects the pod, and its devices are free again") {
   CHECK(attached.kubelet.allocate("pod", "main", kResource, 1).admitted());
 }
 
-TEST_CASE("a response without a container is an error, and the device stays in use") {
+TEST_CASE("an Allocate response without a container response is an error, and the device stays in use") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 1);
   REQUIRE(attached.listed);
@@ -70,7 +70,7 @@ TEST_CASE("a response without a container is an error, and the device stays in u
   CHECK(attached.kubelet.allocate("other", "main", kResource, 1).error.ends_with("Available: 0"));
 }
 
-TEST_CASE("of several responses the first is used") {
+TEST_CASE("if an Allocate response has several container responses, the pod gets the first") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 1);
   REQUIRE(attached.listed);
@@ -79,7 +79,7 @@ TEST_CASE("of several responses the first is used") {
   CHECK(attached.kubelet.allocate_ids(kResource, {"d0"}).containers.size() == 2);
 }
 
-TEST_CASE("a bare call returns the status unchanged") {
+TEST_CASE("allocate_ids returns the status of the plugin's Allocate unchanged") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 1);
   REQUIRE(attached.listed);
@@ -108,10 +108,14 @@ TEST_CASE("an invalid preference fails the admission, and nothing is allocated")
   REQUIRE(attached.listed);
   std::vector<std::string> answer;
   std::string why;
-  SUBCASE("too few") { answer = {"d0"}, why = "the answer has 1 ids, and 2 were asked for"; }
-  SUBCASE("too many") { answer = {"d0", "d1", "d2"}, why = "the answer has 3 ids, and 2 were asked for"; }
-  SUBCASE("one twice") { answer = {"d0", "d0"}, why = "the answer has an id twice"; }
-  SUBCASE("not available") { answer = {"d0", "zz"}, why = "zz in the answer is not available"; }
+  SUBCASE("with too few ids") { answer = {"d0"}, why = "the answer has 1 ids, and 2 were asked for"; }
+  SUBCASE("with too many ids") {
+    answer = {"d0", "d1", "d2"}, why = "the answer has 3 ids, and 2 were asked for";
+  }
+  SUBCASE("with one id twice") { answer = {"d0", "d0"}, why = "the answer has an id twice"; }
+  SUBCASE("with an id that is not available") {
+    answer = {"d0", "zz"}, why = "zz in the answer is not available";
+  }
   attached.plugin.behave({.preferred = [answer](const auto&) { return answer; }});
   CHECK(attached.kubelet.allocate("pod", "main", kResource, 2).error ==
         "GetPreferredAllocation of " + kResource + " broke the rules: " + why);
@@ -144,7 +148,7 @@ TEST_CASE("PreStartContainer is called with the pod's devices if the plugin requ
         "no devices found allocated in local cache for pod nobody");
 }
 
-TEST_CASE("the checkpoint has the holders before allocate returns") {
+TEST_CASE("the checkpoint names the pod's devices before allocate returns") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 1);
   REQUIRE(attached.listed);
@@ -159,7 +163,7 @@ TEST_CASE("the checkpoint has the holders before allocate returns") {
   CHECK(checkpoint_in(directory).at("PodDeviceEntries").is_null());
 }
 
-TEST_CASE("each list is in the checkpoint when the kubelet has stopped") {
+TEST_CASE("when the kubelet has stopped, the checkpoint has the newest list's healthy devices") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 2);
   REQUIRE(attached.listed);

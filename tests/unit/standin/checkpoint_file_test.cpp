@@ -26,7 +26,7 @@ DeviceBook some_book() {
 
 }  // namespace
 
-TEST_CASE("the checkpoint has the kubelet's members, ids by NUMA node, and healthy devices only") {
+TEST_CASE("the checkpoint has a real kubelet's JSON keys, ids by NUMA node, and only the healthy devices") {
   DeviceBook book = some_book();
   book.hold("pod-1", "main", kSaved, {"a"}, "\x0a\x01");
   CHECK(checkpoint_text(book) ==
@@ -35,12 +35,12 @@ TEST_CASE("the checkpoint has the kubelet's members, ids by NUMA node, and healt
         R"("RegisteredDevices":{"vendor.example/thing":["a"]}},"Checksum":0})");
 }
 
-TEST_CASE("without pods the entries are null, as Go writes them") {
+TEST_CASE("without pods PodDeviceEntries is null, as Go writes an empty list") {
   const auto document = nlohmann::json::parse(checkpoint_text(some_book()));
   CHECK(document.at("Data").at("PodDeviceEntries").is_null());
 }
 
-TEST_CASE("a written checkpoint is read back, with its resources stopped and empty") {
+TEST_CASE("a checkpoint that is read has the written pods, and its resources are stopped without devices") {
   const TempDir directory;
   DeviceBook book = some_book();
   book.hold("pod-1", "main", kSaved, {"a"}, std::string("\0\xff", 2));
@@ -54,14 +54,14 @@ TEST_CASE("a written checkpoint is read back, with its resources stopped and emp
   CHECK(again.find(kSaved)->stopped.has_value());
 }
 
-TEST_CASE("a missing file is an empty book, and an invalid one is an error") {
+TEST_CASE("a missing checkpoint is read as an empty book, and an invalid one throws") {
   const TempDir directory;
   CHECK(read_checkpoint(directory.path()).resources().empty());
   directory.file(CheckpointFile::kName, "{}");
   CHECK_THROWS_AS(read_checkpoint(directory.path()), std::exception);
 }
 
-TEST_CASE("after the wait the file has the newest text, and no other file is left") {
+TEST_CASE("when wait_for returns, the file has the newest text, and the directory has no other file") {
   const TempDir directory;
   CheckpointFile file(directory.path(), [](const std::string& error) { FAIL(error); });
   file.write("first");
@@ -70,13 +70,13 @@ TEST_CASE("after the wait the file has the newest text, and no other file is lef
   CHECK(std::distance(std::filesystem::directory_iterator(directory.path()), {}) == 1);
 }
 
-TEST_CASE("a holding is written before the file's object is destroyed") {
+TEST_CASE("the destructor returns after the last text has been written") {
   const TempDir directory;
   CheckpointFile(directory.path(), [](const std::string&) {}).write("last");
   CHECK(content(directory.at(CheckpointFile::kName)) == "last");
 }
 
-TEST_CASE("a text that cannot be written is reported, and no caller waits for it") {
+TEST_CASE("if a text cannot be written, the error is reported, and wait_for returns") {
   const TempDir directory;
   std::string told;
   {

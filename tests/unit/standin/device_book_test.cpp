@@ -26,7 +26,7 @@ TEST_CASE("after the endpoint's disconnection its devices stay, and none is heal
   CHECK(book.find(kBooked)->devices->size() == 2);
 }
 
-TEST_CASE("a stopped resource is forgotten after the grace period, and not before") {
+TEST_CASE("a resource is forgotten if it stopped by the given time, and not if it stopped later") {
   DeviceBook book = book_with({{"a", true, {}}});
   const auto now = DeviceBook::Clock::now();
   book.disconnect(kBooked, now);
@@ -64,7 +64,7 @@ TEST_CASE("a device of a pod that has ended is available once ended pods are for
   CHECK(book.choose("other", "main", kBooked, 1).error == "");
 }
 
-TEST_CASE("a mark without a pod stays until another pod ends") {
+TEST_CASE("a device that is marked as allocated without a pod stays marked until ended pods are forgotten") {
   DeviceBook book = book_with({{"a", true, {}}, {"b", true, {}}});
   book.mark_allocated(kBooked, {"b"});
   book.hold("pod", "main", kBooked, {"b"}, "");
@@ -92,7 +92,7 @@ TEST_CASE("ids are kept under each of their NUMA nodes, and under -1 without one
   CHECK(holding.unique_ids() == std::vector<std::string>{"a", "b"});
 }
 
-TEST_CASE("a resource of the checkpoint has no devices until it connects") {
+TEST_CASE("a resource from the checkpoint has no healthy devices until its plugin connects") {
   DeviceBook book({{"pod", "main", kBooked, {{-1, {"a"}}}, ""}}, {kBooked}, DeviceBook::Clock::now());
   CHECK(book.choose("other", "main", kBooked, 1).error.find("no healthy devices") != std::string::npos);
   book.connect(kBooked, {});

@@ -45,7 +45,8 @@ std::set<std::string> names_in(const fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE("a 1.36 kubelet removes sockets and links to them, directly in its directory") {
+TEST_CASE(
+    "a 1.36 kubelet removes the sockets directly in its directory, and leaves other files and directories") {
   const TempDir directory;
   fill(directory);
   make_clear_directory(directory.path(), StandInKubelet::Clearing::kSockets);
@@ -58,7 +59,7 @@ TEST_CASE("a 1.36 kubelet removes sockets and links to them, directly in its dir
   CHECK(fs::exists(directory.at("below/deep.sock")));
 }
 
-TEST_CASE("a link to a socket is removed with it, in either order") {
+TEST_CASE("a 1.36 kubelet also removes a link to a socket in its directory") {
   const TempDir directory;
   fill(directory);
   make_clear_directory(directory.path(), StandInKubelet::Clearing::kSockets);

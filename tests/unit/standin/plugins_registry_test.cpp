@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A plugin's socket in plugins_registry, which may also serve the plugin.
+// A plugin's socket in plugins_registry. If `plugin` is given, the plugin is served on it too.
 class RegistrySocket final : public pluginregistration::Registration::CallbackService {
  public:
   RegistrySocket(const std::filesystem::path& path, pluginregistration::PluginInfo answer,
@@ -24,7 +24,7 @@ class RegistrySocket final : public pluginregistration::Registration::CallbackSe
   }
   ~RegistrySocket() override { server_->Shutdown(std::chrono::system_clock::now()); }
 
-  // Returns the kubelet's notification: "" for success, "nothing" if none came.
+  // Returns the error of the kubelet's notification, "" for success, or "nothing" if no notification came.
   std::string notified() {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kSoon, [this] { return told_; });
@@ -113,7 +113,7 @@ TEST_CASE("a socket from before the kubelet's start is found at each start") {
   CHECK(wait_for_devices(kubelet, 2));
 }
 
-TEST_CASE("an empty endpoint is the same socket") {
+TEST_CASE("if the plugin names no endpoint, the kubelet connects to its socket in plugins_registry") {
   const Registry registry;
   const StandInKubelet kubelet(registry.options());
   TestPlugin plugin(registry.directory.at("unused.sock"));
@@ -134,7 +134,7 @@ TEST_CASE("a wrong type or version is an error for the plugin") {
   CHECK(kubelet.state().of(kResource).registrations.empty());
 }
 
-TEST_CASE("when its socket in plugins_registry is removed, the plugin is disconnected") {
+TEST_CASE("when a plugin's socket in plugins_registry is removed, the kubelet disconnects the plugin") {
   const Registry registry;
   TestPlugin plugin(registry.directory.at("thing.sock"));
   plugin.list(healthy_devices(2));

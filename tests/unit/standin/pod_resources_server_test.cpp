@@ -58,14 +58,14 @@ TEST_CASE("the stand-in's List omits init containers and ended pods, which its c
   CHECK(ask(socket).holdings->at(kResource).contains("d1"));
   CHECK(kept() == 2);
   CHECK(std::filesystem::exists(dir.at("pods/pod")));
-  SUBCASE("while it is to list no pods it lists none") {
+  SUBCASE("with the fault that lists no pods") {
     attached.kubelet.set_faults({.lists_no_pods = true});
     CHECK(ask(socket).holdings->empty());
     CHECK(kept() == 2);
     attached.kubelet.set_faults({});
     CHECK(ask(socket).holdings->size() == 1);
   }
-  SUBCASE("an ended pod is in the checkpoint until the next Allocate") {
+  SUBCASE("an ended pod stays in the checkpoint, also over a restart") {
     CHECK(attached.kubelet.free("pod"));
     CHECK(ask(socket).holdings->empty());
     CHECK_FALSE(std::filesystem::exists(dir.at("pods/pod")));
@@ -75,7 +75,7 @@ TEST_CASE("the stand-in's List omits init containers and ended pods, which its c
     CHECK(attached.kubelet.pods().empty());
     CHECK(kept() == 2);
   }
-  SUBCASE("an Allocate forgets an ended pod, and gives its devices") {
+  SUBCASE("the next Allocate removes an ended pod from the checkpoint, and gets its devices") {
     CHECK(attached.kubelet.free("pod"));
     REQUIRE(attached.kubelet.allocate_named("next", "main", kResource, {"d0"}).admitted());
     CHECK(kept() == 1);

@@ -20,7 +20,7 @@ const ResourceState::Registration& first_registration(const KubeletState& state)
   return state.of(kResource).registrations.at(0);
 }
 
-// Returns errno of a connection to the kubelet's socket; 0: accepted.
+// Connects to the kubelet's socket, and returns 0 or the error's number.
 int connect_to_kubelet(const std::filesystem::path& directory) {
   const UniqueFd fd{check(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
   sockaddr_un address{};
@@ -39,7 +39,7 @@ StandInKubelet::Options older(const std::filesystem::path& directory) {
 
 }  // namespace
 
-TEST_CASE("the kubelet reads the options before it answers Register") {
+TEST_CASE("the kubelet reads the plugin's options before it answers Register") {
   const TempDir directory;
   StandInKubelet kubelet({.directory = directory.path()});
   TestPlugin plugin(directory.at("thing.sock"));
@@ -52,15 +52,15 @@ TEST_CASE("the kubelet reads the options before it answers Register") {
   CHECK(first_registration(kubelet.state()).answered);
 }
 
-TEST_CASE("a kubelet whose dial is held answers only if it is an older one") {
+TEST_CASE("while the kubelet's dial of the plugin is held, Register is answered only by an older kubelet") {
   const TempDir directory;
   const StandInKubelet::Faults held{.dial_held = {kResource}};
-  SUBCASE("1.36 does not") {
+  SUBCASE("a 1.36 kubelet does not answer") {
     StandInKubelet kubelet({.directory = directory.path(), .faults = held});
     const auto status = register_at(directory.path(), kResource, "thing.sock", {}, 100ms);
     CHECK(status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED);
   }
-  SUBCASE("the older one does, and streams later") {
+  SUBCASE("an older kubelet answers, and attaches the plugin later") {
     auto options = older(directory.path());
     options.faults = held;
     StandInKubelet kubelet(options);
@@ -76,7 +76,7 @@ TEST_CASE("a 1.36 kubelet uses GetDevicePluginOptions, an older one Register's o
   const TempDir directory;
   const EndpointOptions in_register{.pre_start_required = true};
   const EndpointOptions asked{.preferred_allocation_available = true};
-  SUBCASE("1.36") {
+  SUBCASE("with a 1.36 kubelet") {
     StandInKubelet kubelet({.directory = directory.path()});
     TestPlugin plugin(directory.at("thing.sock"));
     plugin.behave({.options = asked});
@@ -84,7 +84,7 @@ TEST_CASE("a 1.36 kubelet uses GetDevicePluginOptions, an older one Register's o
     CHECK(kubelet.state().of(kResource).plugin_options == asked);
     CHECK(first_registration(kubelet.state()).options == in_register);
   }
-  SUBCASE("older") {
+  SUBCASE("with an older kubelet") {
     StandInKubelet kubelet(older(directory.path()));
     TestPlugin plugin(directory.at("thing.sock"));
     plugin.behave({.options = asked});
@@ -98,7 +98,7 @@ TEST_CASE("a 1.36 kubelet uses GetDevicePluginOptions, an older one Register's o
   }
 }
 
-TEST_CASE("a wrong version, and then a forbidden name, are refused as Unknown before any dial") {
+TEST_CASE("Register fails as Unknown for a wrong version, or else for an invalid resource name") {
   const TempDir directory;
   const StandInKubelet kubelet({.directory = directory.path()});
   const auto version = register_at(directory.path(), "no name", "thing.sock", {}, kSoon, "v1");
@@ -122,7 +122,7 @@ TEST_CASE("a socket without a server is dialled for a while, and then refused") 
   CHECK(status.error_message() == "failed to dial device plugin: context deadline exceeded");
 }
 
-TEST_CASE("faults refuse or delay only the resource that they name") {
+TEST_CASE("a fault refuses Register for the named resource only, or delays the response") {
   const TempDir directory;
   StandInKubelet kubelet({.directory = directory.path()});
   TestPlugin plugin(directory.at("thing.sock"));
@@ -138,7 +138,7 @@ TEST_CASE("faults refuse or delay only the resource that they name") {
   CHECK(answer.get().ok());
 }
 
-TEST_CASE("a kubelet that sends garbage answers no Register, and later it does") {
+TEST_CASE("a kubelet with the fault of sending garbage answers no Register until the fault ends") {
   const TempDir directory;
   StandInKubelet kubelet({.directory = directory.path(), .faults = {.answers_garbage = true}});
   const TestPlugin plugin(directory.at("thing.sock"));
@@ -170,7 +170,7 @@ TEST_CASE("a restart removes the plugins' sockets and cancels their streams") {
   CHECK_FALSE(attached.now().attached);
 }
 
-TEST_CASE("Register is answered although the kubelet stops while it is held") {
+TEST_CASE("if the kubelet stops while it holds its dial of a plugin, Register fails as Unavailable") {
   const TempDir directory;
   StandInKubelet kubelet({.directory = directory.path(), .faults = {.dial_held = {kResource}}});
   auto answer = std::async([&] { return register_at(directory.path(), kResource, "thing.sock"); });
@@ -180,7 +180,7 @@ TEST_CASE("Register is answered although the kubelet stops while it is held") {
   CHECK(answer.get().error_code() == grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_CASE("64 plugins register at once") {
+TEST_CASE("64 resources register at once") {
   const TempDir directory;
   const StandInKubelet kubelet({.directory = directory.path()});
   TestPlugin plugin(directory.at("thing.sock"));

@@ -7,7 +7,7 @@ using namespace plughost;
 using namespace plughost::test;
 using namespace std::chrono_literals;
 
-TEST_CASE("each message replaces the whole list") {
+TEST_CASE("each ListAndWatch message replaces the whole list") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 3);
   REQUIRE(attached.listed);
@@ -30,7 +30,7 @@ TEST_CASE("when the stream ends, allocatable is 0 at once and capacity stays") {
   CHECK_FALSE(attached.now().attached);
 }
 
-TEST_CASE("after the grace period capacity is 0 too") {
+TEST_CASE("when the stream has ended and the grace period is over, capacity is 0 too") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 3, {.grace_period = 0ms});
   REQUIRE(attached.listed);
@@ -38,7 +38,7 @@ TEST_CASE("after the grace period capacity is 0 too") {
   CHECK(attached.wait_for([](const ResourceState& state) { return state.capacity == 0; }));
 }
 
-TEST_CASE("the end of an old stream disconnects the new client of that name") {
+TEST_CASE("as in a real kubelet, the end of an old stream disconnects the resource's new plugin") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 2);
   REQUIRE(attached.listed);
@@ -57,7 +57,7 @@ TEST_CASE("the end of an old stream disconnects the new client of that name") {
   CHECK_FALSE(attached.now().attached);
 }
 
-TEST_CASE("a registration without an old stream survives") {
+TEST_CASE("a plugin that registers after the end of the old stream stays attached") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 2);
   REQUIRE(attached.listed);
@@ -108,14 +108,14 @@ TEST_CASE("the kubelet cancels a stream on demand") {
   CHECK_FALSE(attached.kubelet.cancel_stream(kResource));
 }
 
-TEST_CASE("an unread stream delivers nothing until it is read again") {
+TEST_CASE("while the kubelet does not read a stream, its list has no effect") {
   const TempDir directory;
   StandInKubelet kubelet({.directory = directory.path(), .faults = {.unread = {kResource}}});
   TestPlugin plugin(directory.at("thing.sock"));
   plugin.list(healthy_devices(2));
   REQUIRE(register_at(directory.path(), kResource, "thing.sock").ok());
   CHECK(kubelet.state().of(kResource).attached);
-  // Everything sent later on the same connection has arrived.
+  // The plugin sent the first stream's list before, so it has arrived when the second stream's has.
   REQUIRE(kubelet.open_second_stream(kResource));
   REQUIRE(kubelet.wait_for([](const KubeletState& state) { return state.of(kResource).second.lists == 1; },
                            kSoon));
@@ -129,7 +129,7 @@ TEST_CASE("an unread stream does not delay the kubelet's end") {
   const TempDir directory;
   TestPlugin plugin(directory.at("thing.sock"));
   {
-    // A directory of its own, because a start would remove the plugin's socket.
+    // The kubelet has its own directory, because at its start it would remove the plugin's socket.
     const TempDir kubelets;
     std::filesystem::create_symlink(plugin.socket(), kubelets.at("thing.link"));
     StandInKubelet kubelet({.directory = kubelets.at("plugins"), .faults = {.unread = {kResource}}});
@@ -152,7 +152,7 @@ TEST_CASE("a second stream gets the lists, too") {
   CHECK(attached.now().streams == 1);
 }
 
-TEST_CASE("events are in order") {
+TEST_CASE("events are reported in the order in which they happen") {
   const TempDir directory;
   std::mutex mutex;
   std::vector<KubeletEvent::Type> types;

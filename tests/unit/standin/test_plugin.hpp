@@ -24,14 +24,14 @@ class TestPlugin final : public v1beta1::DevicePlugin::CallbackService {
   using Preferred =
       std::function<std::vector<std::string>(const v1beta1::ContainerPreferredAllocationRequest&)>;
 
-  // The plugin's answers.
+  // The plugin's answers to the kubelet's calls.
   struct Behaviour {
     EndpointOptions options;
-    std::size_t responses = 1;    // to Allocate
-    std::string allocate_error;   // empty: none
-    std::string pre_start_error;  // empty: none
+    std::size_t responses = 1;    // to Allocate, one per container
+    std::string allocate_error;   // empty: Allocate succeeds
+    std::string pre_start_error;  // empty: PreStartContainer succeeds
     Preferred preferred;          // empty: the first available ids
-    bool hold_options = false;    // until the next behave()
+    bool hold_options = false;    // GetDevicePluginOptions, until the next behave()
   };
 
   explicit TestPlugin(std::filesystem::path socket) : socket_(std::move(socket)) {
@@ -67,7 +67,7 @@ class TestPlugin final : public v1beta1::DevicePlugin::CallbackService {
     ++version_;
     for (Stream* stream : streams_) stream->send_newest();
   }
-  // Ends the ListAndWatch streams, as a plugin does that shuts down.
+  // Ends the ListAndWatch streams, as a plugin does when it shuts down.
   void end_streams() {
     const std::lock_guard lock(mutex_);
     for (Stream* stream : streams_) stream->end();
@@ -105,7 +105,7 @@ class TestPlugin final : public v1beta1::DevicePlugin::CallbackService {
       send_newest();
     }
 
-    // Call it under the plugin's lock.
+    // The caller holds the plugin's lock.
     void send_newest() {
       if (writing_ || ended_ || sent_ == plugin_.version_) return;
       writing_ = true;
@@ -244,7 +244,7 @@ class TestPlugin final : public v1beta1::DevicePlugin::CallbackService {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// Calls Register as a plugin does.
+// Registers the endpoint with the kubelet in the directory, and returns the kubelet's status.
 inline grpc::Status register_at(const std::filesystem::path& directory, const std::string& resource,
                                 const std::string& endpoint, const EndpointOptions& options = {},
                                 std::chrono::milliseconds timeout = kSoon,
@@ -265,7 +265,7 @@ inline grpc::Status register_at(const std::filesystem::path& directory, const st
   return stub->Register(&context, request, &empty);
 }
 
-// Returns "<prefix>0" and so on, all Healthy.
+// Returns healthy devices with the ids "<prefix>0", "<prefix>1" and so on.
 inline std::vector<ListedDevice> healthy_devices(std::size_t count, const std::string& prefix = "d") {
   std::vector<ListedDevice> devices;
   for (std::size_t i = 0; i < count; ++i) devices.push_back({prefix + std::to_string(i), true, {}});
@@ -274,7 +274,7 @@ inline std::vector<ListedDevice> healthy_devices(std::size_t count, const std::s
 
 inline const std::string kResource = "vendor.example/thing";
 
-// A kubelet with a registered plugin that has devices.
+// A kubelet and its plugin, which has registered and has sent a list of devices.
 struct AttachedPlugin {
   AttachedPlugin(const std::filesystem::path& directory, std::size_t devices,
                  StandInKubelet::Options kubelet_options = {}, const EndpointOptions& options = {})

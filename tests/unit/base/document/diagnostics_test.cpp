@@ -42,7 +42,7 @@ TEST_CASE("of a flood of errors the first are kept and all are counted") {
   CHECK(diagnostics.all().back().path == std::to_string(Diagnostics::kMostKept - 1));
 }
 
-TEST_CASE("a quotation shows control characters and is cut between characters") {
+TEST_CASE("a quotation shows control characters as escapes, and is cut between two characters") {
   CHECK(quote("a\tb") == "'a\\x09b'");
   const std::string cut = quote(std::string(199, 'a') + "\xC3\xA4" + "b");
   CHECK(cut == "'" + std::string(199, 'a') + "...'");

@@ -34,7 +34,7 @@ Node map(std::vector<std::pair<std::string, Node>> members) {
   return node;
 }
 
-// Returns the diagnostics of reading a map by `read(fields)`.
+// Returns the diagnostics that arise when `read(fields)` reads the map `node`.
 template <typename Read>
 std::vector<std::string> said(const Node& node, Read read) {
   Diagnostics diagnostics;
@@ -48,7 +48,7 @@ std::vector<std::string> said(const Node& node, Read read) {
   return all;
 }
 
-// A getter's result for a value, and the number of its errors.
+// Returns what a getter returns for `value`, and the number of errors.
 template <typename Get>
 auto got(const Node& value, Get get) {
   const Node node = map({{"key", value}});
@@ -68,7 +68,7 @@ TEST_CASE("an unknown key is reported with the most similar valid key") {
   CHECK(all[1] == "at: unknown key 'other'; valid: path, recursive");
 }
 
-TEST_CASE("a value that is not a map is reported once, without missing keys") {
+TEST_CASE("a value that is not a map is reported once, and its keys are not reported as missing") {
   const auto all = said(text("/etc"), [](Fields& fields) {
     fields.require_text("path");
     fields.error("path", "it is missing");
@@ -92,7 +92,7 @@ TEST_CASE("a value that a getter has refused is reported once") {
   CHECK(all.size() == 1);
 }
 
-TEST_CASE("a text is the scalar as written") {
+TEST_CASE("a text is returned as written in the configuration") {
   const auto get = [](Fields& fields) { return fields.text("key", "fallback"); };
   CHECK(got(text("0451"), get) == std::pair(std::string("0451"), 0ul));
   CHECK(got(text("true"), get) == std::pair(std::string("true"), 0ul));
@@ -113,7 +113,7 @@ TEST_CASE("a number consists of decimal digits") {
   }
 }
 
-TEST_CASE("a flag is true or false without quotes") {
+TEST_CASE("only true and false without quotes are accepted as a flag") {
   const auto get = [](Fields& fields) { return fields.flag("key", true); };
   CHECK(got(text("false"), get) == std::pair(false, 0ul));
   CHECK(got(text("true"), get) == std::pair(true, 0ul));
@@ -140,7 +140,7 @@ TEST_CASE("a duration has units, from the largest to the smallest") {
   }
 }
 
-TEST_CASE("a choice is one of the words") {
+TEST_CASE("a choice accepts only the known words") {
   static constexpr Word<int> kWords[] = {{"none", 0}, {"spread", 7}, {"packed", 1}};
   const auto get = [](Fields& fields) { return fields.choice("key", kWords, 5); };
   CHECK(got(text("none"), get) == std::pair(0, 0ul));
@@ -161,7 +161,7 @@ TEST_CASE("a path is absolute, and loses its final slash") {
   }
 }
 
-TEST_CASE("a template names only known placeholders") {
+TEST_CASE("a template with an unknown placeholder is refused") {
   static constexpr std::string_view kKnown[] = {"id", "path"};
   const auto get = [](Fields& fields) { return fields.pattern("key", "{id}", kKnown).text(); };
   CHECK(got(text("x-{path}"), get) == std::pair(std::string("x-{path}"), 0ul));

@@ -32,7 +32,8 @@ Reading read(Node value) {
   return reading;
 }
 
-TEST_CASE("a hardware id is read in any spelling, and never as a number") {
+TEST_CASE(
+    "a hardware id is read in any case and with or without 0x, and a decimal-looking one as hexadecimal") {
   CHECK(read(text("15b3")).one == "15b3");
   CHECK(read(text("15B3")).one == "15b3");
   CHECK(read(text("0x15B3")).one == "15b3");

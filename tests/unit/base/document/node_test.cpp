@@ -29,7 +29,7 @@ Node sequence(std::vector<Node> items) {
 
 bool same_content(const Node& one, const Node& other) { return content_of(one) == content_of(other); }
 
-TEST_CASE("a mark's text can be opened by editors") {
+TEST_CASE("a mark's text has the form FILE:LINE:COLUMN, which editors can open") {
   CHECK(Mark{.file = "a.yaml", .line = 3, .column = 7}.text() == "a.yaml:3:7");
   CHECK(Mark{.file = "a.yaml"}.text() == "a.yaml");
 }

@@ -37,7 +37,7 @@ TEST_CASE("a text file is read unchanged") {
   CHECK(std::get<std::string>(read_text_file(dir.at("empty.yaml"))).empty());
 }
 
-TEST_CASE("an open file is read to its end, whatever it is") {
+TEST_CASE("an open descriptor is read to its end, also if it is a pipe") {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const std::string content = "a: 1\nb: 2\n";
@@ -69,7 +69,7 @@ TEST_CASE("a directory, a pipe and a device are refused without waiting") {
   CHECK(error_of("/dev/zero") == "is not a regular file");
 }
 
-TEST_CASE("the first invalid byte is reported with its place") {
+TEST_CASE("the first byte that is not text is reported with its line and column") {
   CHECK(error_with(std::string_view("a: 1\nb:\0", 8)) == "is not a text file (byte 0x00 at 2:3)");
   CHECK(error_with("\x7f"
                    "ELF") == "is not a text file (byte 0x7F at 1:1)");
@@ -79,11 +79,11 @@ TEST_CASE("the first invalid byte is reported with its place") {
   CHECK(error_with("\xED\xA0\x80") == "is not a text file (byte 0xED at 1:1)");
 }
 
-TEST_CASE("a byte that ends a text on terminals does not hide the rest") {
+TEST_CASE("a control character that ends input on terminals is refused") {
   CHECK(error_with("a: 1\n\x04\nb: 1\n") == "is not a text file (byte 0x04 at 2:1)");
 }
 
-TEST_CASE("a file larger than 1 MiB is not read to its end") {
+TEST_CASE("a file larger than 1 MiB is refused") {
   const TempDir dir;
   dir.file("largest.yaml", std::string(1u << 20, '#'));
   CHECK(error_of(dir.at("largest.yaml")) == "no trouble");

@@ -17,7 +17,7 @@ Parsed parse(const std::string& text) {
   return parsed;
 }
 
-// Returns the only error about an unusable text.
+// Returns the only error that parsing the text causes.
 std::string refusal(const std::string& text) {
   const Parsed parsed = parse(text);
   CHECK_FALSE(parsed.root);
@@ -71,7 +71,7 @@ TEST_CASE("an empty text is an empty node") {
   }
 }
 
-TEST_CASE("a billion laughs are refused") {
+TEST_CASE("nested aliases that expand to too many values are refused") {
   std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i) {
     const std::string last = "*a" + std::to_string(i - 1);
@@ -86,16 +86,16 @@ TEST_CASE("aliases of a long text are refused before they fill the memory") {
   CHECK(refusal(text).find("aliases expand to more than 64 MiB") != std::string::npos);
 }
 
-TEST_CASE("nested anchors do not multiply the memory") {
+TEST_CASE("values inside many nested anchors count once for each anchor") {
   const std::string text = repeated("&a [", 60) + repeated("x,\n ", 150'000) + repeated("]", 60);
   CHECK(refusal(text).find("expands to more than 200000 values") != std::string::npos);
 }
 
-TEST_CASE("too many values are refused") {
+TEST_CASE("a document with more than 200,000 values is refused") {
   CHECK(refusal("[" + repeated("x,\n ", 200'001) + "]").find("more than 200000 values") != std::string::npos);
 }
 
-TEST_CASE("deep nesting is refused in every style") {
+TEST_CASE("a document nested deeper than 64 levels is refused in each YAML style") {
   const std::string words = "nested too deeply: more than 64 levels";
   CHECK(refusal(repeated("[\n", 100'000)).find(words) != std::string::npos);
   CHECK(refusal(repeated("{a: \n", 100'000)).find(words) != std::string::npos);
@@ -106,14 +106,15 @@ TEST_CASE("deep nesting is refused in every style") {
   CHECK(parse(repeated("[", 64) + repeated("]", 64)).root);
 }
 
-TEST_CASE("an unclosed quotation mark is found whatever is at the end") {
+TEST_CASE("an unclosed quotation mark is reported, whatever the text's last characters are") {
   for (const char* text : {"a: \"b", "a: \"b\n", "a: \"b\n\n\n", "a: 'b\nc: 1\n", "a: \"b\nc: 1\n# x\n"}) {
     CAPTURE(text);
     CHECK(refusal(text).find("a quotation mark is not closed") != std::string::npos);
   }
 }
 
-TEST_CASE("an unclosed bracket or quote is reported where it was opened, whatever characters are around it") {
+TEST_CASE(
+    "an unclosed quotation mark is reported where it was opened, also among characters of several bytes") {
   for (const char* text :
        {"# a\na: \"b\nc: 1\n", "# \u00e4\u00f6\u00fc \u20ac\na: \"b \u00e4\u00f6\nc: \u20ac\n"}) {
     CAPTURE(text);
@@ -133,8 +134,8 @@ TEST_CASE("an alias inside of its own anchor is refused") {
   CHECK(refusal("&a {b: *a}").find("inside the value that it refers to") != std::string::npos);
 }
 
-TEST_CASE("no sequence of bytes does more than raise an error") {
-  // Each of these texts has crashed some YAML parser.
+TEST_CASE("parsing a malformed text throws no exception") {
+  // Each of these texts has crashed a YAML parser.
   const std::string shapes[] = {"%",
                                 "%YAML 9.9\n---\na",
                                 "%TAG\n",
@@ -190,7 +191,7 @@ TEST_CASE("no sequence of bytes does more than raise an error") {
   }
 }
 
-TEST_CASE("a line without its indentation is not a second document") {
+TEST_CASE("a line that has lost its indentation is reported as such, not as a second document") {
   CHECK(refusal("- a: 1\nb: 2\n") ==
         "a.yaml:2:1: this line belongs to nothing: the list above it ends here, because the line begins in "
         "column "
@@ -202,7 +203,7 @@ TEST_CASE("a line without its indentation is not a second document") {
         "a.yaml:3:1: a second YAML document begins here; a configuration is one document");
 }
 
-TEST_CASE("foreign YAML may have documents, tags and merge keys") {
+TEST_CASE("YAML of other programs may have several documents, tags and merge keys") {
   Diagnostics diagnostics;
   const auto documents = parse_documents(
       "---\n# nothing\n---\na: !!str 1\nb: &b {c: 1, d: 2}\ne: {<<: *b, d: 3}\nf:\n  <<: [{g: 1}, {g: 2, h: "
@@ -224,7 +225,7 @@ TEST_CASE("foreign YAML may have documents, tags and merge keys") {
   CHECK_FALSE(parse_documents("- a\nb: c\n", "a.yaml", diagnostics));
 }
 
-TEST_CASE("merge keys count as copies") {
+TEST_CASE("the values that a merge key copies count for the limit of values") {
   std::string text = "a0: &a0 {k: 1}\n";
   for (int i = 1; i < 40; ++i) {
     const std::string before = "*a" + std::to_string(i - 1);
@@ -237,7 +238,7 @@ TEST_CASE("merge keys count as copies") {
   CHECK(diagnostics.all()[0].what.find("expands to more than") != std::string::npos);
 }
 
-TEST_CASE("characters that editors do not show and YAML obeys are refused") {
+TEST_CASE("characters that YAML treats as line ends but editors do not show are refused") {
   const auto refused = [](const std::string& name) {
     return name +
            " is not allowed here: editors do not show its meaning in YAML; leave it out, or write its escape "
@@ -268,7 +269,7 @@ TEST_CASE("Windows line ends give the same values at the same places") {
   CHECK(parsed.root->find("c")->items[0].mark.text() == "a.yaml:7:3");
 }
 
-TEST_CASE("block texts keep, clip and fold their lines") {
+TEST_CASE("block texts keep, remove or fold their line ends, as their indicator says") {
   const Parsed parsed = parse(
       "a: |\n  x\n\na2: |+\n  x\n\n\nb: |-\n  x\nc: >\n  x\n  y\n\n  z\nd: |1\n  x\ne: 'it''s'\nf: x\n  y\n");
   REQUIRE(parsed.root);
@@ -310,7 +311,8 @@ TEST_CASE("an anchor may be defined again, and ends with its document") {
   CHECK_FALSE(parse_documents("a: &x 1\n---\nb: *x\n", "a.yaml", diagnostics));
 }
 
-TEST_CASE("unusable keys are left out with their places, and the first of a name is used") {
+TEST_CASE(
+    "an unusable key is reported with its place and left out, and of duplicate keys the first is used") {
   const Parsed parsed =
       parse("a: 1\n[x]: 2\n{y: z}: 3\n~: 4\n<<: {b: 5}\na: 6\n\"a\": 7\n!t c: 8\n\"<<\": 9\n");
   REQUIRE(parsed.root);
@@ -325,7 +327,7 @@ TEST_CASE("unusable keys are left out with their places, and the first of a name
   CHECK(content_of(*parsed.root) == content_of(*parse("{\"<<\": 9, a: 1, c: 8}").root));
 }
 
-TEST_CASE("many keys are read as fast as many values") {
+TEST_CASE("maps with tens of thousands of keys are read, up to the limit of values") {
   std::string keys;
   for (int i = 0; i < 90'000; ++i) keys += "k" + std::to_string(i) + ":\n";
   const Parsed parsed = parse(keys);
@@ -361,7 +363,7 @@ TEST_CASE("a YAML version and document markers are accepted") {
   CHECK(refusal("%YAML 2.0\n---\na: 1\n").find("a.yaml:1:1: not valid YAML") == 0);
 }
 
-TEST_CASE("each way to break a text is reported with its usual reason") {
+TEST_CASE("each frequent mistake is reported with its likely cause") {
   for (const auto& broken :
        {std::pair<const char*, const char*>{"a: \"x\\'y\"\n", "in double quotes a backslash"},
         {"a: @x\n", "quote a text that begins with @"},

@@ -30,7 +30,7 @@ std::string second() {
 
 }  // namespace
 
-TEST_CASE("a line for a terminal has the local time, the level and the words") {
+TEST_CASE("a line for a terminal has the local time, the level, the words and the fields") {
   CHECK(text(LogForm::kText, LogLevel::kDebug) == second() + ".007 debug a word k=\"v w\"\n");
   CHECK(text(LogForm::kText, LogLevel::kInfo) == second() + ".007 info  a word k=\"v w\"\n");
   CHECK(text(LogForm::kText, LogLevel::kWarn) == second() + ".007 warn  a word k=\"v w\"\n");
@@ -55,7 +55,9 @@ TEST_CASE("a JSON line is an object with the time in UTC") {
         "{\"time\":\"2023-11-14T22:13:20.007000Z\",\"level\":\"error\",\"message\":\"alone\"}\n");
 }
 
-TEST_CASE("a journal line is a datagram, and a text with its priority if the journal refuses it") {
+TEST_CASE(
+    "a journal line holds the datagram for the journal, and the text to write if the journal refuses the "
+    "datagram") {
   using namespace std::string_literals;
   CHECK(text(LogForm::kJournal, LogLevel::kInfo, packed("a word", {{"after_ms", "7"}})) ==
         "<6>a word after_ms=7\n\0MESSAGE=a word after_ms=7\nPRIORITY=6\nSYSLOG_IDENTIFIER=plughost\n"
@@ -65,7 +67,7 @@ TEST_CASE("a journal line is a datagram, and a text with its priority if the jou
   CHECK(text(LogForm::kJournal, LogLevel::kError).starts_with("<3>"));
 }
 
-TEST_CASE("only journal lines contain a null, whatever the text") {
+TEST_CASE("only journal lines contain a null byte, whatever the words and fields contain") {
   const std::string line =
       packed(std::string_view("t\0o", 3), {{"k", std::string("v\0w", 3)}, {"empty", ""}});
   for (const LogForm form : {LogForm::kText, LogForm::kColours, LogForm::kJson})

@@ -44,7 +44,7 @@ TEST_CASE("the newest lines are kept, up to a limit") {
     CHECK(history.after(number - 1).value().words == std::to_string(number));
 }
 
-TEST_CASE("of long lines fewer are kept, each of them whole") {
+TEST_CASE("the history keeps fewer lines if they are long, and each kept line is whole") {
   LogHistory history;
   std::uint64_t last = 0;
   for (const std::size_t size : {10'000U, 16 * 1024U, 1U, 777U, 12'345U}) {

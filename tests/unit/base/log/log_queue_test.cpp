@@ -29,7 +29,7 @@ TEST_CASE("lines stay in order") {
   CHECK_FALSE(queue.pop());
 }
 
-TEST_CASE("the last byte of the queue is used, and the next line is dropped") {
+TEST_CASE("a line that fills the queue to its last byte is kept, and the next line is dropped") {
   LogQueue queue;
   queue.push(line(LogQueue::kMostBytes - 1));
   queue.push(line(1, 'a'));
@@ -43,7 +43,7 @@ TEST_CASE("the last byte of the queue is used, and the next line is dropped") {
   CHECK(queue.empty());
 }
 
-TEST_CASE("a line that alone is longer than the queue is written") {
+TEST_CASE("a line that is longer than the whole queue is kept if the queue is empty") {
   LogQueue queue;
   queue.push(line(LogQueue::kMostBytes + 1));
   queue.push(line(1));
@@ -51,16 +51,16 @@ TEST_CASE("a line that alone is longer than the queue is written") {
   CHECK(queue.pop()->left_out == 1);
 }
 
-TEST_CASE("dropped lines are one gap until half of the queue is free, reported at its place") {
+TEST_CASE("lines are dropped until half of the queue is free, and reported as one gap at their place") {
   constexpr std::size_t kQuarter = LogQueue::kMostBytes / 4;
   LogQueue queue;
   for (int i = 0; i < 4; ++i) queue.push(line(kQuarter));
   queue.push(line(1, 'a'));
   queue.pop();
-  queue.push(line(1, 'b'));  // three quarters are in use
+  queue.push(line(1, 'b'));  // dropped: three quarters are in use
   CHECK_FALSE(queue.empty());
   queue.pop();
-  queue.push(line(1, 'c'));  // half
+  queue.push(line(1, 'c'));  // kept: half is in use
   queue.push(line(1, 'd'));
   for (int i = 0; i < 2; ++i) CHECK(queue.pop()->left_out == 0);
   const auto after = queue.pop();

@@ -24,7 +24,7 @@ namespace {
 
 constexpr auto kLong = 20s;
 
-// Writes lines unchanged, and the number of lost ones as "missing 7".
+// Formats lines unchanged, and a report of dropped lines as "missing" with their number.
 class Bare final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& line, spdlog::memory_buf_t& out) override {
@@ -49,7 +49,7 @@ std::string numbered(int number, std::size_t size = 0) {
   return std::to_string(number) + std::string(size, '.') + '\n';
 }
 
-// A full pipe.
+// A pipe whose buffer is full from the start.
 class FullPipe {
  public:
   explicit FullPipe(int flags = 0) {
@@ -66,7 +66,7 @@ class FullPipe {
   }
   const UniqueFd& in() const { return in_; }
 
-  // Reads the lines up to the first one that begins with `last`, without the pipe's first filling.
+  // Reads lines until one begins with `last`. Skips the bytes with which the pipe was filled.
   std::vector<std::string> lines_to(std::string_view last) {
     std::vector<std::string> lines;
     std::string line;
@@ -95,7 +95,7 @@ class FullPipe {
   UniqueFd in_;
 };
 
-// A journal that does not read.
+// A journal whose queue is full, and that reads only in datagrams_to().
 class StuckJournal {
  public:
   StuckJournal() : socket_(check(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "socket")) {
@@ -140,10 +140,10 @@ std::vector<std::string> numbers(int count) {
 
 }  // namespace
 
-TEST_CASE("a pipe without a reader blocks no caller, and its lines are written as soon as it is read") {
+TEST_CASE("a full pipe blocks no caller, and the waiting lines are written as soon as the pipe is read") {
   int flags = 0;
-  SUBCASE("a pipe that waits") {}
-  SUBCASE("a pipe that somebody else has made non-blocking") { flags = O_NONBLOCK; }
+  SUBCASE("in blocking mode") {}
+  SUBCASE("in non-blocking mode, which a different process has set") { flags = O_NONBLOCK; }
   FullPipe pipe(flags);
   const test::StandardErrorTo redirected(pipe.in());
   Writer writer;
@@ -151,7 +151,7 @@ TEST_CASE("a pipe without a reader blocks no caller, and its lines are written a
   CHECK(pipe.lines_to("99") == numbers(100));
 }
 
-TEST_CASE("a line that is longer than the pipe arrives whole") {
+TEST_CASE("a line that is longer than the pipe's buffer arrives whole") {
   FullPipe pipe;
   const test::StandardErrorTo redirected(pipe.in());
   Writer writer;
@@ -160,13 +160,13 @@ TEST_CASE("a line that is longer than the pipe arrives whole") {
   CHECK(pipe.lines_to("1") == numbers(2));
 }
 
-TEST_CASE("lines without room are counted, and reported at their place") {
+TEST_CASE("lines that the queue cannot hold are counted, and the gap is reported at its place") {
   FullPipe pipe;
   const test::StandardErrorTo redirected(pipe.in());
   Writer writer;
   constexpr int kLines = 3000;
   for (int i = 0; i < kLines; ++i) writer.write(numbered(i, 1000));
-  // The gap is reported without another line.
+  // The gap is reported without waiting for the next line.
   const std::vector<std::string> lines = pipe.lines_to("missing");
   REQUIRE(lines.size() > 1);
   const int kept = static_cast<int>(lines.size()) - 1;
@@ -184,7 +184,7 @@ TEST_CASE("a journal that does not read blocks no caller, and gets every line on
   CHECK(journal.datagrams_to("99") == numbers(100));
 }
 
-TEST_CASE("lines that the journal does not take, or that are not for it, go to standard error") {
+TEST_CASE("lines that the journal cannot receive, and lines without a datagram, go to standard error") {
   const std::string text = test::written([] {
     Writer writer(Journal("/nowhere/socket"));
     writer.write(std::string("one\n\0MESSAGE=one\n", 17));
@@ -193,7 +193,7 @@ TEST_CASE("lines that the journal does not take, or that are not for it, go to s
   CHECK(text == "one\ntwo\n");
 }
 
-TEST_CASE("at the end all queued lines are written") {
+TEST_CASE("the sink's destructor writes all queued lines") {
   const std::string text = test::written([] {
     Writer writer;
     for (int i = 0; i < 5000; ++i) writer.write(numbered(i));
@@ -202,7 +202,7 @@ TEST_CASE("at the end all queued lines are written") {
   CHECK(text.ends_with("4999\n"));
 }
 
-TEST_CASE("the end does not wait for a pipe without a reader") {
+TEST_CASE("the sink's destructor gives up after a deadline if the pipe is not read") {
   FullPipe pipe;
   const test::StandardErrorTo redirected(pipe.in());
   Writer writer;
@@ -212,11 +212,11 @@ TEST_CASE("the end does not wait for a pipe without a reader") {
   writer.sink.reset();
   CHECK(Clock::now() - begin >= LogSink::kLastDeadline);
   CHECK(Clock::now() - begin < LogSink::kLastDeadline + 5s);
-  // The line in progress may still arrive, and no other.
+  // Only the line whose write was in progress may still arrive.
   CHECK(pipe.lines_to("0") == numbers(1));
 }
 
-TEST_CASE("a reader that disappears ends nothing") {
+TEST_CASE("a write to a pipe without a reader does not end the process") {
   int ends[2];
   check(::pipe2(ends, O_CLOEXEC), "pipe2");
   const UniqueFd in(ends[1]);

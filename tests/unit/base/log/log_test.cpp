@@ -53,7 +53,7 @@ TEST_CASE("a JSON line is valid, whatever bytes are in it") {
 
 namespace {
 
-// Connects standard error to a journal, as systemd does for a service.
+// Sets JOURNAL_STREAM, as systemd does for a service whose standard error is the journal.
 struct UnderJournal {
   UnderJournal() {
     struct stat file {};
@@ -89,7 +89,7 @@ TEST_CASE("the journal gets a line's words, its priority, and each field by its 
             std::string("\x09\0\0\0\0\0\0\0", 8) + "two\nlines\n");
 }
 
-TEST_CASE("a line that the journal refuses is written with its priority before it") {
+TEST_CASE("a line that the journal cannot receive is written to standard error with its priority in front") {
   const std::string line = written([] {
     const UnderJournal under;
     Log(LogLevel::kInfo, LogFormat::kAuto, "/nowhere/socket").warn("not attached");
@@ -97,7 +97,7 @@ TEST_CASE("a line that the journal refuses is written with its priority before i
   CHECK(line == "<4>not attached\n");
 }
 
-TEST_CASE("a JOURNAL_STREAM of another process is ignored") {
+TEST_CASE("a JOURNAL_STREAM that does not match standard error is ignored") {
   ::setenv("JOURNAL_STREAM", "1:2", 1);
   const std::string line = written([] { Log(LogLevel::kInfo, LogFormat::kAuto).warn("not attached"); });
   ::unsetenv("JOURNAL_STREAM");
@@ -125,7 +125,7 @@ TEST_CASE("the history has the last 500 lines, whatever the level") {
   });
 }
 
-TEST_CASE("a flood of lines with the same words is limited, and other lines are not") {
+TEST_CASE("lines with the same words are limited in number, and other lines are written") {
   const std::string text = written([] {
     Log log(LogLevel::kInfo, LogFormat::kAuto);
     for (unsigned i = 0; i < Log::kBurst + 10; ++i) log.warn("a cable is loose");
@@ -136,7 +136,7 @@ TEST_CASE("a flood of lines with the same words is limited, and other lines are 
   CHECK(text.find("another matter") != std::string::npos);
 }
 
-TEST_CASE("dropped lines are counted in the log's own format") {
+TEST_CASE("the report of dropped lines has the log's own format") {
   int ends[2];
   check(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), "pipe2");
   const UniqueFd out(ends[0]);
@@ -171,6 +171,6 @@ TEST_CASE("dropped lines are counted in the log's own format") {
   CHECK(notice["message"] == "log lines dropped: the reader is too slow");
   CHECK(notice["lines"] == std::to_string(kLines - kept));
   CHECK(kept < kLines);
-  // The history is complete.
+  // Dropped lines are still in the history.
   CHECK(log.history().newest() == kLines);
 }

@@ -26,7 +26,7 @@ class StandardErrorTo {
   UniqueFd before_;
 };
 
-// Returns what `act` writes to standard error.
+// Runs `act`, and returns what it has written to standard error.
 inline std::string written(const std::function<void()>& act) {
   const TempDir dir;
   {

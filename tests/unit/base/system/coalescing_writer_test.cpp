@@ -15,13 +15,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A simulated disk. Thread-safe.
+// A simulated disk whose writes can be made to hang or fail. Thread-safe.
 struct Disk {
   std::mutex mutex;
   std::condition_variable answers;
   bool hangs = false;
   std::string error;
-  std::vector<std::string> tried;  // every text
+  std::vector<std::string> tried;  // every text that was to be written
 
   std::string write(const std::string& text) {
     std::unique_lock lock(mutex);
@@ -55,7 +55,7 @@ struct Rig {
   void write(const std::string& text) {
     latest->write([disk = disk, text] { return disk->write(text); });
   }
-  // Waits for the answer.
+  // Writes the text, and records the result in `answers`.
   void ask(const std::string& text) {
     latest->write([disk = disk, text] { return disk->write(text); },
                   [this](const std::string& error) { answers.push_back(error); });
@@ -71,7 +71,8 @@ struct Rig {
   }
 };
 
-// Checks that no more is written, however much time passes. Another task ends after those that a worker has.
+// Checks that nothing more is written. One hour passes in the loop, and a worker's task that is added last
+// has ended.
 void test_that_nothing_follows(Rig& rig) {
   const std::size_t before = rig.disk->all().size();
   pass(rig.loop, 1h);
@@ -83,7 +84,7 @@ void test_that_nothing_follows(Rig& rig) {
 
 }  // namespace
 
-TEST_CASE("requests during a write are merged to the newest") {
+TEST_CASE("of the requests that arrive during a write only the newest is written afterwards") {
   Rig rig;
   rig.disk->set(true);
   rig.write("1");
@@ -118,7 +119,9 @@ TEST_CASE("a newer request does not wait for the retry of a failure") {
   CHECK(rig.disk->all() == std::vector<std::string>{"1", "2"});
 }
 
-TEST_CASE("a write that hangs is reported, and the newest one follows its end, never beside it") {
+TEST_CASE(
+    "a write that hangs is reported, and the newest request is written only after the hanging write has "
+    "ended") {
   Rig rig;
   rig.disk->set(true);
   rig.write("1");
@@ -132,7 +135,7 @@ TEST_CASE("a write that hangs is reported, and the newest one follows its end, n
   CHECK(rig.told == std::vector<std::string>{"/x hangs", ""});
 }
 
-TEST_CASE("the end waits for the last request") {
+TEST_CASE("finish() calls back after the last request has been written") {
   Rig rig;
   rig.disk->set(true);
   rig.write("1");
@@ -146,7 +149,9 @@ TEST_CASE("the end waits for the last request") {
   CHECK(rig.disk->all() == std::vector<std::string>{"1", "2"});
 }
 
-TEST_CASE("the end is immediate without a write, after a failure, and during a hang") {
+TEST_CASE(
+    "finish() calls back at once without a write, and otherwise after a failed write or the deadline of a "
+    "hanging one") {
   Rig idle;
   idle.finish();
   CHECK(idle.finished == 1);
@@ -159,7 +164,7 @@ TEST_CASE("the end is immediate without a write, after a failure, and during a h
 
   test_that_nothing_follows(failing);
 
-  Rig ending;  // ends during a write that fails
+  Rig ending;  // finish() is called during a write that then fails
   ending.disk->set(true);
   ending.write("1");
   REQUIRE(ending.tried({"1"}));
@@ -183,7 +188,7 @@ TEST_CASE("the end is immediate without a write, after a failure, and during a h
   CHECK(hung.finished == 1);
 }
 
-TEST_CASE("a caller that is told of a write finds it written, and the newest value stays") {
+TEST_CASE("callers whose requests are merged are notified after the newest request has been written") {
   Rig rig;
   rig.disk->set(true);
   for (const char* text : {"1", "2", "3"}) rig.ask(text);
@@ -210,8 +215,8 @@ TEST_CASE("each caller receives the failure of its write") {
 }
 
 TEST_CASE(
-    "callers of a disk that hangs get an error after its deadline, later ones at once, and it is written in "
-    "the end") {
+    "if the disk hangs, callers get an error after the deadline, later callers get it at once, and the "
+    "newest request is still written in the end") {
   Rig rig;
   rig.disk->set(true);
   rig.ask("1");

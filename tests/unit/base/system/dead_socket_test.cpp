@@ -36,7 +36,7 @@ struct Place {
 
 }  // namespace
 
-TEST_CASE("a missing socket is no obstacle") {
+TEST_CASE("a missing socket file needs no removal") {
   const Place place;
   CHECK_FALSE(dead_socket(place.path).has_value());
 }
@@ -48,8 +48,7 @@ TEST_CASE("a socket without a listener is removed") {
   CHECK(place.files() == 0);
 }
 
-TEST_CASE(
-    "a bound socket without a listener is removed, also with a name of one letter at the longest path") {
+TEST_CASE("a bound socket without a listener is removed, also if its path has the longest possible length") {
   Place place;
   place.path = place.dir.path() / std::string(104 - place.dir.path().native().size(), 'd');
   fs::create_directory(place.path);
@@ -60,14 +59,14 @@ TEST_CASE(
   CHECK_FALSE(fs::exists(place.path));
 }
 
-TEST_CASE("a socket with a listener is left") {
+TEST_CASE("a socket with a listener is not removed") {
   const Place place;
   const UniqueFd listening = listen_unix(place.path);
   CHECK(place.why_not() == "another plughost answers on " + place.path.string());
   CHECK_NOTHROW(connect_unix(place.path));
 }
 
-TEST_CASE("a socket whose queue is full has a listener") {
+TEST_CASE("a socket whose connection queue is full is not removed") {
   const Place place;
   const UniqueFd listening = listen_unix(place.path);
   REQUIRE(::listen(listening.get(), 0) == 0);
@@ -79,7 +78,7 @@ TEST_CASE("a socket whose queue is full has a listener") {
   CHECK(place.why_not() == "another plughost answers on " + place.path.string());
 }
 
-TEST_CASE("a datagram socket that is in use is left") {
+TEST_CASE("a datagram socket that is in use is not removed") {
   const Place place;
   const UniqueFd datagrams(check(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), "socket"));
   sockaddr_un address{};
@@ -90,7 +89,7 @@ TEST_CASE("a datagram socket that is in use is left") {
   CHECK(fs::is_socket(place.path));
 }
 
-TEST_CASE("a file, a directory and a FIFO are left, and the error names the type") {
+TEST_CASE("a file, a directory and a FIFO are not removed, and the error names the file type") {
   const Place place;
   SUBCASE("file") {
     place.dir.file("control.sock", "precious");
@@ -110,11 +109,11 @@ TEST_CASE("a file, a directory and a FIFO are left, and the error names the type
   CHECK(place.files() == 1);
 }
 
-TEST_CASE("a symbolic link is left, whatever its target") {
+TEST_CASE("a symbolic link is not removed, whatever its target is") {
   const Place place;
   std::string target = "nowhere";
-  SUBCASE("to nothing") {}
-  SUBCASE("to a socket that nobody listens on") {
+  SUBCASE("that leads to nothing") {}
+  SUBCASE("that leads to a socket without a listener") {
     target = "other.sock";
     const UniqueFd gone = listen_unix(place.dir.path() / target);
   }
@@ -124,11 +123,11 @@ TEST_CASE("a symbolic link is left, whatever its target") {
   CHECK(fs::exists(fs::symlink_status(place.dir.path() / "other.sock")) == (target == "other.sock"));
 }
 
-TEST_CASE("a socket with a listener that appears after the check is left") {
+TEST_CASE("a different socket with a listener, created at the path after the check, is not removed") {
   const Place place;
   place.leave_dead();
   const DeadSocket dead = dead_socket(place.path).value();
-  fs::rename(place.path, place.dir.path() / "old");  // keeps its inode from being reused
+  fs::rename(place.path, place.dir.path() / "old");  // keeps the inode number from being reused
   const UniqueFd other = listen_unix(place.path);
   CHECK_THROWS_WITH_AS(remove_dead_socket(place.path, dead),
                        ("another plughost answers on " + place.path.string()).c_str(), std::runtime_error);
@@ -136,7 +135,7 @@ TEST_CASE("a socket with a listener that appears after the check is left") {
   CHECK(place.files() == 2);
 }
 
-TEST_CASE("a file or directory that appears after the check is left") {
+TEST_CASE("a directory that is created at the path after the check is not removed") {
   const Place place;
   place.leave_dead();
   const DeadSocket dead = dead_socket(place.path).value();
@@ -148,7 +147,7 @@ TEST_CASE("a file or directory that appears after the check is left") {
   CHECK(place.files() == 2);
 }
 
-TEST_CASE("a socket that gets a listener after the check is left") {
+TEST_CASE("a socket that gets a listener after the check is not removed") {
   const Place place;
   UniqueFd socket(check(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket"));
   sockaddr_un address{};
@@ -162,7 +161,7 @@ TEST_CASE("a socket that gets a listener after the check is left") {
   CHECK(place.files() == 1);
 }
 
-TEST_CASE("a socket that vanishes after the check is no error, and is reported") {
+TEST_CASE("a socket that vanishes after the check is reported as an error") {
   const Place place;
   place.leave_dead();
   const DeadSocket dead = dead_socket(place.path).value();

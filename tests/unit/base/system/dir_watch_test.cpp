@@ -27,7 +27,7 @@ using Names = std::vector<std::string>;
 void fail(const std::string& error) { FAIL(error); }
 
 struct Watched {
-  // Returns once the watch is active.
+  // Returns when the watch has reported that it is active.
   explicit Watched(const fs::path& path, std::string pattern = "*")
       : watch(watcher.watch(path, std::move(pattern),
                             [this](std::string_view name) { seen.emplace_back(name); })) {
@@ -61,7 +61,7 @@ int kernel_watches() {
   return count;
 }
 
-// Watches paths and counts the kernel's calls for each.
+// Watches directories, and lets tests observe and refuse the kernel's watches.
 struct Observed {
   std::unique_ptr<DirWatch> watch(const fs::path& path, Names& seen) {
     return watcher.watch(path, "*", [&seen](std::string_view name) { seen.emplace_back(name); });
@@ -92,7 +92,7 @@ struct Observed {
 
 }  // namespace
 
-TEST_CASE("a watch reports once to each subscriber that it is active, and not from within the call") {
+TEST_CASE("a watch reports to each subscriber once that it is active, and not from within watch()") {
   const test::TempDir dir;
   EventLoop loop;
   DirWatcher watcher(loop, fail);
@@ -126,7 +126,8 @@ TEST_CASE("files that appear, vanish and are renamed are reported by name") {
 }
 
 TEST_CASE(
-    "a written file is reported to subscribers that want writes, whichever watched the directory first") {
+    "a written file is reported only to subscribers for contents, also if a different subscriber watched "
+    "first") {
   const test::TempDir dir;
   touch(dir.path() / "a");
   touch(dir.path() / "b");
@@ -144,7 +145,7 @@ TEST_CASE(
   CHECK(contents == Names{"", "a", "a"});
 }
 
-TEST_CASE("names that do not match the pattern wake no subscriber") {
+TEST_CASE("a file whose name does not match the pattern is not reported") {
   const test::TempDir dir;
   Watched watched(dir.path(), "kubelet.sock");
   touch(dir.path() / ".kubelet_internal_checkpoint123");
@@ -162,7 +163,9 @@ TEST_CASE("a directory that appears later, several levels deep, is watched") {
   CHECK(watched.sees("usb-1"));
 }
 
-TEST_CASE("a directory that is removed and made again is watched again, even while a process holds it open") {
+TEST_CASE(
+    "a directory that is removed and created again is watched again, even if a process holds the old one "
+    "open") {
   const test::TempDir dir;
   const fs::path path = dir.path() / "d";
   fs::create_directory(path);
@@ -178,14 +181,14 @@ TEST_CASE("a directory that is removed and made again is watched again, even whi
   CHECK(watched.sees("x"));
 }
 
-TEST_CASE("a moved parent of a watched directory is noticed") {
+TEST_CASE("if a parent of a watched directory is moved, the watch reports it and waits at the old path") {
   const test::TempDir dir;
   fs::create_directories(dir.path() / "a" / "b");
   Watched watched(dir.path() / "a" / "b");
   fs::rename(dir.path() / "a", dir.path() / "elsewhere");
   CHECK(watched.sees(""));
   watched.forget();
-  touch(dir.path() / "elsewhere" / "b" / "x");  // no longer the watched path
+  touch(dir.path() / "elsewhere" / "b" / "x");  // this is not the watched path any more
   fs::create_directories(dir.path() / "a" / "b");
   CHECK(watched.sees(""));
   CHECK(std::ranges::count(watched.seen, "x") == 0);
@@ -207,7 +210,8 @@ TEST_CASE("a link on the path is followed, and its new target watched when it is
   CHECK(watched.sees("y"));
 }
 
-TEST_CASE("circular links end the walk, and their replacement is watched") {
+TEST_CASE(
+    "links that form a circle are not followed endlessly, and a directory that replaces one is watched") {
   const test::TempDir dir;
   fs::create_directory_symlink("b", dir.path() / "a");
   fs::create_directory_symlink("a", dir.path() / "b");
@@ -221,7 +225,9 @@ TEST_CASE("circular links end the walk, and their replacement is watched") {
   CHECK(watched.sees("x"));
 }
 
-TEST_CASE("two watches of one directory receive their own names, and one may end in the other's callback") {
+TEST_CASE(
+    "two watches of one directory receive only their own names, and one may end in the callback of the "
+    "other") {
   const test::TempDir dir;
   EventLoop loop;
   DirWatcher watcher(loop, fail);
@@ -245,7 +251,7 @@ TEST_CASE("two watches of one directory receive their own names, and one may end
   CHECK(b == Names{"", "b1"});
 }
 
-TEST_CASE("lost events request a scan of everything") {
+TEST_CASE("an overflow of the inotify queue is reported as an unknown change") {
   const test::TempDir dir;
   Watched watched(dir.path(), "nothing-has-this-name");
   std::ifstream limit("/proc/sys/fs/inotify/max_queued_events");
@@ -265,7 +271,7 @@ TEST_CASE("a name that is not UTF-8 or has a newline is reported unchanged") {
   CHECK(watched.sees("a\nb\xff"));
 }
 
-TEST_CASE("the kernel's watches end with the last subscriber") {
+TEST_CASE("a kernel watch ends with the last subscriber that needs it") {
   const test::TempDir dir;
   fs::create_directories(dir.path() / "a" / "b");
   Watched watched(dir.path() / "a" / "b");
@@ -274,7 +280,7 @@ TEST_CASE("the kernel's watches end with the last subscriber") {
   bool in_force = false;
   auto other = watched.watcher.watch(dir.path() / "a", "*", [&](std::string_view) { in_force = true; });
   CHECK(test::run_until(watched.loop, [&] { return in_force; }));
-  CHECK(kernel_watches() == with_one);  // each existed already
+  CHECK(kernel_watches() == with_one);  // the kernel already watched every directory of the path
   watched.watch.reset();
   CHECK(test::run_until(watched.loop, [&] { return kernel_watches() == with_one - 1; }));
   touch(dir.path() / "a" / "x");
@@ -295,8 +301,7 @@ TEST_CASE("a path in a file system that may hang is not touched, and is polled")
   Names well;
   const auto first = observed.watch(dir.at("link"), behind_link);
   const auto second = observed.watch(dir.at("mounted/deeper"), deeper);
-  const auto third =
-      observed.watch(dir.at("mounted-beside"), well);  // only the beginning of the path is the same
+  const auto third = observed.watch(dir.at("mounted-beside"), well);  // not below the mount point
   CHECK(observed.until([&] { return behind_link.size() > 2 && deeper.size() > 2; }));
   CHECK(well == Names{""});
   CHECK(std::ranges::count(deeper, "") == std::ssize(deeper));
@@ -305,7 +310,7 @@ TEST_CASE("a path in a file system that may hang is not touched, and is polled")
   CHECK(observed.errors.empty());
 }
 
-TEST_CASE("an unmounted path is watched, and a path under a new mount is polled") {
+TEST_CASE("a path is watched once its file system is unmounted, and polled once one is mounted") {
   const test::TempDir dir;
   dir.directory("mounted/deeper");
   Observed observed;
@@ -324,12 +329,11 @@ TEST_CASE("an unmounted path is watched, and a path under a new mount is polled"
   CHECK(observed.until([&] { return seen.size() > watched + 2; }));
 }
 
-TEST_CASE(
-    "many directories: each is walked once, those in one directory share the walk, and all watches end") {
+TEST_CASE("of 1,500 directories each is resolved once for all its watches, and all kernel watches end") {
   constexpr int kDirectories = 1500;
   const test::TempDir dir;
   Observed observed;
-  // An attempt ends with a watch of the directory itself.
+  // Each resolution of a path ends with one kernel watch of the directory itself.
   const auto looks = [&] {
     int all = 0;
     for (const auto& [path, count] : observed.asked) all += path.parent_path() == dir.path() ? count : 0;
@@ -359,8 +363,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "without an inotify instance paths are polled, the limit is reported once, and inotify used as soon as "
-    "possible") {
+    "without an inotify instance all paths are polled and the limit is reported once, until an instance is "
+    "available") {
   const test::TempDir dir;
   rlimit before{};
   check(::getrlimit(RLIMIT_NOFILE, &before), "getrlimit");
@@ -369,7 +373,7 @@ TEST_CASE(
   Names reliefs;
   Names seen;
   const auto watcher = [&] {
-    // Lack of descriptors and lack of instances have the same error.
+    // The kernel's error is the same for missing descriptors and for missing instances.
     const int next = check(::dup(0), "dup");
     ::close(next);
     const rlimit none{.rlim_cur = static_cast<rlim_t>(next), .rlim_max = before.rlim_max};
@@ -398,7 +402,7 @@ TEST_CASE(
   CHECK(reliefs == Names{"directories are watched: there is an inotify instance again"});
 }
 
-TEST_CASE("a path without a kernel watch is polled, and watched as soon as possible") {
+TEST_CASE("a path that the kernel refuses to watch is polled, and the relief is reported") {
   const test::TempDir dir;
   dir.directory("poor");
   dir.directory("rich");
@@ -414,14 +418,14 @@ TEST_CASE("a path without a kernel watch is polled, and watched as soon as possi
         Names{"too many inotify watches for fs.inotify.max_user_watches: raise it; until then " +
               dir.at("poor").string() + " is only polled"});
   CHECK(observed.reliefs.empty());
-  SUBCASE("there is one") {
+  SUBCASE("when the kernel allows the watch") {
     observed.starving.clear();
     CHECK(observed.until([&] { return !observed.reliefs.empty(); }));
     poor.clear();
     touch(dir.at("poor/x"));
     CHECK(observed.until([&] { return std::ranges::find(poor, "x") != poor.end(); }));
   }
-  SUBCASE("nobody wants it any more") { first.reset(); }
+  SUBCASE("when the watch of the path ends") { first.reset(); }
   CHECK(observed.reliefs == Names{"every directory is watched again"});
   CHECK(observed.errors.size() == 1);
 }
@@ -429,7 +433,7 @@ TEST_CASE("a path without a kernel watch is polled, and watched as soon as possi
 TEST_CASE("a directory that appears while its parent begins to be watched is not missed") {
   const test::TempDir dir;
   Observed observed;
-  // The parent is watched on the way, and again because the directory is missing.
+  // The parent is watched twice: as a part of the path, and again because the directory is missing.
   observed.asking = [&](const fs::path& directory) {
     if (directory == dir.path() && observed.asked[directory] == 2) dir.directory("late");
   };

@@ -11,7 +11,7 @@
 using namespace plughost;
 namespace fs = std::filesystem;
 
-TEST_CASE("a second holder is refused with the process that holds the directory") {
+TEST_CASE("a second lock of a directory is refused with the id of the process that holds the first") {
   const test::TempDir dir;
   const DirectoryLock lock(dir.path());
   try {
@@ -22,7 +22,7 @@ TEST_CASE("a second holder is refused with the process that holds the directory"
   }
 }
 
-TEST_CASE("the directory is free again when its holder ends") {
+TEST_CASE("a directory can be locked again after the lock's end") {
   const test::TempDir dir;
   std::optional<DirectoryLock> lock(std::in_place, dir.path());
   lock.reset();

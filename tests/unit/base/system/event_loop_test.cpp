@@ -63,7 +63,7 @@ TEST_CASE("timers fire in the order of their times, and a cancelled one does not
   CHECK(fired == std::vector{1, 2});
 }
 
-TEST_CASE("a callback may destroy another watch whose event has been fetched already") {
+TEST_CASE("a callback may destroy a different watch, even if that watch's event has already been fetched") {
   EventLoop loop;
   Pipe one;
   Pipe two;

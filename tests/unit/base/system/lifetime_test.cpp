@@ -20,7 +20,7 @@ TEST_CASE("a callback that is bound to a lifetime does nothing after it") {
   CHECK(said == "a1");
 }
 
-TEST_CASE("a renewed lifetime ends callbacks of the former one") {
+TEST_CASE("renewing a lifetime disables the callbacks that were bound before") {
   int calls = 0;
   Lifetime lifetime;
   const auto before = lifetime.bound([&] { ++calls; });

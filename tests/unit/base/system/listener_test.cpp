@@ -20,7 +20,7 @@ const auto kNoError = [](const std::string& what) { FAIL(what); };
 
 }  // namespace
 
-TEST_CASE("a connection is handed over with its process and user") {
+TEST_CASE("a connection is reported with the process and the user that connected") {
   const test::TempDir dir;
   EventLoop loop;
   std::optional<ucred> seen;
@@ -66,7 +66,7 @@ TEST_CASE("a symbolic link to the socket stays when the listener ends") {
   CHECK(std::filesystem::is_symlink(dir.path() / "s"));
 }
 
-TEST_CASE("a path over 107 bytes is refused without an attempt") {
+TEST_CASE("a path over 107 bytes is refused, and no file is created") {
   const test::TempDir dir;
   EventLoop loop;
   const auto path = dir.path() / std::string(kLongestSocketPath, 'x');

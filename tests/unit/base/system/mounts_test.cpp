@@ -22,7 +22,7 @@ TEST_CASE("mounts: network file systems, FUSE, automounts and unknown types may 
         std::set<std::string>{"/data/a b", "/data/new", "/data/nfs", "/mnt/auto"});
 }
 
-TEST_CASE("mounts: the root never counts as remote, and without a table nothing does") {
+TEST_CASE("mounts: a remote root does not count as remote, and without a mount table no path does") {
   const test::TempDir dir;
   dir.file("mounts", "server:/root / nfs rw 0 0\n");
   CHECK(remote_mounts(dir.at("mounts")).empty());

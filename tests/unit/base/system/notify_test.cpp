@@ -17,7 +17,7 @@ using namespace plughost;
 
 namespace {
 
-// Environment variables belong to the process, so each test sets and clears them.
+// Sets an environment variable, and clears it at the end, because the environment belongs to the process.
 struct Variable {
   Variable(const char* its_name, const std::string& value) : name(its_name) {
     ::setenv(name, value.c_str(), 1);
@@ -26,7 +26,7 @@ struct Variable {
   const char* name;
 };
 
-// systemd's side of the socket.
+// The service manager's end of the notification socket.
 struct Manager {
   Manager() {
     sockaddr_un address{};
@@ -34,7 +34,7 @@ struct Manager {
     std::memcpy(address.sun_path, path.data(), path.size());
     check(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), "bind");
   }
-  // Returns the oldest message; empty: none.
+  // Returns the oldest message, or an empty text if there is none.
   std::string heard() const {
     std::array<char, 256> text{};
     const ssize_t length = ::recv(socket.get(), text.data(), text.size(), MSG_DONTWAIT);
@@ -55,7 +55,7 @@ TEST_CASE("the service manager receives each message") {
   CHECK(manager.heard() == "READY=1\nSTATUS=3 resources");
 }
 
-TEST_CASE("the watchdog is fed when no descriptor is left") {
+TEST_CASE("watchdog messages are sent also if the process has no free descriptor") {
   const Manager manager;
   const Variable variable("NOTIFY_SOCKET", manager.path);
   const Notifier notifier;
@@ -66,7 +66,8 @@ TEST_CASE("the watchdog is fed when no descriptor is left") {
   CHECK(manager.heard() == "WATCHDOG=1");
 }
 
-TEST_CASE("the watchdog is fed twice per interval, and only for this process") {
+TEST_CASE(
+    "the watchdog interval is half of WATCHDOG_USEC, and absent if WATCHDOG_PID is a different process") {
   const Variable period("WATCHDOG_USEC", "30000000");
   {
     const Variable pid("WATCHDOG_PID", std::to_string(::getpid()));
@@ -76,7 +77,7 @@ TEST_CASE("the watchdog is fed twice per interval, and only for this process") {
   CHECK(Notifier().watchdog_interval() == std::nullopt);
 }
 
-TEST_CASE("without a manager nothing is sent and nothing fails") {
+TEST_CASE("without a service manager send() does nothing, and there is no watchdog interval") {
   ::unsetenv("NOTIFY_SOCKET");
   CHECK_NOTHROW(Notifier().send("READY=1"));
   CHECK(Notifier().watchdog_interval() == std::nullopt);

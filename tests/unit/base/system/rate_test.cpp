@@ -11,7 +11,7 @@ const Rate::Clock::time_point kBegin{};
 
 }  // namespace
 
-TEST_CASE("a limited number is admitted within the time") {
+TEST_CASE("at most the given number of events is admitted within a period") {
   Rate rate(2, 10s);
   CHECK(rate.admit(kBegin) == 0u);
   CHECK(rate.admit(kBegin + 9s) == 0u);
@@ -19,7 +19,8 @@ TEST_CASE("a limited number is admitted within the time") {
   CHECK_FALSE(rate.admit(kBegin + 10s - 1ns));
 }
 
-TEST_CASE("the first admitted one after a pause has the number that was held back, once") {
+TEST_CASE(
+    "the first event that is admitted in the next period carries the number of suppressed events, once") {
   Rate rate(2, 10s);
   for (int i = 0; i < 5; ++i) rate.admit(kBegin);
   CHECK(rate.admit(kBegin + 10s) == 3u);
@@ -27,7 +28,7 @@ TEST_CASE("the first admitted one after a pause has the number that was held bac
   CHECK_FALSE(rate.admit(kBegin + 10s));
 }
 
-TEST_CASE("the period begins again with the first after it") {
+TEST_CASE("a new period begins with the first event after the previous period") {
   Rate rate(1, 10s);
   CHECK(rate.admit(kBegin) == 0u);
   CHECK(rate.admit(kBegin + 15s) == 0u);

@@ -15,7 +15,7 @@ namespace {
 
 struct JobOfTest {
   EventLoop loop;
-  // The workers are declared after what a job uses, so they end first.
+  // Declared before `workers`, because jobs use these members until the workers have ended.
   std::atomic<int> begun = 0;
   std::promise<void> release;
   std::shared_future<void> released = release.get_future().share();
@@ -43,7 +43,7 @@ struct JobOfTest {
 
 }  // namespace
 
-TEST_CASE("callers of a running job share its result, and the next caller starts a new one") {
+TEST_CASE("callers during a running job share its result, and a later caller starts a new job") {
   JobOfTest test;
   test.release.set_value();
   test.run("failed");
@@ -56,7 +56,8 @@ TEST_CASE("callers of a running job share its result, and the next caller starts
   CHECK(test.value == 2);
 }
 
-TEST_CASE("a job that stalls is reported to later callers at once, until it ends") {
+TEST_CASE(
+    "while a job stalls, later callers get the error at once, and after its end a caller starts a new job") {
   JobOfTest test;
   test.run();
   REQUIRE(run_until(test.loop, [&] { return test.errors.size() == 1; }));
@@ -71,7 +72,7 @@ TEST_CASE("a job that stalls is reported to later callers at once, until it ends
   CHECK(test.value == 2);
 }
 
-TEST_CASE("an abandoned job ends its callers, and its result is ignored") {
+TEST_CASE("abandon() ends a job's callers with an error, and the job's result is ignored") {
   JobOfTest test;
   test.run("late");
   REQUIRE(run_until(test.loop, [&] { return test.begun == 1; }));
@@ -82,7 +83,7 @@ TEST_CASE("an abandoned job ends its callers, and its result is ignored") {
   CHECK(test.errors == std::vector<std::string>{"no longer needed", ""});
 }
 
-TEST_CASE("a result after a stall is used, and a job that its callback starts has its own callers") {
+TEST_CASE("the value of a stalled job is delivered after all, and its callback may start a new job") {
   JobOfTest test;
   test.run();
   REQUIRE(run_until(test.loop, [&] { return test.errors == std::vector<std::string>{"it stalls"}; }));

@@ -30,7 +30,9 @@ TEST_CASE("a job runs on another thread, and its end is reported in the loop") {
   CHECK(where != told);
 }
 
-TEST_CASE("a wedged job is reported, is replaced by another thread, and may still end") {
+TEST_CASE(
+    "a job that exceeds its deadline is reported, a new thread runs the next job, and the late job may still "
+    "end") {
   EventLoop loop;
   Workers workers(loop, 1);
   std::promise<void> driver;

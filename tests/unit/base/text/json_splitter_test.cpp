@@ -17,7 +17,7 @@ struct Split {
   Form form;
   JsonSplitter splitter;
   Texts texts;
-  Texts cut;  // texts that exceeded the limit
+  Texts cut;  // texts that exceeded the limit: their beginnings
 
   explicit Split(Form its_form, std::size_t most = 1000) : form(its_form), splitter(its_form, most) {}
   Split& feed(std::string_view bytes) {
@@ -44,7 +44,9 @@ TEST_CASE("lines arrive whole, however the bytes are cut") {
   }
 }
 
-TEST_CASE("a list's items arrive whole, and the rest has none, however the bytes are cut") {
+TEST_CASE(
+    "each list item is delivered whole, and the rest contains no items, however the bytes are divided "
+    "between calls") {
   const std::string text =
       R"({"kind":"List", "items" : [ {"a":[1,{"b":"],}\""}]},{},3,"x"] ,"metadata":{"items":[1]}})";
   for (std::size_t size = 1; size <= text.size(); ++size) {
@@ -56,7 +58,7 @@ TEST_CASE("a list's items arrive whole, and the rest has none, however the bytes
   }
 }
 
-TEST_CASE("only the array `items` of the outermost object has items") {
+TEST_CASE("only the values in the array `items` of the outermost object count as items") {
   for (const std::string text :
        {R"({"a":{"items":[1]}})", R"([1,2])", R"({"items":{"a":[1]}})", R"({"items":null})",
         R"({"x\"items":[1]})", R"({"x,\"items":[1]})", R"({"a":"\"items\":","b":[1]})", R"({"items":"[1]"})",
@@ -121,7 +123,7 @@ TEST_CASE("a too long string is emptied, and the text around it kept") {
     for (std::size_t at = 0; at < list.size(); at += size) items.feed(list.substr(at, size));
     CHECK(lines.feed("\n").texts == Texts{wanted});
     CHECK(items.texts == Texts{wanted, wanted});
-    // The rest has the token of the next page.
+    // In the rest, long strings are kept, because the rest has the token of the next page.
     CHECK(items.rest() == R"({"items":[],"more":")" + kLong + R"("})");
   }
 }

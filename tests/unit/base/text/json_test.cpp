@@ -10,7 +10,7 @@ using namespace plughost;
 
 namespace {
 
-// A document with every kind of value.
+// A document with each kind of value.
 const std::string kText =
     R"({"name":"a \"b\" \\ \u0001\b\f\n\r\t/","none":null,"yes":true,"no":false,"least":-9223372036854775808,)"
     R"("most":9223372036854775807,"empty":[],"nothing":{},"list":[1,"two",[3],{"four":4}],"inner":{"z":1,"a":2}})";
@@ -21,13 +21,13 @@ TEST_CASE("JSON that is read is written unchanged, members in their order") {
   CHECK(Json::parse(kText).dump() == kText);
 }
 
-TEST_CASE("JSON is written as another library writes it, on one line and on many") {
+TEST_CASE("JSON is written as nlohmann/json writes it, on one line and indented") {
   const auto other = nlohmann::ordered_json::parse(kText);
   CHECK(Json::parse(kText).dump() == other.dump());
   CHECK(Json::parse(kText).dump_indented() == other.dump(2));
 }
 
-TEST_CASE("every control character, and no other, is escaped") {
+TEST_CASE("control characters and characters that change the writing direction are escaped, and no others") {
   for (int byte = 0; byte < 0x80; ++byte) {
     const std::string text(1, static_cast<char>(byte));
     CAPTURE(byte);
@@ -45,7 +45,7 @@ TEST_CASE("invalid UTF-8 is replaced, and the rest stays") {
   CHECK(nlohmann::json::accept(Json(Json::Object{{"k\xC0", "v\xC1"}}).dump()));
 }
 
-TEST_CASE("a value is made of C++ values") {
+TEST_CASE("a JSON value can be created from C++ values") {
   const Json json{{"text", "a"},
                   {"string", std::string("b")},
                   {"number", 7u},
@@ -73,7 +73,7 @@ TEST_CASE("null becomes an object or an array when a member is added") {
   CHECK(json.dump() == R"({"a":{"b":2},"list":["x","z"]})");
 }
 
-TEST_CASE("a missing member, or one of another type, is read as empty") {
+TEST_CASE("a missing member, and a member of a different type, are read as an empty value") {
   const Json json = Json::parse(R"({"text":"a","number":3,"truth":true,"list":[1],"object":{"k":1}})");
   CHECK(json["text"].text() == "a");
   CHECK(json["number"].number() == 3);
@@ -102,7 +102,7 @@ TEST_CASE("invalid JSON, and a number that cannot be kept, are reported") {
   CHECK(Json::parse("9223372036854775807").number() == std::numeric_limits<std::int64_t>::max());
 }
 
-TEST_CASE("JSON that is nested too deeply is refused at any depth") {
+TEST_CASE("JSON that is nested too deeply is refused") {
   const auto nested = [](std::size_t depth) {
     return "{\"a\":" + std::string(depth - 1, '[') + std::string(depth - 1, ']') + '}';
   };
@@ -111,12 +111,12 @@ TEST_CASE("JSON that is nested too deeply is refused at any depth") {
     CHECK_THROWS_WITH_AS(Json::parse(nested(depth)), "this JSON is nested more than 64 deep",
                          std::runtime_error);
   CHECK_THROWS_AS(Json::parse(std::string(500'000, '[')), std::runtime_error);
-  // Omitted values count for the depth.
+  // Values that are left out count for the depth.
   CHECK_THROWS_AS(Json::parse(nested(Json::kDeepest + 1), {.left_out = "a"}), std::runtime_error);
   CHECK(Json::parse(nested(Json::kDeepest), {.left_out = "a"}).dump() == "{}");
 }
 
-TEST_CASE("reading of foreign JSON can be bounded, and unused members are left out") {
+TEST_CASE("the number of parsed values can be limited, and a named member can be left out") {
   const std::string text = R"({"a":[1,{"b":2}],"c":{"a":3,"d":[4]},"e":5})";
   CHECK(Json::parse(text, {.most_values = 10}).dump() == text);
   CHECK_THROWS_WITH_AS(Json::parse(text, {.most_values = 9}), "this JSON has more than 9 values",
@@ -126,7 +126,7 @@ TEST_CASE("reading of foreign JSON can be bounded, and unused members are left o
   CHECK_THROWS_AS(Json::parse(text, {.most_values = 9, .left_out = "a"}), std::runtime_error);
 }
 
-TEST_CASE("named members are kept whole, and others not at all") {
+TEST_CASE("only the named members are kept, each of them whole") {
   const auto kept = [](std::string_view text, std::vector<std::string> names) {
     const JsonPart part = parse_json_part(text, {.kept = names});
     CHECK(part.error.empty());
@@ -143,7 +143,7 @@ TEST_CASE("named members are kept whole, and others not at all") {
   CHECK(kept("3", {"b"}) == "3");
 }
 
-TEST_CASE("a text that is cut off is read up to there, with the reason") {
+TEST_CASE("of a text that is cut off the beginning is parsed, and the error says why the rest is missing") {
   const auto read = [](std::string_view text, const JsonTerms& terms = {}) {
     return parse_json_part(text, terms);
   };
@@ -158,7 +158,7 @@ TEST_CASE("a text that is cut off is read up to there, with the reason") {
   CHECK(many.error == "this JSON has more than 2 values");
 }
 
-TEST_CASE("kept texts take no more memory than allowed") {
+TEST_CASE("parsing ends with an error when the kept values exceed the memory limit") {
   const std::string text = R"({"wanted":["a","b","c"],"other":[1,2,3,4,5,6,7,8]})";
   const std::vector<std::string> kept{"wanted"};
   const JsonPart all = parse_json_part(text, {.kept = kept});
@@ -170,7 +170,7 @@ TEST_CASE("kept texts take no more memory than allowed") {
   CHECK(parse_json_part(text, {}).bytes > all.bytes);
 }
 
-TEST_CASE("a number that is not a 64-bit integer is refused, or kept as text") {
+TEST_CASE("a number that is not a 64-bit integer is refused, or kept as text if the caller wants it") {
   for (const std::string text : {"1.5", "1e3", "-0.25", "9223372036854775808", "123456789012345678901234"}) {
     CAPTURE(text);
     CHECK_THROWS_WITH_AS(Json::parse(text), (text + " is not a 64-bit integer").c_str(), std::runtime_error);

@@ -57,7 +57,7 @@ TEST_CASE("a request's host is local if it is a local address, or localhost") {
     CHECK_MESSAGE(names_this_machine(host), host);
 }
 
-TEST_CASE("no other name is local, whatever it begins with, since its owner decides where it leads") {
+TEST_CASE("no other Host header names this machine, also not one that begins with a loopback address") {
   for (const char* host : {"127.attacker.example",
                            "127.0.0.1.attacker.example",
                            "127.0.0.1.nip.io:9464",
@@ -94,14 +94,14 @@ TEST_CASE("the IPv6 wildcard address includes IPv4") {
   CHECK_NOTHROW(connect_to(port_of(fd.get())));
 }
 
-TEST_CASE("a port that another process has is refused") {
+TEST_CASE("listening fails on a port that a different process uses") {
   const UniqueFd first = listen_tcp(at("127.0.0.1", 0), -1);
   const std::uint16_t port = port_of(first.get());
   CHECK_THROWS_AS(listen_tcp(at("127.0.0.1", port), -1), std::system_error);
   CHECK_THROWS_AS(listen_tcp(at("0.0.0.0", port), -1), std::system_error);
 }
 
-TEST_CASE("a socket of plughost shares its port with its successor while that is opened, and with no other") {
+TEST_CASE("a new socket can take over the port of the old one that it replaces, and no other socket can") {
   const UniqueFd first = listen_tcp(at("127.0.0.1", 0), -1);
   const std::uint16_t port = port_of(first.get());
   const UniqueFd second = listen_tcp(at("0.0.0.0", port), first.get());

@@ -5,7 +5,7 @@
 namespace plughost {
 namespace {
 
-TEST_CASE("a device's position is inserted where the pattern has it, once or several times") {
+TEST_CASE("a device's position replaces each {n} of the pattern") {
   const PositionText one = "/dev/modem{n}";
   CHECK(one.has_position());
   CHECK(one.at(0) == "/dev/modem0");
@@ -15,7 +15,7 @@ TEST_CASE("a device's position is inserted where the pattern has it, once or sev
   CHECK(several.pattern() == "{n}/a{n}{n}/b");
 }
 
-TEST_CASE("a text without a position is the same at each") {
+TEST_CASE("a pattern without {n} gives the same text for each position") {
   const PositionText text = "/dev/modem";
   CHECK_FALSE(text.has_position());
   CHECK(text.at(0) == "/dev/modem");
@@ -36,7 +36,7 @@ TEST_CASE("a doubled brace is a literal brace") {
   CHECK(escaped.pattern() == Template::escape(any));
 }
 
-TEST_CASE("an unknown placeholder makes a pattern invalid, and stays literal") {
+TEST_CASE("a pattern with an unknown placeholder or a single brace is invalid, and stays as written") {
   for (const char* pattern : {"/a{", "/a}", "/{n}{", "/{x}", "/{n", "/{N}", "/{ n}", "/}n{", "/{}"}) {
     CAPTURE(pattern);
     const PositionText text = pattern;
@@ -46,7 +46,7 @@ TEST_CASE("an unknown placeholder makes a pattern invalid, and stays literal") {
   }
 }
 
-TEST_CASE("texts are equal if their patterns are") {
+TEST_CASE("two texts are equal if their patterns are equal") {
   CHECK(PositionText("/a{n}") == PositionText("/a{n}"));
   CHECK_FALSE(PositionText("/a{n}") == PositionText("/a"));
   CHECK_FALSE(PositionText("/{n}a") == PositionText("/a{n}"));

@@ -31,7 +31,7 @@ TEST_CASE("an invalid time is refused") {
   }
 }
 
-TEST_CASE("a word of a line is quoted if it would not be one word") {
+TEST_CASE("a value is quoted unless it is one plain ASCII word") {
   CHECK(one_word("usb-1.2:3") == "usb-1.2:3");
   CHECK(one_word("é") == "\"é\"");
   CHECK(one_word("") == "\"\"");
@@ -42,7 +42,7 @@ TEST_CASE("a word of a line is quoted if it would not be one word") {
   CHECK(one_word("\x7f") == "\"\\u007f\"");
 }
 
-TEST_CASE("letters, digits and case are ASCII only") {
+TEST_CASE("letters, digits, control characters and case are those of ASCII only") {
   for (const char c : {'a', 'z', 'A', 'Z'}) CHECK(is_letter(c));
   for (const char c : {'`', '{', '@', '[', '0', '_', '\xe4'}) CHECK_FALSE(is_letter(c));
   for (const char c : {'0', '9'}) CHECK((is_digit(c) && is_letter_or_digit(c)));
@@ -72,7 +72,7 @@ TEST_CASE("a text is unsafe if it moves the cursor, ends the line or changes the
     CHECK_MESSAGE(!is_unsafe(code), static_cast<unsigned>(code));
 }
 
-TEST_CASE("a printable text has unsafe and invalid bytes as hexadecimal digits") {
+TEST_CASE("printable() writes unsafe characters and invalid bytes as hexadecimal digits") {
   CHECK(printable("a\xc2\x9b"
                   "31m\xc2\xa0\xe2\x80\xae"
                   "b") ==
@@ -84,7 +84,7 @@ TEST_CASE("a printable text has unsafe and invalid bytes as hexadecimal digits")
   CHECK(one_word("a\xc2\x9b") == "\"a\\u009b\"");
 }
 
-TEST_CASE("a stream is printable while its wrapper lives, line by line") {
+TEST_CASE("PrintableStream makes a stream's output printable line by line, until PrintableStream ends") {
   std::ostringstream out;
   {
     const PrintableStream printable(out);

@@ -9,7 +9,7 @@ using namespace std::string_literals;
 
 namespace {
 
-// A character's code and length; {0, 0} for none.
+// A character's code and length in bytes; {0, 0} if there is none.
 struct Read {
   char32_t code;
   std::size_t length;

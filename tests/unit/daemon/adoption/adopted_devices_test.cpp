@@ -26,14 +26,14 @@ Holdings holds(const std::string& resource, std::initializer_list<const char*> i
 
 IdsPointer ids(std::vector<std::string_view> of) { return std::make_shared<const IdList>(std::move(of)); }
 
-// Returns the device after adoption.
+// Returns the device with the changes that `adopted` makes to it.
 Device with(const AdoptedDevices& adopted, Device device, const std::string& resource = kA) {
   std::vector<Device> devices{std::move(device)};
   adopted.apply(resource, devices);
   return devices[0];
 }
 
-TEST_CASE("an adopted device is Unhealthy, with its holder") {
+TEST_CASE("an adopted device is Unhealthy, and its reason names the holder") {
   AdoptedDevices adopted;
   CHECK_FALSE(adopted.open());
   const auto news = adopted.merge({{kA, held({{"amy", "X"}})}});
@@ -56,11 +56,12 @@ TEST_CASE("an adopted device is Unhealthy, with its holder") {
   CHECK(with(adopted, {.id = "amy"}).reason() == "held by uid since before plughost, as X");
   CHECK(adopted.update(holds(kA, {"X"}), true).over.empty());
   CHECK(with(adopted, {.id = "amy"}).reason() == "held by default/pod since before plughost, as X");
-  // It is reported once.
+  // The adoption is reported only once.
   CHECK(adopted.merge({{kA, held({{"amy", "X"}})}}).adopted.empty());
 }
 
-TEST_CASE("an id without a holder no longer affects the device, whatever the checkpoint has") {
+TEST_CASE(
+    "an id whose holder has ended no longer makes its device Unhealthy, even if the checkpoint has it") {
   AdoptedDevices adopted;
   adopted.merge({{kA, held({{"amy", "X"}, {"bob", "Y"}})}});
   const auto news = adopted.update(holds(kA, {"Y"}), true);
@@ -77,7 +78,7 @@ TEST_CASE("an id without a holder no longer affects the device, whatever the che
   CHECK(with(adopted, {.id = "bob"}).healthy());
 }
 
-TEST_CASE("a response that may be too early releases nothing, but names holders") {
+TEST_CASE("an incomplete response about holders releases no device, but names the holders that it contains") {
   AdoptedDevices adopted;
   adopted.merge({{kA, held({{"amy", "X"}, {"bob", "Y"}})}});
   CHECK(adopted.update(holds(kA, {"X"}), false).over.empty());
@@ -85,7 +86,7 @@ TEST_CASE("a response that may be too early releases nothing, but names holders"
   CHECK(with(adopted, {.id = "bob"}).reason() == "held by uid since before plughost, as Y");
 }
 
-TEST_CASE("a checkpoint that is read again may restore a hold") {
+TEST_CASE("a released device is adopted again if the checkpoint is read again and still has the hold") {
   AdoptedDevices adopted;
   adopted.merge({{kA, held({{"amy", "X"}})}});
   adopted.update({}, true);
@@ -116,7 +117,7 @@ TEST_CASE("a device with several holders is reserved until the last one ends") {
   CHECK(with(adopted, {.id = "amy"}).healthy());
 }
 
-TEST_CASE("of a device with shares as many are reserved as are held, the last free ones") {
+TEST_CASE("as many of a device's last free shares are reserved as pods hold by adopted ids") {
   const auto taken = [](Adoption adoption, unsigned replicas) {
     AdoptedDevices adopted;
     adopted.merge({{kA, std::move(adoption)}});
@@ -138,7 +139,7 @@ TEST_CASE("of a device with shares as many are reserved as are held, the last fr
   two.used["gpu"] = {1, 3};
   CHECK(taken(two, 4).reasons.at(0).shares == Shares{0, 2});
   CHECK(taken(two, 5).reasons.at(0).shares == Shares{2, 4});
-  // Two of these pods may end, as the device's limit of sharing is reached.
+  // There are more holds than shares: a used share is reserved, too, for the time after its pod has ended.
   two.used["gpu"] = {0, 1, 2};
   CHECK(taken(two, 4).reasons.at(0).shares == Shares{2, 3});
   two.used["gpu"] = {0, 1, 2, 3};
@@ -146,7 +147,7 @@ TEST_CASE("of a device with shares as many are reserved as are held, the last fr
   CHECK(taken(held({{"gpu", "X"}, {"gpu", "Y"}}), 1).reasons.at(0).shares == Shares{0});
 }
 
-TEST_CASE("holders of an adopted id are also searched under the resource's name with other sharing") {
+TEST_CASE("the holder of an adopted id is also found under the resource's name with, or without, .shared") {
   for (const auto& [listed, asked] : {std::pair(kA + ".shared", kA), std::pair(kA, kA + ".shared")}) {
     AdoptedDevices adopted;
     adopted.merge({{listed, held({{"gpu", "gpu"}})}});
@@ -158,7 +159,7 @@ TEST_CASE("holders of an adopted id are also searched under the resource's name 
   }
 }
 
-TEST_CASE("an unrecognised holder is reported once, when it is certain") {
+TEST_CASE("a holder whose device is not recognised is reported once, when the kubelet's answer is complete") {
   AdoptedDevices adopted;
   const auto found = [] {
     Adoption adoption;
@@ -178,7 +179,7 @@ TEST_CASE("an unrecognised holder is reported once, when it is certain") {
   CHECK_FALSE(adopted.open());
   adopted.merge(found());
   CHECK_FALSE(adopted.open());
-  // A holder whose device appears after all is none.
+  // A holder is no longer unrecognised when its device has appeared.
   adopted.read_again();
   adopted.merge(found());
   CHECK(adopted.open());
@@ -186,7 +187,7 @@ TEST_CASE("an unrecognised holder is reported once, when it is certain") {
   CHECK_FALSE(adopted.open());
 }
 
-TEST_CASE("the resource's own ids are remembered") {
+TEST_CASE("the ids that a resource has listed are remembered after later scans") {
   AdoptedDevices adopted;
   Adoption own;
   own.own = ids({"a"});
@@ -230,19 +231,20 @@ TEST_CASE("a device with other nodes than its container was given is Unhealthy u
   CHECK_FALSE(adopted.open());
   CHECK(adopted.units_elsewhere(kA).empty());
   CHECK(with(adopted, {.id = "amy"}).healthy());
-  adopted.merge(stale("/dev/2"));  // the checkpoint still has it
+  adopted.merge(stale("/dev/2"));  // the checkpoint still has the container
   CHECK(with(adopted, {.id = "amy"}).healthy());
   adopted.read_again();
-  CHECK(adopted.merge(stale("")).moved.empty());  // it has all nodes of the device, and one of another
+  CHECK(adopted.merge(stale("")).moved.empty());  // its nodes were given, and a foreign one
   CHECK(adopted.open());
   CHECK(with(adopted, {.id = "amy"}).healthy());
   CHECK_FALSE(adopted.units_elsewhere(kA).empty());
   CHECK(adopted.merge(stale("/dev/3")).moved.size() == 1);
   CHECK(adopted.merge(stale("")).moved.empty());
-  CHECK(adopted.merge(stale("/dev/3")).moved.empty());  // it was reported already
+  CHECK(adopted.merge(stale("/dev/3")).moved.empty());  // the move was reported already
 }
 
-TEST_CASE("of a device with shares only those that were given other nodes are Unhealthy") {
+TEST_CASE(
+    "if a container of one share was given other nodes than the device has, only this share is Unhealthy") {
   AdoptedDevices adopted;
   Adoption adoption;
   adoption.stale["amy"] = {

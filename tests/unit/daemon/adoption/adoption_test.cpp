@@ -37,7 +37,7 @@ struct Node {
   std::map<std::string, std::string> links;
   Checkpoint checkpoint;
 
-  // The n-th container belongs to pod "u<n>".
+  // Adds a container to the checkpoint. The n-th container belongs to pod "u<n>".
   void hold(std::vector<std::string> ids, std::optional<Allocation> given, const std::string& resource = kA) {
     const std::string pod = "u" + std::to_string(checkpoint.pod_devices.size());
     checkpoint.pod_devices.push_back({pod, "main", resource, {{-1, std::move(ids)}}, std::move(given)});
@@ -57,7 +57,7 @@ struct Node {
     CHECK(all.size() <= 1);
     return all[kA];
   }
-  // Returns "amy<X bob<Y,Z": the devices, and the ids by which they are held.
+  // Returns the devices and the ids by which they are held, such as "amy<X bob<Y,Z".
   std::string adopted() {
     std::string text;
     for (const auto& [device, holders] : look().devices) {
@@ -75,20 +75,20 @@ TEST_CASE("without a checkpoint, or without holders, nothing is adopted") {
 }
 
 TEST_CASE(
-    "a device is held by another plugin's id if the container has its node, its mount or its CDI name") {
+    "a device is held by another plugin's id if the container has the device's node, mount or CDI name") {
   Node node{.devices = {at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"})}};
-  SUBCASE("a node") { node.hold({"X"}, with_nodes({"/dev/bob"})); }
-  SUBCASE("a node of theirs that is a mount of ours") {
+  SUBCASE("the container has the device's node") { node.hold({"X"}, with_nodes({"/dev/bob"})); }
+  SUBCASE("the container has the device's mount as a node") {
     node.devices[1].nodes.clear();
     node.devices[1].mounts = {{.host_path = "/dev/bob", .container_path = PositionText("/b")}};
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
-  SUBCASE("a mount of theirs that is a node of ours") {
+  SUBCASE("the container has the device's node as a mount") {
     Allocation given;
     given.mounts = {{.host_path = "/dev/bob", .container_path = "/b"}};
     node.hold({"X"}, given);
   }
-  SUBCASE("a CDI name") {
+  SUBCASE("the container has the device's CDI name") {
     auto names = std::make_shared<KindSpec>();
     names->cdi = {Template("v.com/c={id}")};
     for (Device& device : node.devices) {
@@ -100,7 +100,7 @@ TEST_CASE(
     given.cdi = {"v.com/c=bob"};
     node.hold({"X"}, given);
   }
-  SUBCASE("what the entry itself brings for each device") {
+  SUBCASE("the node is one that the entry adds to each device") {
     for (Device& device : node.devices) {
       device.nodes.clear();
       device.attributes = {{"id", device.id}};
@@ -108,15 +108,15 @@ TEST_CASE(
     node.spec.nodes = {{.host_path = Template("/dev/{id}"), .container_path = Template("/dev/{id}")}};
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
-  SUBCASE("what is in our own CDI specification") {
+  SUBCASE("plughost gives the node in its own CDI specification") {
     node.spec.cdi = CdiNames::kCri;
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
-  SUBCASE("a device that is sick is held, too") {
+  SUBCASE("the device is sick") {
     node.devices[1].error = "sick";
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
-  SUBCASE("a device that is sick, and whose node is what the entry brings") {
+  SUBCASE("the device is sick, and its node is one that the entry adds to each device") {
     for (Device& device : node.devices) {
       device.nodes.clear();
       device.attributes = {{"id", device.id}};
@@ -125,7 +125,7 @@ TEST_CASE(
     node.devices[1].error = "sick";
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
-  SUBCASE("a device of which no answer can be made") {
+  SUBCASE("no response can be made for the device, because a placeholder has no value") {
     node.spec.env = {{Template("E"), Template("{missing}")}};
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
@@ -136,7 +136,7 @@ TEST_CASE(
   CHECK(own(found).empty());
 }
 
-TEST_CASE("a link and its target are one device, whichever the container has") {
+TEST_CASE("a device is recognised if it has a link and the container has the link's target, or the reverse") {
   Node node{.devices = {at("amy", {"/dev/ttyUSB0"}), at("bob", {"/dev/serial/by-id/bob"})}};
   node.links = {{"/dev/serial/by-id/amy", "/dev/ttyUSB0"}, {"/dev/serial/by-id/bob", "/dev/ttyUSB1"}};
   node.hold({"X"}, with_nodes({"/dev/serial/by-id/amy"}));
@@ -154,7 +154,7 @@ TEST_CASE("a node that several devices have identifies none") {
   CHECK(found.strangers[0].id == "Y");
 }
 
-TEST_CASE("a listed id, or one that was listed, is the resource's own") {
+TEST_CASE("an id that the resource lists, or has listed, is the resource's own and is not adopted") {
   Node node{.devices = {at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"})}};
   node.hold({"amy"}, with_nodes({"/dev/bob"}));
   Device gone = at("eve", {"/dev/bob"});
@@ -171,13 +171,13 @@ TEST_CASE("a listed id, or one that was listed, is the resource's own") {
   CHECK(node.adopted() == "bob<X");
 }
 
-TEST_CASE("ids of another resource are ignored") {
+TEST_CASE("ids that a container holds of a different resource are ignored") {
   Node node{.devices = {at("amy", {"/dev/amy"})}};
   node.hold({"X"}, with_nodes({"/dev/amy"}), "x.com/b");
   CHECK(node.adopted().empty());
 }
 
-TEST_CASE("a device that is held by its listed id is not reserved otherwise") {
+TEST_CASE("a device that is held by its listed id is not also reserved for another plugin's id") {
   Node node{.devices = {at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"})}};
   node.hold({"X"}, with_nodes({"/dev/amy"}));
   node.hold({"amy"}, with_nodes({"/dev/amy"}));
@@ -185,7 +185,7 @@ TEST_CASE("a device that is held by its listed id is not reserved otherwise") {
   CHECK(node.look().strangers.empty());
 }
 
-TEST_CASE("of a device with shares each id holds one, and listed ids are used") {
+TEST_CASE("each id of another plugin holds one share of a device until its listed ids use all shares") {
   Node node{.devices = {at("gpu", {"/dev/gpu"}, 3)}};
   node.hold({"X"}, with_nodes({"/dev/gpu"}));
   CHECK(node.adopted() == "gpu<X");
@@ -201,37 +201,37 @@ TEST_CASE("of a device with shares each id holds one, and listed ids are used") 
   CHECK(node.adopted().empty());
 }
 
-TEST_CASE("an id for several devices holds each, and each of several ids holds one") {
+TEST_CASE("one id for several devices holds all of them, and each of several ids holds a device") {
   Node node{.devices = {at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"}), at("eve", {"/dev/eve"})}};
-  SUBCASE("one for two") {
+  SUBCASE("one id for two devices") {
     node.hold({"X"}, with_nodes({"/dev/amy", "/dev/eve"}));
     CHECK(node.adopted() == "amy<X eve<X");
   }
-  SUBCASE("two for two") {
+  SUBCASE("two ids for two devices") {
     node.hold({"X", "Y"}, with_nodes({"/dev/amy", "/dev/eve"}));
     CHECK(node.adopted() == "amy<X eve<Y");
   }
-  SUBCASE("three for two") {
+  SUBCASE("three ids for two devices") {
     node.hold({"X", "Y", "Z"}, with_nodes({"/dev/amy", "/dev/eve"}));
     CHECK(node.adopted() == "amy<X,Z eve<Y");
   }
 }
 
-TEST_CASE("ids of every NUMA node count") {
+TEST_CASE("ids that the checkpoint has under any NUMA node are found") {
   Node node{.devices = {at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"})}};
   node.checkpoint.pod_devices.push_back(
       {"u", "main", kA, {{0, {"X"}}, {1, {"Y"}}}, with_nodes({"/dev/amy", "/dev/bob"})});
   CHECK(node.adopted() == "amy<X bob<Y");
 }
 
-TEST_CASE("a holder without certain evidence is unrecognised, whatever its id contains") {
+TEST_CASE("a holder without certain evidence is unrecognised, even if its id is a device's UUID") {
   Node node{.devices = {at("amy", {"/dev/amy"})}};
   node.devices[0].attributes = {{"uuid", "GPU-aaaa-bbbb"}};
   std::optional<Allocation> given = Allocation();
-  SUBCASE("an answer that cannot be read") { given.reset(); }
-  SUBCASE("nothing") {}
-  SUBCASE("a node of none of ours") { given = with_nodes({"/dev/1"}); }
-  SUBCASE("a variable, a CDI name of another vendor") {
+  SUBCASE("the answer in the checkpoint cannot be read") { given.reset(); }
+  SUBCASE("the container was given nothing") {}
+  SUBCASE("the container was given a node that no listed device has") { given = with_nodes({"/dev/1"}); }
+  SUBCASE("the container was given the UUID in a variable and in a different vendor's CDI name") {
     given->env = {{"VISIBLE", "GPU-aaaa-bbbb"}};
     given->cdi = {"v.com/c=GPU-aaaa-bbbb"};
   }
@@ -243,31 +243,32 @@ TEST_CASE("a holder without certain evidence is unrecognised, whatever its id co
   CHECK(adoption.strangers[1].id == "Y");
 }
 
-TEST_CASE("an id that two duplicates may have reserves both if nothing decides") {
+TEST_CASE("an id that may belong to either of two duplicates reserves both unless a node decides") {
   Node node{.devices = {at("usb-1", {"/dev/1"}), at("usb-2", {"/dev/2"}), at("usb-3", {"/dev/3"})}};
   for (Device& device : node.devices)
     device.hardware.edit().ids = {.by_name = device.id == "usb-3" ? "B" : "A", .by_place = device.id};
-  SUBCASE("by its name") {
+  SUBCASE("the id is the duplicates' name") {
     node.hold({"A"}, Allocation{.cdi = {"v.com/c=A"}});
     CHECK(node.adopted() == "usb-1<A usb-2<A");
   }
-  SUBCASE("a share of it") {
+  SUBCASE("the id is a share of the duplicates' name") {
     for (Device& device : node.devices) device.replicas = 2;
     node.hold({"A::1"}, Allocation{.cdi = {"v.com/c=A"}});
     CHECK(node.adopted() == "usb-1<A::1 usb-2<A::1");
   }
-  SUBCASE("but where a node tells") {
+  SUBCASE("the container has the node of one duplicate") {
     node.hold({"A"}, with_nodes({"/dev/2"}));
     CHECK(node.adopted() == "usb-2<A");
   }
-  SUBCASE("by its place, and it goes by its name now") {
+  SUBCASE("the id is the place of a device that is listed by its name now") {
     node.devices[2].id = "B";
     node.hold({"usb-3"}, Allocation{.cdi = {"v.com/c=usb-3"}});
     CHECK(node.adopted() == "B<usb-3");
   }
 }
 
-TEST_CASE("an id led to a device if its response contains one of the device's nodes") {
+TEST_CASE(
+    "a device was given for an id if the checkpoint's answer for the id has one of the device's nodes") {
   Device device = at("A", {"/dev/1"});
   device.hardware.edit().ids = {.by_name = "A", .by_place = "usb-1"};
   Node node{.links = {{"/dev/by-id", "/dev/1"}}};
@@ -275,35 +276,35 @@ TEST_CASE("an id led to a device if its response contains one of the device's no
     return was_given(node.checkpoint, kA, id, device, node.paths()) != GivenBy::kNothing;
   };
   CHECK_FALSE(given("A"));
-  SUBCASE("its node") {
+  SUBCASE("the answer has the device's node") {
     node.hold({"A"}, with_nodes({"/dev/1"}));
     CHECK(given("A"));
     CHECK_FALSE(given("usb-1"));
   }
-  SUBCASE("a link, a share") {
+  SUBCASE("the answer for a share has a link to the device's node") {
     node.hold({"A::1"}, with_nodes({"/dev/by-id"}));
     CHECK(given("A"));
   }
-  SUBCASE("a link of the device") {
+  SUBCASE("the answer has the target of the device's node, which is a link") {
     device.nodes[0].host_path = "/dev/by-id";
     node.hold({"usb-1"}, with_nodes({"/dev/1"}));
     CHECK(given("usb-1"));
   }
-  SUBCASE("another node, another resource, another id, no answer") {
+  SUBCASE("the answers have a different node, resource or id, or cannot be read") {
     node.hold({"A"}, with_nodes({"/dev/2"}));
     node.hold({"A"}, with_nodes({"/dev/1"}), "x.com/b");
     node.hold({"AB"}, with_nodes({"/dev/1"}));
     node.hold({"A"}, std::nullopt);
     CHECK_FALSE(given("A"));
   }
-  SUBCASE("by CDI: a place is what it says") {
+  SUBCASE("an answer with only a CDI name is evidence for an id by place") {
     node.hold({"A", "usb-1"}, Allocation{.cdi = {"v.com/c=A"}});
     CHECK_FALSE(given("A"));
     CHECK(given("usb-1"));
   }
 }
 
-TEST_CASE("a link is weaker evidence than a name in the container, and that than the node's own path") {
+TEST_CASE("a link, a name in the container and the node's own path are evidence of increasing strength") {
   Device device = at("A", {"/dev/by-path"});
   device.nodes[0].container_path = "/dev/1";
   Node node{.links = {{"/dev/by-path", "/dev/1"}, {"/dev/by-id", "/dev/1"}, {"/dev/newest", "/dev/2"}}};
@@ -321,12 +322,12 @@ TEST_CASE("a link is weaker evidence than a name in the container, and that than
   CHECK(given("/dev/newest", "/dev/modem") == GivenBy::kNothing);
 }
 
-TEST_CASE("nodes that were given for an absent device may lead to other hardware, of any entry") {
+TEST_CASE("a container that holds an absent device is stale, with the hardware to which its nodes lead now") {
   Node node{.devices = {at("bob", {"/dev/2"})}};
   node.hold({"amy"}, with_nodes({"/dev/3"}));
   const std::vector<std::string> units{"/sys/dev/3"};
-  SUBCASE("it was listed") { node.held.own = {{kA, id_list({"amy"})}}; }
-  SUBCASE("nobody knows it, as after a restart") {}
+  SUBCASE("the device was listed before") { node.held.own = {{kA, id_list({"amy"})}}; }
+  SUBCASE("the device is unknown, as after a restart") {}
   const Adoption found = node.look();
   REQUIRE(found.stale.contains("amy"));
   CHECK(found.stale.at("amy")[0].holder == FormerId{"amy", "u0", "main"});
@@ -335,8 +336,7 @@ TEST_CASE("nodes that were given for an absent device may lead to other hardware
   CHECK(found.stale.at("amy")[0].units == units);
 }
 
-TEST_CASE(
-    "a container that holds two absent devices is stale for both if its paths lead to others' hardware") {
+TEST_CASE("a container that holds two absent devices is stale for both if its nodes lead to other hardware") {
   Node node{.devices = {at("bob", {"/dev/2"})}};
   node.hold({"amy", "eve"}, with_nodes({"/dev/3", "/dev/4"}));
   SUBCASE("both were listed") { node.held.own = {{kA, id_list({"amy", "eve"})}}; }
@@ -350,23 +350,23 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("nodes that all containers of the entry get, or share, do not identify an absent device") {
+TEST_CASE(
+    "a container that holds an absent device is not stale if its nodes may be in every container or are "
+    "shared") {
   Node node{.devices = {at("bob", {"/dev/2"}, 4)}};
-  SUBCASE("a node of the entry") {
+  SUBCASE("the node is one that the entry adds to each device") {
     node.spec.nodes = {{.host_path = Template("/dev/3"), .container_path = Template("/dev/3")}};
     node.hold({"amy"}, with_nodes({"/dev/3"}));
   }
-  SUBCASE("what a program has given") {
+  SUBCASE("the entry's allocate program may have added the node") {
     node.spec.allocate.emplace();
     node.hold({"amy"}, with_nodes({"/dev/3"}));
   }
-  SUBCASE("a device that the entry shares") { node.hold({"amy"}, with_nodes({"/dev/2"})); }
+  SUBCASE("the node belongs to a present device with shares") { node.hold({"amy"}, with_nodes({"/dev/2"})); }
   CHECK(node.look().stale.empty());
 }
 
-TEST_CASE(
-    "a container that was given other nodes for an id is found with these nodes and the hardware that they "
-    "lead to") {
+TEST_CASE("a container whose nodes are not its device's is stale, with the nodes and their hardware") {
   Node node{.devices = {at("amy", {"/dev/1"}), at("bob", {"/dev/2"}), at("cat", {"/dev/3"}, 4)}};
   node.hold({"amy"}, with_nodes({"/dev/2"}));
   node.hold({"bob"}, with_nodes({"/dev/2"}));
@@ -387,7 +387,7 @@ TEST_CASE(
   CHECK(found.devices.empty());
 }
 
-TEST_CASE("nodes that a program has added are not evidence against a device") {
+TEST_CASE("a container's additional nodes do not make it stale if an allocate program may have added them") {
   Node node{.devices = {at("amy", {"/dev/1"})}};
   node.hold({"amy"}, with_nodes({"/dev/1", "/dev/common"}));
   CHECK(node.look().stale.at("amy")[0].now.empty());
@@ -402,24 +402,25 @@ TEST_CASE("an id from before a reload is adopted if its device still exists") {
   node.hold({"amy"}, with_nodes({"/dev/amy"}));
   const Inventory before({at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"})});
   node.listed = {{kA, before}};
-  SUBCASE("not without a reload: it was pulled out, and another one has its node") {
+  SUBCASE(
+      "without a reload, the id of an absent device is the resource's own, although a device has its node") {
     CHECK(node.adopted().empty());
     CHECK(own(node.look()).contains("amy"));
   }
-  SUBCASE("the first look after it") {
+  SUBCASE("in the first scan after the reload") {
     node.held.before_reload = {{{kA, before}}};
     node.held.own = {{kA, id_list({"amy"})}};
     node.held.reloaded = true;
     CHECK(node.adopted() == "serial-1<amy");
     CHECK(own(node.look()) == std::set<std::string>{"amy"});
   }
-  SUBCASE("and every one that follows") {
+  SUBCASE("in every later scan") {
     node.held.before_reload = {{{kA, before}}};
     node.held.adopted = {{kA, {"amy"}}};
     node.listed.clear();
     CHECK(node.adopted() == "serial-1<amy");
   }
-  SUBCASE("and after another reload, before which it was listed as gone") {
+  SUBCASE("after a second reload, before which the device was listed as gone") {
     std::vector<Device> then = node.devices;
     then.push_back(at("amy", {"/dev/amy"}));
     then.back().gone = true;
@@ -430,18 +431,18 @@ TEST_CASE("an id from before a reload is adopted if its device still exists") {
     node.held.adopted = {{kA, {"amy"}}};
     CHECK(node.adopted() == "serial-1<amy");
   }
-  SUBCASE("a device that was adopted, and is away for a while, is no stranger") {
+  SUBCASE("the holder of an adopted device that is absent for a while is not reported as unrecognised") {
     node.held.adopted = {{kA, {"amy"}}};
     node.devices = {at("serial-2", {"/dev/bob"})};
     CHECK(node.adopted().empty());
     CHECK(node.look().strangers.empty());
   }
-  SUBCASE("what is pulled out after that look is its own, though nobody had seen it held before") {
+  SUBCASE("an id that was not adopted in the first scan after the reload stays the resource's own") {
     node.held.before_reload = {{{kA, before}}};
     CHECK(node.adopted().empty());
     CHECK(own(node.look()).contains("amy"));
   }
-  SUBCASE("what was gone before the reload stays as it was") {
+  SUBCASE("an id whose device was gone before the reload stays the resource's own") {
     Device gone = at("amy", {"/dev/amy"});
     gone.gone = true;
     node.held.before_reload = {{{kA, Inventory({gone})}}};
@@ -449,7 +450,7 @@ TEST_CASE("an id from before a reload is adopted if its device still exists") {
     CHECK(node.adopted().empty());
     CHECK(own(node.look()).contains("amy"));
   }
-  SUBCASE("what the reload leaves out is no stranger, and is not looked for again") {
+  SUBCASE("an id whose device the reload leaves out is the resource's own, and its holder is not reported") {
     node.held.before_reload = {{{kA, before}}};
     node.held.reloaded = true;
     node.devices = {at("serial-2", {"/dev/bob"})};
@@ -459,8 +460,7 @@ TEST_CASE("an id from before a reload is adopted if its device still exists") {
   }
 }
 
-TEST_CASE(
-    "a device without nodes from before a reload is recognised by everything that its kind knows of it") {
+TEST_CASE("after a reload, a device without nodes is recognised by everything that its kind knows of it") {
   Node node{.devices = {{.id = "0"}, {.id = "1"}}};
   node.devices[0].attributes = {{"uuid", "GPU-a"}, {"model", "T4"}};
   node.devices[1].attributes = {{"uuid", "GPU-b"}, {"model", "T4"}};
@@ -471,37 +471,37 @@ TEST_CASE(
   node.held.reloaded = true;
   Allocation visible;
   visible.env = {{"VISIBLE", "GPU-a,GPU-b"}};
-  SUBCASE("one") {
+  SUBCASE("a pod holds one device") {
     node.hold({"GPU-b"}, visible);
     CHECK(node.adopted() == "1<GPU-b");
   }
-  SUBCASE("both") {
+  SUBCASE("a pod holds both devices") {
     node.hold({"GPU-a", "GPU-b"}, visible);
     CHECK(node.adopted() == "0<GPU-a 1<GPU-b");
   }
-  SUBCASE("an answer that cannot be read") {
+  SUBCASE("the answer in the checkpoint cannot be read") {
     node.hold({"GPU-a"}, std::nullopt);
     CHECK(node.adopted() == "0<GPU-a");
   }
-  SUBCASE("another card has its place") {
+  SUBCASE("a different card is in the device's place") {
     node.devices[1].attributes[0].value = "GPU-c";
     node.hold({"GPU-b"}, visible);
     CHECK(node.adopted().empty());
   }
 }
 
-TEST_CASE("of identical devices as many are held after a reload as there were ids") {
+TEST_CASE("after a reload, each of several identical devices is held by the former id at the same position") {
   Node node{.devices = {{.id = "seat-0"}, {.id = "seat-1"}, {.id = "seat-2"}}};
   node.held.before_reload = {{{kA, Inventory({{.id = "0"}, {.id = "1"}, {.id = "2"}, {.id = "3"}})}}};
   node.held.reloaded = true;
   node.hold({"0"}, Allocation());
   node.hold({"2"}, Allocation());
   CHECK(node.adopted() == "seat-0<0 seat-2<2");
-  node.hold({"3"}, Allocation());  // fewer shares now
+  node.hold({"3"}, Allocation());  // there are fewer devices now
   CHECK(node.adopted() == "seat-0<0 seat-2<2");
 }
 
-TEST_CASE("a reload that changes the number of shares changes ids, too") {
+TEST_CASE("after a reload that changes the number of shares, a device is held by its former ids") {
   Node node;
   node.held.reloaded = true;
   SUBCASE("from one to three") {
@@ -519,9 +519,7 @@ TEST_CASE("a reload that changes the number of shares changes ids, too") {
   }
 }
 
-TEST_CASE(
-    "an id with other sharing holds its device over a restart, and without anything that identifies "
-    "devices") {
+TEST_CASE("after a restart, an id with a different number of shares still holds its device") {
   Node node;
   SUBCASE("shared by four now") {
     node.devices = {{.id = "amy", .replicas = 4}, {.id = "bob", .replicas = 4}};
@@ -534,20 +532,20 @@ TEST_CASE(
     CHECK(node.adopted() == "amy<amy::2,amy::3");
     CHECK(node.look().used.at("amy") == std::vector<unsigned>{0, 1});
   }
-  SUBCASE("shared by none now") {
+  SUBCASE("not shared now") {
     node.devices = {{.id = "amy"}, {.id = "bob"}};
     node.hold({"amy::2", "bob::0"}, std::nullopt);
     node.hold({"amy::3"}, Allocation());
     CHECK(node.adopted() == "amy<amy::2,amy::3 bob<bob::0");
   }
-  SUBCASE("a second look after a reload, whose own id it was") {
+  SUBCASE("in the second scan after a reload, if the id was the resource's own before") {
     node.devices = {{.id = "amy", .replicas = 2}};
     node.held.own = {{kA, id_list({"amy"})}};
     node.listed = {{kA, Inventory({{.id = "amy", .replicas = 2}})}};
     node.hold({"amy"}, Allocation());
     CHECK(node.adopted() == "amy<amy");
   }
-  SUBCASE("by the name that the resource has with other sharing") {
+  SUBCASE("held under the name that the resource has with, or without, .shared") {
     node.devices = {{.id = "amy", .replicas = 2}};
     node.hold({"amy", "bob", "amy::1"}, Allocation(), kA + ".shared");
     CHECK(node.adopted() == "amy<amy,amy::1");
@@ -557,7 +555,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "nodes that a holder with other sharing was given are followed to the hardware that they lead to now") {
+    "a container that holds an id with former sharing is stale, with the present hardware of its nodes") {
   Node node;
   SUBCASE("its device has other nodes") {
     node.devices = {at("amy", {"/dev/2"})};

@@ -26,7 +26,7 @@ struct Root : test::TempDir {
   }
 };
 
-// An entry's tracker of holders, and a kubelet that answers.
+// An entry's adoption tracker, and a kubelet that answers queries for holders.
 struct Rig {
   Root dir;
   test::Process process;
@@ -45,7 +45,7 @@ struct Rig {
     REQUIRE(test::run_until(process.loop, [&] { return held.has_value(); }));
     return *held;
   }
-  // Makes a pod hold the device amy as X.
+  // Makes the tracker adopt the device amy, which a pod holds as X.
   void adopt() {
     Adoption adoption;
     adoption.devices["amy"] = {{.id = "X", .pod_uid = "u", .container = "c"}};
@@ -67,8 +67,10 @@ TEST_CASE("adoption: the checkpoint is read for the first scan, and not again fo
   CHECK(rig.prepare().checkpoint->pod_devices.size() == 1);
   rig.dir.file(kCheckpoint, R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":0})");
   CHECK(rig.prepare().checkpoint->pod_devices.size() == 1);
-  SUBCASE("where resources may be new it is") { CHECK(rig.prepare(true).checkpoint->pod_devices.empty()); }
-  SUBCASE("after a reload it is") {
+  SUBCASE("the checkpoint is read again if resources may be new") {
+    CHECK(rig.prepare(true).checkpoint->pod_devices.empty());
+  }
+  SUBCASE("the checkpoint is read again after a reload") {
     rig.tracker.on_reload({});
     const HeldIds held = rig.prepare();
     CHECK(held.checkpoint->pod_devices.empty());
@@ -89,7 +91,7 @@ TEST_CASE("adoption: an unreadable checkpoint is read again half a minute later"
   CHECK(rig.prepare().checkpoint);
 }
 
-TEST_CASE("adoption: a checkpoint that becomes unreadable leaves what was known") {
+TEST_CASE("adoption: the former content of a checkpoint is kept if the checkpoint becomes unreadable") {
   Rig rig;
   rig.dir.file(kCheckpoint, kOnePod);
   REQUIRE(rig.prepare().checkpoint);
@@ -97,7 +99,8 @@ TEST_CASE("adoption: a checkpoint that becomes unreadable leaves what was known"
   CHECK(rig.prepare(true).checkpoint->pod_devices.size() == 1);
 }
 
-TEST_CASE("adoption: holders are queried after 1 s, 2 s and so on, at most every 10 s, until there is none") {
+TEST_CASE(
+    "adoption: holders are queried after 1 s, 2 s and so on, at most every 10 s, until no holder is left") {
   Rig rig;
   rig.kubelet.add(kA, "X");
   rig.adopt();
@@ -119,7 +122,7 @@ TEST_CASE("adoption: holders are queried after 1 s, 2 s and so on, at most every
   CHECK(rig.kubelet.calls().size() == asked);
 }
 
-TEST_CASE("adoption: a kubelet that started 3 s ago releases nothing before it has run for 10 s") {
+TEST_CASE("adoption: no device is released before the kubelet has run for 10 s") {
   Rig rig;
   rig.adopt();
   REQUIRE(rig.told(1));
@@ -144,27 +147,27 @@ TEST_CASE("adoption: an id that List omits stays adopted while its pod has a dir
   CHECK_FALSE(rig.adopted());
 }
 
-TEST_CASE("adoption: without pod resources the checkpoint gives the holders") {
+TEST_CASE("adoption: without the kubelet's pod resources API, holders are read from the checkpoint") {
   Rig rig;
   rig.dir.file(kCheckpoint, kOnePod);
   rig.kubelet.refuse_next({grpc::StatusCode::UNIMPLEMENTED, "off"});
   rig.adopt();
   REQUIRE(rig.told(1));
   CHECK(rig.adopted());
-  SUBCASE("that somebody holds it") {
+  SUBCASE("a device stays adopted while the checkpoint has its holder") {
     rig.kubelet.refuse_next({grpc::StatusCode::UNIMPLEMENTED, "off"});
     test::pass(rig.process.loop, 1s);
     REQUIRE(rig.told(2));
     CHECK(rig.adopted());
   }
-  SUBCASE("that nobody does") {
+  SUBCASE("a device is released when the checkpoint has no holder") {
     rig.dir.file(kCheckpoint, R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":0})");
     rig.kubelet.refuse_next({grpc::StatusCode::UNIMPLEMENTED, "off"});
     test::pass(rig.process.loop, 1s);
     REQUIRE(rig.told(2));
     CHECK_FALSE(rig.adopted());
   }
-  SUBCASE("nothing, if it cannot be read") {
+  SUBCASE("a device stays adopted if the checkpoint cannot be read") {
     rig.dir.file(kCheckpoint, "{");
     rig.kubelet.refuse_next({grpc::StatusCode::UNIMPLEMENTED, "off"});
     test::pass(rig.process.loop, 1s);

@@ -15,10 +15,10 @@ Device device_at(const std::string& id, const Texts& nodes, const std::string& u
   return device;
 }
 
-// A machine, and what a container got from it.
+// A machine's links and hardware, and the settings of an entry.
 struct Machine {
   std::map<std::string, std::string> links = {};
-  std::map<std::string, std::string> units = {};  // by node; "all": every program opens it
+  std::map<std::string, std::string> units = {};  // hardware by node; "all" if every program opens the node
   AllocationSpec spec = {};
 
   Drift drift(const Texts& given, const std::vector<Device>& devices) const {
@@ -44,7 +44,7 @@ const Texts kNone;
 
 }  // namespace
 
-TEST_CASE("drift: nodes that lead to the device are its own, under any name") {
+TEST_CASE("drift: a given node that leads to the device's node belongs to the device, under any name") {
   const Machine machine{.links = {{"/dev/by-id", "/dev/tty1"}, {"/dev/by-path", "/dev/tty1"}}};
   for (const char* given : {"/dev/tty1", "/dev/by-id", "/dev/by-path"}) {
     for (const char* now : {"/dev/tty1", "/dev/by-id"}) {
@@ -55,7 +55,7 @@ TEST_CASE("drift: nodes that lead to the device are its own, under any name") {
 }
 
 TEST_CASE(
-    "drift: a device has drifted if it has another node, and the given one is gone or another device's") {
+    "drift: a device has moved if it has a new node, and the given node is gone or a different device's") {
   Machine machine;
   Drift drift = machine.drift({"/dev/tty0"}, {device_at("a", {"/dev/tty1"}, "/sys/1")});
   CHECK(drift.lost == Texts{"/dev/tty0"});
@@ -65,11 +65,11 @@ TEST_CASE(
   drift = machine.drift({"/dev/tty0"}, {device_at("a", {"/dev/tty1"}, "/sys/1")});
   CHECK(drift.units == Texts{"/sys/2"});
   CHECK(drift.moved.size() == 1);
-  machine.links = {{"/dev/by-id", "/dev/tty0"}};  // a duplicate's now
+  machine.links = {{"/dev/by-id", "/dev/tty0"}};  // the link leads to a duplicate now
   CHECK(machine.drift({"/dev/by-id"}, {device_at("a", {"/dev/tty1"}, "/sys/1")}).moved.size() == 1);
 }
 
-TEST_CASE("drift: another node of the same hardware is the device's own") {
+TEST_CASE("drift: a given node of a device's hardware is the device's, even if a different node is listed") {
   const Machine machine{
       .units = {{"/dev/bus", "/sys/1"}, {"/dev/tty0", "/sys/1/tty"}, {"/dev/tty9", "/sys/12"}}};
   CHECK(machine.drift({"/dev/bus"}, {device_at("a", {"/dev/tty0"}, "/sys/1")}).lost == kNone);
@@ -88,7 +88,8 @@ TEST_CASE("drift: nodes that come with every device, or that every program opens
   CHECK(drift.moved.empty());
 }
 
-TEST_CASE("drift: a device that has lost a node has not moved if the container has another one") {
+TEST_CASE(
+    "drift: a device that has lost a node has not moved if the container has one of its present nodes") {
   const Machine machine{.units = {{"/dev/video0", "/sys/v"}}};
   const Drift drift = machine.drift({"/dev/tty0", "/dev/video0"}, {device_at("a", {"/dev/tty0"}, "/sys/t")});
   CHECK(drift.lost == Texts{"/dev/video0"});
@@ -96,7 +97,7 @@ TEST_CASE("drift: a device that has lost a node has not moved if the container h
   CHECK(drift.moved.empty());
 }
 
-TEST_CASE("drift: of a container's devices those have moved whose nodes it lacks") {
+TEST_CASE("drift: of a container's devices, only those have moved whose nodes the container lacks") {
   Machine machine;
   const std::vector<Device> swapped{device_at("a", {"/dev/1"}), device_at("b", {"/dev/0"})};
   CHECK(machine.drift({"/dev/0", "/dev/1"}, swapped).moved.empty());
@@ -115,7 +116,7 @@ TEST_CASE("drift: a sick or drained device is compared like a healthy one") {
   CHECK(machine.drift({"/dev/0", "/dev/c-a"}, {device}).lost == kNone);
 }
 
-TEST_CASE("a device has moved if it has other nodes or hardware, in any order") {
+TEST_CASE("a device has moved if its nodes or its hardware differ, whatever the order of the nodes") {
   const Device before = device_at("a", {"/dev/0", "/dev/1"}, "/sys/1");
   CHECK_FALSE(is_elsewhere(before, before));
   CHECK_FALSE(is_elsewhere(before, device_at("a", {"/dev/1", "/dev/0"}, "/sys/1")));
@@ -124,7 +125,7 @@ TEST_CASE("a device has moved if it has other nodes or hardware, in any order") 
   CHECK(is_elsewhere(before, device_at("a", {"/dev/0", "/dev/1"}, "/sys/2")));
 }
 
-TEST_CASE("drift: a response without nodes is no evidence") {
+TEST_CASE("drift: a response without nodes is no evidence that a device has moved") {
   CHECK(Machine().drift({}, {device_at("a", {"/dev/0"})}).moved.empty());
 }
 

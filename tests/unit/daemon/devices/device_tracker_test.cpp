@@ -24,7 +24,7 @@ std::vector<Device> devices(std::initializer_list<const char*> ids) {
   return made;
 }
 
-// Returns "a b!": the ids, with a mark for Unhealthy ones.
+// Returns the ids, with a mark for Unhealthy devices, such as "a b!".
 std::string text_of(const Inventory& list) {
   std::string text;
   for (const Device& device : list.devices())
@@ -39,7 +39,7 @@ Holdings held(const std::string& resource, std::initializer_list<const char*> id
   return std::move(holdings).build();
 }
 
-// An entry that forgets devices one minute after they went.
+// An entry that forgets devices one minute after they have gone.
 struct Listed {
   DrainSet drains;
   AdoptedDevices adopted;
@@ -63,7 +63,7 @@ struct Listed {
   }
 };
 
-TEST_CASE("each resource has its list, and the former one") {
+TEST_CASE("a listing has a resource's present devices and those of its former list") {
   Listed entry;
   std::map<std::string, DeviceTracker::Seen> seen;
   seen[kB].devices = devices({"b", "a"});
@@ -83,7 +83,7 @@ TEST_CASE("each resource has its list, and the former one") {
   CHECK(entry.tracker.next_change() == kNever);
 }
 
-TEST_CASE("an equal list is the same object") {
+TEST_CASE("a scan with equal devices returns the former list object") {
   Listed entry;
   entry.see({"a", "b"}, kStart);
   const auto first = entry.tracker.listed(kA).devices();
@@ -122,7 +122,7 @@ TEST_CASE("a new resource is listed when none of its devices waits for its first
   CHECK(text_of(listings[0].now) == "a c");
   CHECK(entry.tracker.complete());
   CHECK(entry.tracker.next_change() == kNever);
-  // The check has ended.
+  // A listed resource stays listed if a device waits for its first check.
   seen[kA] = {.devices = devices({"a", "c"}), .waits_until = kStart + 9s};
   CHECK(entry.take(seen, kStart + 3s).size() == 2);
   CHECK(entry.tracker.complete());
@@ -149,7 +149,7 @@ TEST_CASE("a device that is gone is Unhealthy, and its holders are queried befor
   CHECK(entry.tracker.next_change() == kNever);
 }
 
-TEST_CASE("a response to a query from before a device was due does not count") {
+TEST_CASE("a response about holders does not count for a device that became due after the query") {
   Listed entry;
   entry.see({"a", "b"}, kStart);
   entry.see({"b"}, kStart);
@@ -196,7 +196,7 @@ TEST_CASE("a held device stays, and its holders are queried again after 2 s, 4 s
   entry.record_holders(held(kA, {"c"}), now);
   CHECK(entry.see({"c"}, now) == "c");
   CHECK(entry.tracker.next_change() == kNever);
-  // The pauses begin again at the shortest.
+  // For the next device, the pauses begin again with the shortest.
   entry.see({}, now);
   now += 60s;
   entry.see({}, now);
@@ -205,7 +205,9 @@ TEST_CASE("a held device stays, and its holders are queried again after 2 s, 4 s
   CHECK(entry.tracker.next_change() == now + 2s);
 }
 
-TEST_CASE("without holders a formerly held device stays held, and time alone decides about others") {
+TEST_CASE(
+    "if the holders are unknown, a device that was held stays listed, and others are forgotten after their "
+    "time") {
   Listed entry;
   entry.see({"held", "free"}, kStart);
   entry.see({"free"}, kStart);
@@ -259,7 +261,8 @@ TEST_CASE(
   CHECK(now() == "a! b!");
 }
 
-TEST_CASE("a flapping device is held back, and the list changes when it is released") {
+TEST_CASE(
+    "a flapping device is kept Unhealthy, and the list changes when it has been stable for long enough") {
   Listed entry;
   entry.see({"a"}, kStart);
   for (int i = 1; i <= 6; ++i)
@@ -270,7 +273,7 @@ TEST_CASE("a flapping device is held back, and the list changes when it is relea
   CHECK(entry.tracker.next_change() == kNever);
 }
 
-TEST_CASE("a flapping device with shares is held back although a pod holds a share, and one without is not") {
+TEST_CASE("a flapping device that a pod holds is kept Unhealthy if it has shares, and not if it has none") {
   for (const unsigned replicas : {1U, 4U}) {
     CAPTURE(replicas);
     Listed entry;
@@ -287,7 +290,8 @@ TEST_CASE("a flapping device with shares is held back although a pod holds a sha
   }
 }
 
-TEST_CASE("a resource that is named after devices that were never held is removed with the last one") {
+TEST_CASE(
+    "a resource that is named after its devices is removed with the last device if none was ever held") {
   Listed entry;
   entry.terms.named_after_devices = true;
   entry.see({"a", "b"}, kStart);
@@ -296,11 +300,11 @@ TEST_CASE("a resource that is named after devices that were never held is remove
   CHECK(entry.see({}, kStart + 2s) == "a! b!");
   REQUIRE(entry.tracker.question());
   CHECK(*entry.tracker.question() == kStart + 2s);
-  SUBCASE("when the kubelet says that nobody holds it") {
+  SUBCASE("the kubelet answers that no pod holds a device") {
     entry.record_holders({}, kStart + 2s);
     CHECK(entry.see({}, kStart + 3s).empty());
   }
-  SUBCASE("unless a pod holds it: then as ever") {
+  SUBCASE("a pod holds a device, so each device is forgotten after its usual time") {
     entry.record_holders(held(kA, {"b"}), kStart + 2s);
     CHECK(entry.see({}, kStart + 3s) == "a! b!");
     entry.see({}, kStart + 61s);
@@ -310,13 +314,13 @@ TEST_CASE("a resource that is named after devices that were never held is remove
     entry.record_holders({}, kStart + 62s);
     CHECK(entry.see({}, kStart + 62s).empty());
   }
-  SUBCASE("unless a container has got one before") {
+  SUBCASE("a container has received a device before, so the devices stay listed") {
     entry.tracker.record_held(kA);
     entry.see({}, kStart + 3s);
     entry.record_holders({}, kStart + 3s);
     CHECK(entry.see({}, kStart + 60s) == "a! b!");
   }
-  SUBCASE("and where the kubelet does not tell, when its time is over") {
+  SUBCASE("the kubelet does not answer, so the devices are forgotten after their usual time") {
     entry.tracker.record_holders({.asked = kStart + 2s}, kStart + 2s);
     CHECK(entry.see({}, kStart + 3s) == "a! b!");
     CHECK_FALSE(entry.tracker.question());
@@ -330,7 +334,7 @@ TEST_CASE("a resource that is named after devices that were never held is remove
   }
 }
 
-TEST_CASE("a resource with a fixed name keeps its devices for their time") {
+TEST_CASE("a resource with a fixed name keeps a gone device for the usual time") {
   Listed entry;
   entry.see({"a"}, kStart);
   CHECK(entry.see({}, kStart + 1s) == "a!");
@@ -338,7 +342,7 @@ TEST_CASE("a resource with a fixed name keeps its devices for their time") {
   CHECK(entry.tracker.next_change() == kStart + 61s);
 }
 
-TEST_CASE("a drained device is Unhealthy while it is drained, and its history is kept") {
+TEST_CASE("a device is Unhealthy while it is drained, even if it goes and returns in the meantime") {
   Listed entry;
   entry.drains.set({kA, "a"}, {.reason = "the fan", .since = {}});
   std::map<std::string, DeviceTracker::Seen> seen;
@@ -346,7 +350,7 @@ TEST_CASE("a drained device is Unhealthy while it is drained, and its history is
   auto listings = entry.take(seen, kStart);
   CHECK(text_of(listings.at(0).now) == "a! b");
   CHECK(entry.tracker.listed(kA).find("a")->reason() == "drained: the fan");
-  // It goes and returns.
+  // The device goes and returns.
   seen[kA].devices = devices({"b"});
   entry.take(seen, kStart + 1s);
   CHECK(entry.tracker.listed(kA).find("a")->reason() ==
@@ -362,7 +366,7 @@ TEST_CASE("a drained device is Unhealthy while it is drained, and its history is
   CHECK(text_of(entry.tracker.listed(kA)) == "a b");
 }
 
-TEST_CASE("drains change only the lists that they concern") {
+TEST_CASE("a drain changes only the list that contains the drained device") {
   Listed entry;
   std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = devices({"a"});

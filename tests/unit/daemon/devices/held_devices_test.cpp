@@ -36,12 +36,11 @@ struct Rig {
     REQUIRE(held.ledger()->give(resource, ids, Ledger::Clock::now()).empty());
   }
   bool blocked(const std::string& resource) const { return held.ledger()->touches(resource); }
-  // Advances the loop's clock.
   void pass(std::chrono::milliseconds time) { test::pass(process.loop, time); }
   bool changed(unsigned times) {
     return test::run_until(process.loop, [&] { return changes == times; });
   }
-  // Returns true if the kubelet is queried once more within that time.
+  // Returns true if the kubelet is queried exactly once more within `time`.
   bool asks_after(std::chrono::milliseconds time) {
     const std::size_t before = asked.size();
     test::run_once(process.loop);
@@ -71,7 +70,7 @@ TEST_CASE(
   CHECK(rig.asked.empty());
   REQUIRE(rig.asks_after(HoldingsPoll::kFirstPause));
   rig.answer(Rig::holds({"train"}));
-  CHECK(rig.changed(2));  // it has a name now
+  CHECK(rig.changed(2));  // the holder has a name now
   CHECK(rig.blocked(kB));
   REQUIRE(rig.asks_after(HoldingsPoll::kLongestPause));
   rig.pass(Ledger::kUntold);
@@ -81,7 +80,7 @@ TEST_CASE(
   CHECK_FALSE(rig.asks_after(HoldingsPoll::kLongestPause));
 }
 
-TEST_CASE("held devices: the checkpoint counts until pod resources respond, and not after that") {
+TEST_CASE("held devices: the checkpoint's holders count until the pod resources API has responded") {
   Checkpoint checkpoint;
   checkpoint.pod_devices.push_back(
       {.pod_uid = "u-1", .container = "c", .resource = kA, .ids = {{-1, {"card"}}}});
@@ -99,7 +98,7 @@ TEST_CASE("held devices: the checkpoint counts until pod resources respond, and 
   CHECK(rig.blocked(kB));
 }
 
-TEST_CASE("held devices: a holder of a former share holds the device") {
+TEST_CASE("held devices: a pod that holds former shares of a device holds the device") {
   Checkpoint checkpoint;
   checkpoint.pod_devices.push_back(
       {.pod_uid = "u-1", .container = "c", .resource = kA, .ids = {{-1, {"card::2", "card::3"}}}});
@@ -119,7 +118,7 @@ TEST_CASE("held devices: a holder of a former share holds the device") {
   CHECK_FALSE(rig.blocked(kB));
 }
 
-TEST_CASE("held devices: an incomplete response, or one without holders, releases nothing") {
+TEST_CASE("held devices: an incomplete response, or a failed query, releases no device") {
   Rig rig;
   rig.give(kA);
   REQUIRE(rig.asks_after(HoldingsPoll::kFirstPause + Ledger::kUntold));
@@ -133,7 +132,7 @@ TEST_CASE("held devices: an incomplete response, or one without holders, release
   CHECK_FALSE(rig.blocked(kB));
 }
 
-TEST_CASE("held devices: a query for a holder queries the kubelet again") {
+TEST_CASE("held devices: a call of held() leads to a new query of the kubelet") {
   Rig rig;
   rig.give(kA);
   REQUIRE(rig.asks_after(HoldingsPoll::kFirstPause));
@@ -148,7 +147,7 @@ TEST_CASE("held devices: a query for a holder queries the kubelet again") {
   CHECK_FALSE(rig.held.held(kA, "card"));
 }
 
-TEST_CASE("held devices: a device with two pods is reported once for as long as both hold it") {
+TEST_CASE("held devices: two pods that hold one device are reported once for as long as both hold it") {
   Rig rig;
   const auto warnings = [&] { return rig.process.log.warnings().count(); };
   for (const unsigned told : {1u, 1u}) {

@@ -15,7 +15,7 @@ namespace {
 
 const DrainSet::Name kDevice{.resource = "x.com/a", .device = "0"};
 
-// A daemon's start with the file of an earlier one. It offers the device.
+// A daemon that has started with the drain file of an earlier daemon. It lists kDevice.
 struct Started : DrainController::Owner {
   explicit Started(const TempDir& tree)
       : drain_controller(loop, workers, log, DrainFile(tree.path()), *this) {}
@@ -60,7 +60,7 @@ DrainSet written(const TempDir& tree) { return DrainFile(tree.path()).read().dra
 
 }  // namespace
 
-TEST_CASE("a drain survives the daemon, and so does an undrain") {
+TEST_CASE("a drain and an undrain survive a restart of the daemon") {
   const TempDir tree;
   {
     Started first(tree);
@@ -80,7 +80,7 @@ TEST_CASE("a drain survives the daemon, and so does an undrain") {
   CHECK_FALSE(third.drain_controller.drains().find(kDevice));
 }
 
-TEST_CASE("a drain ends when its time is over, and is saved as ended") {
+TEST_CASE("a drain ends when its time is over, and is removed from the file") {
   const TempDir tree;
   Started daemon(tree);
   daemon.drain(1s);
@@ -97,7 +97,7 @@ TEST_CASE("while a drain has an end, the wall clock is checked every minute, bec
   CHECK(DrainController::wait_for(now - 1h, now) == 0s);
 }
 
-TEST_CASE("a second drain's time replaces the first one's") {
+TEST_CASE("a second drain of a device replaces the first drain's duration") {
   const TempDir tree;
   Started daemon(tree);
   daemon.drain(std::nullopt);
@@ -105,7 +105,7 @@ TEST_CASE("a second drain's time replaces the first one's") {
   CHECK(run_until(daemon.loop, [&] { return !daemon.drain_controller.drains().find(kDevice); }));
 }
 
-TEST_CASE("a drain that ended while plughost was not running is gone from the start") {
+TEST_CASE("a drain whose time ended while plughost was not running is removed at the start") {
   const TempDir tree;
   DrainSet drains;
   drains.set(kDevice, {.reason = "", .since = Drain::Clock::now() - 2h, .until = Drain::Clock::now() - 1h});
@@ -130,7 +130,7 @@ TEST_CASE("readable drains of a broken file take effect, and are saved again") {
   CHECK(run_until(daemon.loop, [&] { return written(tree) == drains; }));
 }
 
-TEST_CASE("a lasting fault is cleared by an undrain alone, and nothing is saved") {
+TEST_CASE("an undrain clears the lasting fault of a device that is not drained, and saves nothing") {
   const TempDir tree;
   Started daemon(tree);
   daemon.snapshot = std::make_shared<const ResourceSnapshot>(

@@ -95,7 +95,7 @@ TEST_CASE(
   CHECK(file.read().drains == drained("0"));
 }
 
-TEST_CASE("drains: an unreadable file, and one that is far too large, is renamed, too") {
+TEST_CASE("drains: a file that is unreadable or larger than 16 MiB is renamed, too") {
   const TempDir tree;
   tree.directory("drains.json");
   DrainFile file(tree.path());
@@ -105,7 +105,7 @@ TEST_CASE("drains: an unreadable file, and one that is far too large, is renamed
   CHECK(file.read().errors.front() == "it is larger than 16 MiB");
 }
 
-TEST_CASE("drains: every error message contains the file's path") {
+TEST_CASE("drains: the error of a failed write contains the file's path") {
   const TempDir tree;
   tree.file("lib");
   DrainFile file(tree.at("lib"));

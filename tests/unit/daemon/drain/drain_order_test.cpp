@@ -14,7 +14,7 @@ std::string error_of_duration(std::chrono::seconds duration) {
 
 }  // namespace
 
-TEST_CASE("a drain lasts from a second to 1000 days, or without an end") {
+TEST_CASE("a drain may last from a second to 1000 days, or have no end") {
   const std::string refused = "a device is drained for a second to 1000 days";
   CHECK(error_of_duration(0s) == refused);
   CHECK(error_of_duration(1s) == "");
@@ -25,7 +25,7 @@ TEST_CASE("a drain lasts from a second to 1000 days, or without an end") {
   CHECK(error_of({.resource = "x", .device = "0", .terms = std::nullopt}) == "");
 }
 
-TEST_CASE("a device is named by its own id, or by one of its replicas'") {
+TEST_CASE("a device is found by its own id or by the id of one of its replicas") {
   const Inventory inventory({{.id = "a"}, {.id = "b", .replicas = 2}});
   CHECK(device_named(inventory, "a")->id == "a");
   CHECK(device_named(inventory, "b")->id == "b");
@@ -33,7 +33,7 @@ TEST_CASE("a device is named by its own id, or by one of its replicas'") {
   for (const char* id : {"", "a::0", "b::2", "aa", "c"}) CHECK(device_named(inventory, id) == nullptr);
 }
 
-TEST_CASE("a request for an unknown resource or device lists the known ones, at most so many") {
+TEST_CASE("the refusal of an unknown resource or device lists at most 16 of the known ones") {
   std::vector<std::string> known;
   CHECK(no_such("resource", "c", known) == "there is no resource c; there is none at all");
   known = {"a"};
@@ -46,7 +46,7 @@ TEST_CASE("a request for an unknown resource or device lists the known ones, at 
   CHECK(no_such("resource", "c", known).ends_with(", a and 2 more"));
 }
 
-TEST_CASE("a drain needs a listed device, and an undrain a drained one") {
+TEST_CASE("a drain is refused for an unlisted device, and an undrain without a drain or a lasting fault") {
   const auto snapshot = [](const std::string& resource, std::vector<Device> devices) {
     ResourceSnapshot made;
     made.resource = resource;
@@ -71,7 +71,7 @@ TEST_CASE("a drain needs a listed device, and an undrain a drained one") {
   // A device with a lasting fault need not be drained to be undrained.
   CHECK(why_not(undrain, {"x/a", "sick"}, drains, snapshots) == "");
   CHECK(why_not(undrain, {"x/a", "7"}, drains, snapshots) != "");
-  // A drained device may have gone: the drain can be renewed or ended all the same.
+  // The drain of a device that is gone can be renewed or ended.
   drains.set({"x/c", "1"}, Drain{});
   CHECK(why_not(drain, {"x/c", "1"}, drains, snapshots) == "");
   CHECK(why_not(undrain, {"x/c", "1"}, drains, snapshots) == "");
@@ -82,7 +82,7 @@ TEST_CASE("a drain needs a listed device, and an undrain a drained one") {
   CHECK(why_not(wrong, {"x/c", "1"}, drains, snapshots) != "");
 }
 
-TEST_CASE("the response has the state and the holders, and a refusal only the reason") {
+TEST_CASE("the response to a drain has the device's state and holders, and a refusal has only the reason") {
   CHECK(DrainAnswer{.error = "there is none"}.json().dump() == R"({"error":"there is none"})");
   DrainAnswer answer{.name = {"x.com/a", "0"}};
   answer.drain = Drain{.reason = "the fan", .since = Drain::Clock::time_point(1h)};

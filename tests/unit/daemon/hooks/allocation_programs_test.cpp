@@ -16,8 +16,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A container's devices, to which a shell script adds something. $1 is the test's directory and $2 the
-// resource.
+// A container's devices, for which the shell script `script` runs as the allocate program. In the script, $1
+// is the test's directory and $2 the resource.
 struct Asked {
   test::TempDir dir;
   EventLoop loop;
@@ -60,7 +60,7 @@ struct Asked {
 
 }  // namespace
 
-TEST_CASE("a program reads a container's devices, and prints what comes with them") {
+TEST_CASE("an allocate program reads the container's devices, and its output becomes an allocation") {
   Asked pod(R"(cat > $1/request; echo '{"env": {"LICENCE": "42"}}')");
   const auto outcome = pod.answer({"shared::2", "a", "shared::0"});
   REQUIRE(std::holds_alternative<Allocation>(outcome));
@@ -72,7 +72,7 @@ TEST_CASE("a program reads a container's devices, and prints what comes with the
       {"id": "a", "ids": ["a"], "numa": [1], "nodes": ["/dev/a"], "attributes": {"serial": "S1"}}]})"));
 }
 
-TEST_CASE("the program receives the resource's name") {
+TEST_CASE("an allocate program's command receives the resource's name") {
   Asked pod(R"(echo "{\"env\": {\"NAME\": \"$2\"}}")");
   CHECK(std::get<Allocation>(pod.answer({"a"})).env.at("NAME") == "x.com/a");
 }

@@ -47,7 +47,7 @@ struct Checked {
       spec.health->command.emplace_back(word);
   }
   void follow(const std::vector<Device>& now) { checks.follow(spec, {{kResource, now}}); }
-  // Returns the list of these devices as "a b(too hot)".
+  // Returns the devices with the results of their checks, such as "a b(too hot)".
   std::string list(std::vector<Device> scanned, const std::vector<Device>& listed = {}) {
     checks.apply(kResource, listed, scanned);
     std::string text;
@@ -77,7 +77,7 @@ TEST_CASE("a device is listed with the result of its first check") {
   CHECK(entry.verdicts == 2);
 }
 
-TEST_CASE("a device that is listed as Healthy stays so until its first check") {
+TEST_CASE("a device that is listed as Healthy stays Healthy until its first check") {
   Checked entry("sleep 1000");
   const auto two = devices({"a", "b"});
   entry.follow(two);
@@ -93,8 +93,8 @@ TEST_CASE("a device's own fault is listed at once, and stays whatever the check 
   CHECK(entry.list(sick) == "a(no driver)");
 }
 
-TEST_CASE("checks repeat, and their result changes") {
-  // A check reads the file before or after the change.
+TEST_CASE("a check is repeated, and the device's health changes with the check's result") {
+  // The file is replaced atomically, so that a check reads either the old or the new text.
   Checked entry("text=$(cat $1/hot 2>/dev/null) || exit 0; echo $text; exit 1");
   const auto heat = [&](const char* text) {
     entry.dir.file("new", text);
@@ -124,16 +124,16 @@ TEST_CASE("at most four programs run at once, and every device is checked") {
   CHECK(test::begun(entry.dir) == 40);
 }
 
-TEST_CASE("ended checks free their places") {
+TEST_CASE("a waiting check starts when a running check has ended") {
   Checked entry("[ $2 = well ] || exec sleep 1000", 1s);
   entry.spec.health->interval = 1h;
-  SUBCASE("by their time-out") {
+  SUBCASE("the running checks time out") {
     const auto devices_now = devices({"a", "b", "c", "d", "e", "well"});
     entry.follow(devices_now);
     CHECK(test::run_until(entry.loop, [&] { return entry.verdicts == 6; }));
     CHECK(entry.list(devices_now).ends_with(" well"));
   }
-  SUBCASE("because their devices are gone") {
+  SUBCASE("the running checks' devices are gone") {
     entry.spec.health->timeout = 1h;
     entry.follow(devices({"a", "b", "c", "d"}));
     test::run_until(
@@ -153,7 +153,7 @@ TEST_CASE("a check that takes too long is killed, and the next one may report th
   REQUIRE(entry.becomes("a", one));
 }
 
-TEST_CASE("a device whose first check hangs is never listed as Healthy") {
+TEST_CASE("a device whose first check times out is never listed as Healthy") {
   Checked entry("sleep 1000", 100ms);
   const auto one = devices({"a"});
   entry.follow(one);
@@ -161,8 +161,8 @@ TEST_CASE("a device whose first check hangs is never listed as Healthy") {
   CHECK(entry.list(one).starts_with("a("));
 }
 
-TEST_CASE("a device waits for its first check no longer than a check may take, and is Unhealthy then") {
-  // Four of them occupy all slots until the timeout.
+TEST_CASE("a fifth device waits while four first checks run until their timeout, and is checked then") {
+  // The checks of a to d occupy all four slots until the timeout.
   Checked entry("[ $2 = e ] || exec sleep 1000", 300ms);
   const auto five = devices({"a", "b", "c", "d", "e"});
   const auto begun = Clock::now();
@@ -176,8 +176,7 @@ TEST_CASE("a device waits for its first check no longer than a check may take, a
 }
 
 TEST_CASE(
-    "however many first checks hang, no device is Healthy, and each has its full time before it is "
-    "Unhealthy") {
+    "however many first checks time out, no device is listed as Healthy, and each check has its full time") {
   Checked entry("exec sleep 1000", 100ms);
   entry.spec.health->interval = 1h;
   std::vector<Device> many(20);
@@ -196,15 +195,15 @@ TEST_CASE(
   });
   CHECK_FALSE(other_words);
   CHECK(entry.verdicts == 20);
-  CHECK(some_listed);  // the resource does not wait for all of them
+  CHECK(some_listed);  // the resource does not wait for all devices
 }
 
-TEST_CASE("a device whose check waits long for its turn is not Unhealthy") {
+TEST_CASE("a device whose check waits long for its turn is not listed as Unhealthy") {
   Checked entry(test::kWaiting, 50ms);
   std::vector<Device> eight(8);
   for (std::size_t i = 0; i < eight.size(); ++i) eight[i].id = std::to_string(i);
   entry.follow(eight);
-  entry.spec.health->timeout = 1h;  // the first four take long
+  entry.spec.health->timeout = 1h;  // the first four checks take long
   entry.follow(eight);
   REQUIRE(test::only_run(entry.loop, entry.dir, 4));
   REQUIRE(test::run_until(entry.loop,
@@ -214,7 +213,7 @@ TEST_CASE("a device whose check waits long for its turn is not Unhealthy") {
   CHECK(entry.becomes("0 1 2 3 4 5 6 7", eight));
 }
 
-TEST_CASE("a device whose check cannot start when its turn comes late is not Unhealthy at once") {
+TEST_CASE("a device whose check cannot start when its turn comes late is not listed as Unhealthy at once") {
   Checked entry(test::kWaiting, 50ms);
   const auto five = devices({"a", "b", "c", "d", "e"});
   entry.follow(five);
@@ -229,14 +228,14 @@ TEST_CASE("a device whose check cannot start when its turn comes late is not Unh
     const test::NoDescriptors none;
     REQUIRE(test::run_until(entry.loop, [&] { return entry.verdicts == 5; }));
   }
-  CHECK(entry.list(five).size() == 7);  // four of them, without the last one
+  CHECK(entry.list(five).size() == 7);  // four devices, without the last
   CHECK(entry.list(five).find('(') == std::string::npos);
   CHECK(waits());
   test::pass(entry.loop, 2h);
   CHECK(entry.list(five).find("(the health check cannot be started") != std::string::npos);
 }
 
-TEST_CASE("a check that cannot start gives no verdict: the last one stays, and one line is logged") {
+TEST_CASE("a check that cannot start leaves the former verdict, and one line is logged") {
   Checked entry("[ $2 != sick ] || { echo too hot; exit 1; }");
   entry.spec.health->interval = 1h;
   const auto two = devices({"sick", "well"});
@@ -258,7 +257,7 @@ TEST_CASE("a check that cannot start gives no verdict: the last one stays, and o
   CHECK(entry.becomes("new sick well", three));
 }
 
-TEST_CASE("a program that cannot be started is the reason") {
+TEST_CASE("a device whose check cannot start is Unhealthy, with the system's error") {
   Checked entry("");
   entry.spec.health->command = {Template("/nonexistent/check")};
   const auto one = devices({"a"});
@@ -266,7 +265,7 @@ TEST_CASE("a program that cannot be started is the reason") {
   CHECK(entry.becomes("a(the health check cannot be started: No such file or directory)", one));
 }
 
-TEST_CASE("a device without a value for the command is Unhealthy at once") {
+TEST_CASE("a device that lacks an attribute of the command is Unhealthy at once") {
   Checked entry("");
   entry.spec.health->command = {Template("/bin/true"), Template("{serial}")};
   const auto one = devices({"a"});
@@ -274,7 +273,7 @@ TEST_CASE("a device without a value for the command is Unhealthy at once") {
   CHECK(entry.list(one) == "a(its health cannot be checked: it has no {serial})");
 }
 
-TEST_CASE("a changed command runs at once, and until then the former verdict stays") {
+TEST_CASE("a changed check command runs at once, and the former verdict stays until the check has ended") {
   Checked entry("echo too hot; exit 1");
   entry.spec.health->interval = 1h;
   const auto one = devices({"a"});
@@ -303,7 +302,7 @@ TEST_CASE("a device that is no longer followed is not checked, and its program i
   CHECK(entry.list(one) == "a");
 }
 
-TEST_CASE("a device is checked by its own entry's program, or not at all if that has none") {
+TEST_CASE("a device is checked by its own entry's program, or not at all if the entry has no program") {
   Checked first("exit 0"), second("echo too hot; exit 1");
   const auto none = std::make_shared<const AllocationSpec>();
   const std::vector<Device> scanned{{.id = "a", .terms = std::make_shared<const AllocationSpec>(first.spec)},

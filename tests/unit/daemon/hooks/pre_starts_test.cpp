@@ -24,7 +24,7 @@ struct Prepared {
   Programs programs{loop};
   std::optional<PreStarts> starts{std::in_place, programs};
   std::shared_ptr<ResourceSnapshot> snapshot = std::make_shared<ResourceSnapshot>();
-  std::optional<std::string> error;  // the answer
+  std::optional<std::string> error;  // the answer; an empty text lets the container start
   bool dropped = false;
 
   explicit Prepared(const std::string& script, std::chrono::milliseconds timeout = 1min) {
@@ -40,7 +40,7 @@ struct Prepared {
   void list(std::vector<Device> devices) { snapshot->inventory = Inventory(std::move(devices)); }
 
   void begin(const std::vector<std::string>& ids) {
-    // Like a gRPC call, which also ends when it is dropped without an answer.
+    // The callback owns `call`, as it owns a gRPC call, so that the test observes a drop without an answer.
     const std::shared_ptr<void> call(nullptr, [this](void*) { dropped = !error; });
     starts->run(snapshot, ids, [this, call](std::string why) { error = std::move(why); });
   }
@@ -76,7 +76,8 @@ TEST_CASE("a device with several replicas in one container is prepared once") {
   CHECK(log.find("shared\n") != std::string::npos);
 }
 
-TEST_CASE("a failing program fails the start with its words, and the others are killed") {
+TEST_CASE(
+    "a failing program fails the container's start with its output, and the other programs are killed") {
   Prepared pod(
       "case $2 in a) echo $$ > $1/pid; exec sleep 1000;; esac; "
       "while [ ! -s $1/pid ]; do sleep 0.01; done; echo no space left; exit 1");
@@ -92,7 +93,7 @@ TEST_CASE("all devices of a container share one time limit") {
   CHECK(EventLoop::Clock::now() - begun >= 200ms);
 }
 
-TEST_CASE("many devices are prepared, eight at a time") {
+TEST_CASE("devices are prepared at most eight at a time") {
   Prepared pod(test::kWaiting);
   std::vector<Device> many(30);
   std::vector<std::string> ids;
@@ -107,7 +108,8 @@ TEST_CASE("many devices are prepared, eight at a time") {
   CHECK(test::begun(pod.dir) == 30);
 }
 
-TEST_CASE("the time limit includes waiting for others, and a program that never started fails, too") {
+TEST_CASE(
+    "the time limit includes the wait for a free slot, and a device whose program never started fails, too") {
   Prepared pod("exec sleep 1000", 400ms);
   std::vector<Device> many(20);
   std::vector<std::string> ids;
@@ -125,11 +127,11 @@ TEST_CASE("the time limit includes waiting for others, and a program that never 
 
 TEST_CASE("a preparation that cannot start fails at once") {
   Prepared pod("exit 0");
-  SUBCASE("a device that is not listed any more") {
+  SUBCASE("a device is not listed any more") {
     pod.begin({"a", "gone"});
     CHECK(pod.error == "there is no device \"gone\" any more");
   }
-  SUBCASE("a device without a value that the command needs") {
+  SUBCASE("a device lacks an attribute that the command needs") {
     AllocationSpec spec = *pod.snapshot->spec;
     spec.pre_start->command.emplace_back("{serial}");
     pod.snapshot->spec = std::make_shared<const AllocationSpec>(spec);

@@ -64,7 +64,7 @@ TEST_CASE("a program that fails or hangs does not prevent others from running") 
   CHECK_FALSE(disks.exists("cleared-a"));
 }
 
-TEST_CASE("the end waits for a limited time, and kills the rest") {
+TEST_CASE("finish() waits for running programs for a limited time, and then kills them") {
   Cleared disks("echo $$ > $1/written-$2; mv $1/written-$2 $1/pid-$2; exec sleep 1000");
   disks.removals.run(disks.snapshot);
   REQUIRE(test::run_until(disks.loop, [&] { return disks.exists("pid-a") && disks.exists("pid-b"); }));
@@ -76,7 +76,7 @@ TEST_CASE("the end waits for a limited time, and kills the rest") {
   CHECK(test::run_until(disks.loop, [&] { return ::kill(pid, 0) != 0; }));
 }
 
-TEST_CASE("without devices to clear the end is immediate") {
+TEST_CASE("finish() waits for nothing if the entry has no onRemove program") {
   Cleared disks("touch $1/cleared-$2");
   disks.snapshot.spec = std::make_shared<const AllocationSpec>();
   disks.removals.run(disks.snapshot);
@@ -84,7 +84,7 @@ TEST_CASE("without devices to clear the end is immediate") {
   CHECK_FALSE(disks.exists("cleared-a"));
 }
 
-TEST_CASE("many devices are cleared, sixteen at a time") {
+TEST_CASE("devices are cleared at most sixteen at a time") {
   Cleared disks(test::kWaiting);
   std::vector<Device> many(50);
   for (std::size_t i = 0; i < many.size(); ++i) many[i].id = std::to_string(100 + i);
@@ -96,7 +96,8 @@ TEST_CASE("many devices are cleared, sixteen at a time") {
   CHECK(test::begun(disks.dir) == 50);
 }
 
-TEST_CASE("at the end each device that was not cleared is reported, and no program starts after it") {
+TEST_CASE(
+    "when the time of finish() is over, each uncleared device is reported, and no further program starts") {
   Cleared disks(test::kWaiting);
   std::vector<Device> many(20);
   for (std::size_t i = 0; i < many.size(); ++i) many[i].id = std::to_string(100 + i);

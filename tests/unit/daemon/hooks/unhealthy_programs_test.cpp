@@ -17,7 +17,8 @@ namespace {
 
 using test::kA;
 
-// A shell script that is run for devices. $1 is the test's directory and $2 the device's id.
+// Devices for which a shell script runs when they become Unhealthy. $1 is the test's directory and $2 the
+// device's id.
 struct Watched {
   test::TempDir dir;
   EventLoop loop;
@@ -26,7 +27,7 @@ struct Watched {
   PodResources::Answer holders{
       .holdings = std::make_shared<const Holdings>(
           Holdings{{kA, {{"a", {.pod_namespace = "default", .pod = "pod-a", .container = "main"}}}}})};
-  bool silent = false;  // the holders are unknown
+  bool silent = false;  // no query for holders is answered
   std::function<void()> told;
   UnhealthyPrograms watched{programs, log, [this](auto done) {
                               told = [this, done] { done(holders); };
@@ -64,7 +65,7 @@ struct Watched {
 
 }  // namespace
 
-TEST_CASE("whenUnhealthy: the program reads the device, the reason, since when, and the holders") {
+TEST_CASE("whenUnhealthy: the program reads the device, the reason, the time of the change and the holders") {
   Watched disks("cat >> $1/read-$2");
   disks.snapshots({{.id = "a", .error = "the fan"}, {.id = "b"}});
   REQUIRE(disks.until_logged("info", "whenUnhealthy program finished"));
@@ -79,7 +80,7 @@ TEST_CASE("whenUnhealthy: the program reads the device, the reason, since when, 
   CHECK_FALSE(std::filesystem::exists(disks.dir.at("read-b")));
 }
 
-TEST_CASE("whenUnhealthy: the program's input, member by member") {
+TEST_CASE("whenUnhealthy: unhealthy_document() returns the program's input as one line of JSON") {
   const Device device{.id = "0", .error = "the fan", .replicas = 2};
   PodResources::Answer answer;
   answer.why = "nobody tells";
@@ -96,7 +97,7 @@ TEST_CASE("whenUnhealthy: the program's input, member by member") {
       std::string::npos);
 }
 
-TEST_CASE("whenUnhealthy: once per spell") {
+TEST_CASE("whenUnhealthy: the program runs once each time that a device becomes Unhealthy") {
   Watched disks("echo >> $1/ran-$2");
   disks.snapshots({{.id = "a", .error = "sick"}});
   REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-a") == "\n"; }));
@@ -107,7 +108,8 @@ TEST_CASE("whenUnhealthy: once per spell") {
   CHECK(test::run_until(disks.loop, [&] { return disks.text("ran-a") == "\n\n"; }));
 }
 
-TEST_CASE("whenUnhealthy: not before the time, nor for a device that has recovered by then") {
+TEST_CASE(
+    "whenUnhealthy: the program runs after the configured time, if the device has not recovered by then") {
   Watched disks("echo >> $1/ran-$2", 200ms);
   const auto began = EventLoop::Clock::now();
   disks.snapshots({{.id = "a", .error = "sick"}, {.id = "b", .error = "sick"}});
@@ -153,7 +155,7 @@ TEST_CASE("whenUnhealthy: an attribute that the program needs and the device lac
   CHECK(disks.until_logged("warn", "the device has no {serial}, which whenUnhealthy needs"));
 }
 
-TEST_CASE("whenUnhealthy: an entry that drops the program is not notified") {
+TEST_CASE("whenUnhealthy: a program that a reload removes does not run for a device that waits for it") {
   Watched disks("echo >> $1/ran-$2", 100ms);
   disks.snapshots({{.id = "a", .error = "sick"}});
   const auto wants = disks.snapshot.spec;
@@ -176,7 +178,7 @@ TEST_CASE("whenUnhealthy: the device's own entry decides which program runs, and
   CHECK(first.text("first-a").empty());
   CHECK_FALSE(std::filesystem::exists(first.dir.at("first-a")));
   CHECK_FALSE(std::filesystem::exists(second.dir.at("second-c")));
-  // The resource's first entry has no such program.
+  // The resource's first entry has no whenUnhealthy program.
   first.snapshot.spec = none;
   first.snapshots({{.id = "b", .error = "", .terms = second.snapshot.spec}});
   std::filesystem::remove(second.dir.at("second-b"));

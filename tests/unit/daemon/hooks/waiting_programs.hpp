@@ -11,8 +11,8 @@
 
 namespace plughost::test {
 
-// A shell script that creates a file in the directory $1 and waits for let_go(). $2 distinguishes it from the
-// others.
+// A shell script that creates a file in the directory $1 and waits for let_go(). $2 distinguishes its file
+// from those of other scripts.
 inline const std::string kWaiting = "touch $1/begun-$2; while [ ! -e $1/go ]; do sleep 0.02; done";
 
 inline std::size_t begun(const TempDir& dir) {
@@ -24,7 +24,7 @@ inline std::size_t begun(const TempDir& dir) {
 
 inline void let_go(const TempDir& dir) { dir.file("go"); }
 
-// Returns true if exactly `count` of them run and no more start.
+// Returns true if exactly `count` scripts run and no further one starts.
 inline bool only_run(EventLoop& loop, const TempDir& dir, std::size_t count) {
   if (!run_until(loop, [&] { return begun(dir) >= count; })) return false;
   run_until(

@@ -61,7 +61,7 @@ TEST_CASE("holders: a query for a decision queries the kubelet again, and one fo
   CHECK(kubelet.calls().size() == 2);
 }
 
-TEST_CASE("holders: without pod resources the checkpoint is used") {
+TEST_CASE("holders: without the pod resources API, the checkpoint gives the holders") {
   Asker asker;
   asker.files.file("checkpoint", kOneHolder);
   asker.query(Clock::now());
@@ -71,15 +71,15 @@ TEST_CASE("holders: without pod resources the checkpoint is used") {
   CHECK(asker.told[0].why.empty());
 }
 
-TEST_CASE("holders: if neither responds, both reasons are reported") {
+TEST_CASE("holders: if neither the kubelet nor its checkpoint gives the holders, both reasons are reported") {
   Asker asker;
   std::string reason;
   SUBCASE("there is no checkpoint") { reason = "cannot read it: No such file or directory"; }
-  SUBCASE("it is none") {
+  SUBCASE("the checkpoint is invalid") {
     asker.files.file("checkpoint", "{");
     reason = "this is not a kubelet's checkpoint";
   }
-  SUBCASE("it hangs") {
+  SUBCASE("the read of the checkpoint stalls") {
     REQUIRE(::mkfifo(asker.files.at("checkpoint").c_str(), 0600) == 0);
     reason = "reading it takes too long";
   }
@@ -94,7 +94,7 @@ TEST_CASE("holders: if neither responds, both reasons are reported") {
   const UniqueFd writer(::open(asker.files.at("checkpoint").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
 }
 
-TEST_CASE("holders: a checkpoint that hangs occupies one thread however many callers wait") {
+TEST_CASE("holders: a stalled read of the checkpoint occupies one thread, however many queries wait for it") {
   Asker asker;
   REQUIRE(::mkfifo(asker.files.at("checkpoint").c_str(), 0600) == 0);
   const auto threads = [] {
@@ -112,7 +112,7 @@ TEST_CASE("holders: a checkpoint that hangs occupies one thread however many cal
   const UniqueFd writer(::open(asker.files.at("checkpoint").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
 }
 
-TEST_CASE("holders: a caller with a short deadline gets no result, and others get one later") {
+TEST_CASE("holders: a query with a short deadline fails, and a query without one succeeds later") {
   Asker asker;
   test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
   kubelet.hold(true);
@@ -129,7 +129,7 @@ TEST_CASE("holders: a caller with a short deadline gets no result, and others ge
   CHECK(asker.told[2].holdings);
 }
 
-TEST_CASE("holders: callers that wait while the kubelet changes get no result") {
+TEST_CASE("holders: queries fail if the configured kubelet changes while they wait") {
   Asker asker;
   test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
   kubelet.hold(true);
@@ -146,7 +146,7 @@ TEST_CASE("holders: callers that wait while the kubelet changes get no result") 
   CHECK(asker.told[2].holdings);
 }
 
-TEST_CASE("holders: a container that List omits holds until its pod has no directory") {
+TEST_CASE("holders: a container that List omits holds its devices until its pod's directory is gone") {
   Asker asker;
   test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
   asker.files.file("checkpoint", kOneHolder);
@@ -173,12 +173,12 @@ TEST_CASE("holders: the checkpoint is read after List was called") {
   CHECK(asker.told[0].holdings->contains("x.com/a"));
 }
 
-TEST_CASE("holders: List is not complete before its kubelet has run for 10 s") {
+TEST_CASE("holders: the response of List is incomplete until the kubelet has run for 10 s") {
   Asker asker;
   asker.files.directory("plugins");
   test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
-  SUBCASE("after plughost found it young") {}
-  SUBCASE("after it was made anew, though plughost has known an older one") {
+  SUBCASE("plughost has queried no kubelet before") {}
+  SUBCASE("the kubelet's socket is new, although plughost knows an older kubelet") {
     test::pass(asker.loop, KubeletAge::kSettling);
     asker.query(Clock::now());
     REQUIRE(asker.says(1));

@@ -51,22 +51,25 @@ TEST_CASE("known holders: a device that List omits is held while its pod has a d
   CHECK(ended.complete);
 }
 
-TEST_CASE("known holders: if the pods' directories cannot be read, the whole checkpoint counts") {
+TEST_CASE("known holders: if the pods' directories cannot be read, all holders of the checkpoint count") {
   CHECK(holder_of(known_holders(listed({}), true, reading({"a"})), "a") == "u");
 }
 
-TEST_CASE("known holders: without List the checkpoint decides, by the same directories") {
+TEST_CASE(
+    "known holders: without List, the holders are those of the checkpoint whose pods have a directory") {
   CHECK(holder_of(known_holders(nullptr, true, with_pods(reading({"a"}), {"u"})), "a") == "u");
   const KnownHolders ended = known_holders(nullptr, false, with_pods(reading({"a"}), {}));
   CHECK(holder_of(ended, "a") == "nobody");
   CHECK(ended.complete);
 }
 
-TEST_CASE("known holders: List of a kubelet that has just started is not complete") {
+TEST_CASE("known holders: List is incomplete if the kubelet has just started") {
   CHECK_FALSE(known_holders(listed({}), false, with_pods(reading({}), {})).complete);
 }
 
-TEST_CASE("known holders: without a readable checkpoint nothing is complete") {
+TEST_CASE(
+    "known holders: if the checkpoint is unreadable, List is incomplete, and without List no holder is "
+    "known") {
   const CheckpointReader::Reading unreadable{.checkpoint = nullptr, .why = "it is empty"};
   const KnownHolders known = known_holders(listed({"b"}), true, unreadable);
   CHECK(holder_of(known, "b") == "train");
@@ -74,14 +77,14 @@ TEST_CASE("known holders: without a readable checkpoint nothing is complete") {
   CHECK_FALSE(known_holders(nullptr, true, unreadable).holdings);
 }
 
-TEST_CASE("known holders: without a checkpoint List is complete, and nothing else is known") {
+TEST_CASE("known holders: if no checkpoint exists, List is complete, and without List no holder is known") {
   CheckpointReader::Reading missing = reading({});
   missing.why = "cannot read it: No such file or directory";
   CHECK(known_holders(listed({}), true, missing).complete);
   CHECK_FALSE(known_holders(nullptr, true, missing).holdings);
 }
 
-TEST_CASE("known holders: a response to which the checkpoint adds nothing is passed on unchanged") {
+TEST_CASE("known holders: the response of List is passed on unchanged if the checkpoint adds nothing") {
   const auto list = listed({"a"});
   CHECK(known_holders(list, true, with_pods(reading({"a"}), {"u"})).holdings == list);
 }

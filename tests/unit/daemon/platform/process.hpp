@@ -1,5 +1,5 @@
 #pragma once
-// A process's view of its machine for tests: the real objects, on the test's loop.
+// The objects through which a process uses its machine: the real ones, on the test's loop.
 
 #include <string>
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace plughost::test {
 
-// Release everything that is stalled before it ends.
+// Release everything that is stalled before this object is destroyed.
 struct Process {
   explicit Process(HostRoot machine = HostRoot(), Inotify::AddWatch add_watch = ::inotify_add_watch)
       : directories(loop, {.error = [](const std::string&) {}, .add_watch = std::move(add_watch)}),

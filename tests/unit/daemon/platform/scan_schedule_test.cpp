@@ -11,7 +11,7 @@ using Clock = ScanSchedule::Clock;
 constexpr Clock::time_point kStart{1000h};
 constexpr Clock::time_point kNever = ScanSchedule::kNever;
 
-// A schedule whose last scan began at kStart and took 10 ms, after `former` scans without a pause.
+// Returns a schedule whose last scan began at kStart and took 10 ms, after `former` scans without a pause.
 ScanSchedule rested(std::chrono::seconds rescan_after = 0s, int former = 0) {
   ScanSchedule schedule;
   for (int i = 0; i < former; ++i) {
@@ -23,10 +23,10 @@ ScanSchedule rested(std::chrono::seconds rescan_after = 0s, int former = 0) {
   return schedule;
 }
 
-// A schedule that has spent its budget of five.
+// Returns a schedule that has spent its budget of five scans.
 ScanSchedule spent() { return rested(0s, 4); }
 
-TEST_CASE("without an event there is no other scan, and none begins while one runs") {
+TEST_CASE("no scan is due without an event, or while a scan runs") {
   ScanSchedule schedule;
   schedule.begin(kStart);
   CHECK(schedule.due() == kNever);
@@ -35,7 +35,7 @@ TEST_CASE("without an event there is no other scan, and none begins while one ru
   CHECK(rested().due() == kNever);
 }
 
-TEST_CASE("requests are followed at once, by five scans in a row") {
+TEST_CASE("each of five requests in a row leads to a scan at once, and the sixth waits") {
   ScanSchedule schedule;
   auto now = kStart;
   for (int i = 0; i < 5; ++i) {
@@ -59,12 +59,12 @@ TEST_CASE(
     schedule.succeed(now, 0s);
     return true;
   };
-  SUBCASE("not yet") { CHECK_FALSE(scans_at(kStart + 99ms)); }
-  SUBCASE("once") {
+  SUBCASE("no scan after 99 ms") { CHECK_FALSE(scans_at(kStart + 99ms)); }
+  SUBCASE("one scan after 100 ms") {
     CHECK(scans_at(kStart + 100ms));
     CHECK_FALSE(scans_at(kStart + 100ms));
   }
-  SUBCASE("five times, and no more, however long it has rested") {
+  SUBCASE("five scans after 500 ms or any longer rest") {
     for (const auto rest : {500ms, 2000ms, 3'600'000ms}) {
       schedule = spent();
       for (int i = 0; i < 5; ++i) CHECK(scans_at(kStart + rest));
@@ -73,7 +73,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a storm of events leads to five scans and one more a second") {
+TEST_CASE("a storm of events leads to five scans in its first second") {
   ScanSchedule schedule;
   int scans = 0;
   for (auto now = kStart; now < kStart + 1s; now += 1ms) {
@@ -104,7 +104,7 @@ TEST_CASE("requests beyond the budget wait for 100 quiet milliseconds, but for o
   CHECK(schedule.due() == kNever);
 }
 
-TEST_CASE("the longest wait begins again for the requests after each scan") {
+TEST_CASE("after each scan, the limit of one second begins again with the next request") {
   auto schedule = spent();
   schedule.request_scan(kStart + 20ms);
   schedule.begin(kStart + 120ms);
@@ -114,7 +114,7 @@ TEST_CASE("the longest wait begins again for the requests after each scan") {
   CHECK(schedule.due() == first + 1000ms);
 }
 
-TEST_CASE("a scan that is due is not delayed by another request") {
+TEST_CASE("a scan that is due is not delayed by a later request") {
   auto schedule = rested();
   schedule.request_scan(kStart + 200ms);
   schedule.request_scan(kStart + 250ms);
@@ -124,20 +124,20 @@ TEST_CASE("a scan that is due is not delayed by another request") {
   CHECK(schedule.due() == kStart + 260ms);
 }
 
-TEST_CASE("an event during a scan requests another one, however the scan ends") {
+TEST_CASE("an event during a scan leads to a further scan, whether the running scan succeeds or fails") {
   ScanSchedule schedule;
   schedule.begin(kStart);
   schedule.request_scan(kStart + 5ms);
   CHECK(schedule.due() == kNever);
-  SUBCASE("well") { schedule.succeed(kStart + 10ms, 0s); }
-  SUBCASE("without a result") { schedule.fail(kStart + 10ms); }
+  SUBCASE("the scan succeeds") { schedule.succeed(kStart + 10ms, 0s); }
+  SUBCASE("the scan fails") { schedule.fail(kStart + 10ms); }
   CHECK(schedule.due() == kStart + 10ms);
   schedule.begin(kStart + 200ms);
   schedule.succeed(kStart + 210ms, 0s);
   CHECK(schedule.due() == kNever);
 }
 
-TEST_CASE("an event during a scan that is beyond the budget waits from the scan's end") {
+TEST_CASE("if the budget is spent, an event during a scan waits from the scan's end") {
   auto schedule = spent();
   schedule.begin(kStart + 10ms);
   schedule.request_scan(kStart + 15ms);
@@ -149,13 +149,14 @@ TEST_CASE("a new watch leads to a scan at once") {
   ScanSchedule schedule;
   schedule.begin(kStart);
   SUBCASE("without an event") {}
-  SUBCASE("whatever happened meanwhile") { schedule.request_scan(kStart + 5ms); }
+  SUBCASE("after an event during the scan") { schedule.request_scan(kStart + 5ms); }
   schedule.succeed(kStart + 10ms, 0s);
   schedule.follow_more(kStart + 10ms);
   CHECK(schedule.due() == kStart + 10ms);
 }
 
-TEST_CASE("the next scan is at the earliest time of what a scan requests and what changes by itself") {
+TEST_CASE(
+    "the next scan is due at the earliest of the former scan's request, the next known change and an event") {
   auto schedule = rested(5s);
   CHECK(schedule.due() == kStart + 10ms + 5s);
   schedule.change_at(kStart + 6s);
@@ -200,15 +201,15 @@ TEST_CASE("a failing scan is retried after 1 s, 2 s and so on, at most 60 s") {
   CHECK(schedule.due() == now + 1s);
 }
 
-TEST_CASE("a scan that takes too long is a stall until one ends, successfully or not") {
+TEST_CASE("a scan that exceeds its deadline is a stall until a scan ends, successfully or not") {
   auto schedule = rested();
   CHECK_FALSE(schedule.stalled());
   schedule.begin(kStart + 1s);
   schedule.overdue();
   CHECK(schedule.stalled());
-  SUBCASE("well") { schedule.succeed(kStart + 9s, 0s); }
-  SUBCASE("without a result") { schedule.fail(kStart + 9s); }
-  SUBCASE("of another source") {
+  SUBCASE("the scan succeeds") { schedule.succeed(kStart + 9s, 0s); }
+  SUBCASE("the scan fails") { schedule.fail(kStart + 9s); }
+  SUBCASE("a scan of a new source succeeds") {
     schedule.replace(kStart + 9s);
     CHECK(schedule.stalled());
     schedule.begin(kStart + 9s);
@@ -218,15 +219,15 @@ TEST_CASE("a scan that takes too long is a stall until one ends, successfully or
   CHECK_FALSE(schedule.stalled());
 }
 
-TEST_CASE("a new source is scanned at once, whatever the former one was doing") {
+TEST_CASE("a new source is scanned at once, whatever the state of the former source") {
   ScanSchedule schedule;
   schedule.begin(kStart);
-  SUBCASE("a scan") {}
-  SUBCASE("a scan that hangs, although something happened") {
+  SUBCASE("a scan runs") {}
+  SUBCASE("a scan has exceeded its deadline, and an event has happened") {
     schedule.overdue();
     schedule.request_scan(kStart + 1ms);
   }
-  SUBCASE("a pause after failures") {
+  SUBCASE("the next scan waits after failures") {
     schedule.fail(kStart);
     schedule.begin(kStart + 1s);
     schedule.fail(kStart + 1s);
@@ -239,7 +240,7 @@ TEST_CASE("a new source is scanned at once, whatever the former one was doing") 
   CHECK(schedule.due() == kStart + 2s);
 }
 
-TEST_CASE("in a storm of events there is a scan each second, after the first five") {
+TEST_CASE("a storm of events leads to one scan each second after the first five") {
   auto schedule = rested();
   int scans = 0;
   for (auto now = kStart + 20ms; now < kStart + 20ms + 10s; now += 1ms) {

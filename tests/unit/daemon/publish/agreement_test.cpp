@@ -21,7 +21,7 @@ Inventory list(const Texts& healthy, const Texts& sick = {}) {
 
 const Inventory kTwo = list({"a", "b"});
 
-// The kubelet counts only a.
+// Updates the agreement with a kubelet that counts only a.
 bool take_wrong(Agreement& agreement, Agreement::Time now, const Inventory& sent = kTwo,
                 Agreement::Time attached_since = kStart) {
   return agreement.update(sent, attached_since, compare(sent, {"a"}), now);
@@ -46,7 +46,7 @@ TEST_CASE("counts are compared with the Healthy ids, including replicas") {
   CHECK(found.healthy == 3);
 }
 
-TEST_CASE("a disagreement is a sentence with both counts") {
+TEST_CASE("the text of a disagreement has the devices that the kubelet does not count or must not count") {
   CHECK(compare(list({"a", "b"}), {"b"}).text() == "of 2 Healthy devices it does not count 1 (a)");
   CHECK(compare(list({"a"}), {"a", "x"}).text() == "it counts 1 (x) that it was not sent as Healthy");
   CHECK(compare(list({"a", "b", "c", "d"}), {"x"}).text() ==
@@ -78,26 +78,26 @@ TEST_CASE("an agreement in between ends the disagreement") {
   CHECK_FALSE(agreement.disagrees());
 }
 
-TEST_CASE("a new list, or a new stream, has 5 s of its own") {
+TEST_CASE("a disagreement about a new list, or on a new stream, must last 5 s again") {
   Agreement agreement;
   take_wrong(agreement, kStart);
-  SUBCASE("list") {
+  SUBCASE("a new list") {
     CHECK_FALSE(take_wrong(agreement, kStart + 5s, list({"a", "c"})));
     CHECK_FALSE(take_wrong(agreement, kStart + 9s, list({"a", "c"})));
     CHECK(take_wrong(agreement, kStart + 10s, list({"a", "c"})));
   }
-  SUBCASE("stream") {
+  SUBCASE("a new stream") {
     const auto opened = kStart + 1ms;
     CHECK_FALSE(take_wrong(agreement, kStart + 5s, kTwo, opened));
     CHECK_FALSE(take_wrong(agreement, kStart + 9999ms, kTwo, opened));
     CHECK(take_wrong(agreement, kStart + 10s, kTwo, opened));
   }
-  SUBCASE("but the same stream has not") { CHECK(take_wrong(agreement, kStart + 5s, kTwo, kStart)); }
+  SUBCASE("the former list on the former stream") { CHECK(take_wrong(agreement, kStart + 5s, kTwo, kStart)); }
 }
 
 TEST_CASE(
-    "a disagreement that a registration does not end leads to others after 10 s, 20 s and so on, at most 10 "
-    "minutes") {
+    "a disagreement that outlasts a registration leads to further ones after 10 s, 20 s and so on, at most "
+    "10 minutes") {
   Agreement agreement;
   take_wrong(agreement, kStart);
   auto now = kStart + 5s;
@@ -113,7 +113,7 @@ TEST_CASE(
   CHECK(take_wrong(agreement, now + 7s));
 }
 
-TEST_CASE("after a new registration the list has 5 s again, even when the pause is over") {
+TEST_CASE("after a new registration, a disagreement must last 5 s again, even if the pause is over") {
   Agreement agreement;
   take_wrong(agreement, kStart);
   REQUIRE(take_wrong(agreement, kStart + 5s));
@@ -123,7 +123,7 @@ TEST_CASE("after a new registration the list has 5 s again, even when the pause 
   CHECK(take_wrong(agreement, kStart + 21s));
 }
 
-TEST_CASE("a disagreement long after another one leads to a registration as soon as the first") {
+TEST_CASE("a disagreement long after an earlier one leads to a registration after 5 s again") {
   Agreement agreement;
   take_wrong(agreement, kStart);
   auto now = kStart + 5s;
@@ -136,13 +136,13 @@ TEST_CASE("a disagreement long after another one leads to a registration as soon
   now += 1h;
   take_wrong(agreement, now);
   CHECK(take_wrong(agreement, now + 5s));
-  // Its pauses begin again at the shortest, too.
+  // The pauses begin again with the shortest, too.
   take_wrong(agreement, now + 6s);
   CHECK_FALSE(take_wrong(agreement, now + 15s - 1ms));
   CHECK(take_wrong(agreement, now + 15s));
 }
 
-TEST_CASE("a held share was not sent as Healthy") {
+TEST_CASE("a kubelet that counts a held share disagrees with the list that was sent") {
   Inventory sent({{.id = "a", .replicas = 2, .reasons = {Reason::holder("held", {1})}}});
   CHECK(compare(sent, {"a::0"}).none());
   CHECK(compare(sent, {"a::0", "a::1"}).extra == std::vector<std::string>{"a::1"});

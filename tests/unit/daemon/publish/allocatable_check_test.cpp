@@ -14,7 +14,7 @@ namespace {
 using test::kA;
 using namespace std::chrono_literals;
 
-// A resource of two devices that the kubelet was sent long ago, and the check's requests.
+// A resource with two devices that the kubelet was sent, and the requests that the check makes.
 struct CheckRig : AllocatableCheck::Owner {
   test::TempDir dir;
   test::Process process;
@@ -36,7 +36,7 @@ struct CheckRig : AllocatableCheck::Owner {
   bool asked(std::size_t times) {
     return test::run_until(process.loop, [&] { return kubelet.counted() >= times; });
   }
-  // Runs until the answer has been processed.
+  // Starts a check, and runs the loop until the kubelet's answer has been processed.
   bool look() {
     const std::size_t before = kubelet.counted();
     check.check(*link);
@@ -56,7 +56,8 @@ TEST_CASE("a kubelet that counts what it was sent causes no action") {
 }
 
 TEST_CASE(
-    "a kubelet that counts otherwise is queried every second, and after 5 s the resource registers again") {
+    "a kubelet that does not count a device is queried every second, and after 5 s the resource registers "
+    "again") {
   CheckRig rig;
   rig.kubelet.count(kA, "one");
   REQUIRE(rig.look());
@@ -80,7 +81,7 @@ TEST_CASE(
   CHECK(rig.changes == before + 1);
 }
 
-TEST_CASE("without a stream no kubelet is queried, and such a resource has no disagreement") {
+TEST_CASE("a resource without a stream causes no query of the kubelet, and has no disagreement") {
   CheckRig rig;
   rig.sent[0].attached_since.reset();
   rig.check.check(*rig.link);
@@ -91,8 +92,7 @@ TEST_CASE("without a stream no kubelet is queried, and such a resource has no di
   CHECK(rig.kubelet.counted() == 1);
 }
 
-TEST_CASE(
-    "the state of verification is published when the kubelet stops reporting, and when it starts again") {
+TEST_CASE("on_disagreement() is called when the kubelet stops reporting its counts, and when it resumes") {
   CheckRig rig;
   rig.kubelet.count(kA, "one");
   rig.kubelet.count(kA, "two");
@@ -110,13 +110,13 @@ TEST_CASE(
   CHECK(rig.changes == 2);
 }
 
-TEST_CASE("a former kubelet is not queried") {
+TEST_CASE("a former kubelet is not queried after forget()") {
   CheckRig rig;
   rig.kubelet.count(kA, "one");
   REQUIRE(rig.look());
   rig.check.forget();
-  SUBCASE("it has") { rig.link.reset(); }
-  SUBCASE("it has not") {}
+  SUBCASE("the link to the kubelet has ended") { rig.link.reset(); }
+  SUBCASE("the link to the kubelet exists") {}
   test::pass(rig.process.loop, AllocatableCheck::kAgain);
   if (rig.link) CHECK_FALSE(rig.link->allocatable().asking());
   CHECK(rig.kubelet.counted() == 1);

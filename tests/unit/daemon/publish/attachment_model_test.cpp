@@ -1,4 +1,5 @@
-// Explores every order of events of an attachment, on a model of the node. `./dev model` goes deeper.
+// Explores every order of events of an attachment, on a model of the node. `./dev model` explores longer
+// orders.
 
 #include <doctest/doctest.h>
 
@@ -31,10 +32,11 @@ int chosen_depth() {
   return chosen == nullptr ? kDepth : std::atoi(chosen);
 }
 
-// A set of random numbers other than 0. std::unordered_set would take a quarter of the whole time.
+// A set of random numbers other than 0. With std::unordered_set, the set would need a quarter of the test's
+// time.
 class Known {
  public:
-  // Returns false if the number was present.
+  // Adds the number. Returns false if the set contains the number already.
   bool add(std::uint64_t number) {
     if (2 * ++count_ > slots_.size()) {
       std::vector<std::uint64_t> former(2 * slots_.size());
@@ -58,13 +60,13 @@ class Known {
   std::size_t count_ = 0;
 };
 
-// How a state was first reached.
+// The move by which a state was first reached.
 struct Reached {
   std::uint32_t from = 0;  // 0: the initial state
   Move by;
 };
 
-// Breadth-first, so that a counterexample has the fewest events.
+// Explores the states breadth-first, so that a counterexample has the fewest events.
 class Exploration {
  public:
   explicit Exploration(const Scene& scene) : scene_(scene) {
@@ -75,7 +77,7 @@ class Exploration {
     newest_.push_back({first, 0});
   }
 
-  // Adds all states that one more event leads to. Returns false if one of them is wrong; see
+  // Adds all states to which one more event leads. Returns false if one of these states breaks a rule; see
   // counterexample().
   bool go_on() {
     std::vector<State> next;

@@ -15,7 +15,7 @@ namespace plughost::test {
 using Milliseconds = std::chrono::milliseconds;
 using Result = RegistrationClient::Result;
 
-inline constexpr pid_t kKubelet = 100;  // the first one's process; later ones follow
+inline constexpr pid_t kKubelet = 100;  // the first kubelet's process; later kubelets have the next numbers
 inline constexpr pid_t kStranger = 200;
 
 inline FileIdentity socket_of(int kubelet) {
@@ -27,19 +27,19 @@ class AttachmentRig {
   static constexpr attachment::Time kBegin{std::chrono::seconds(1000)};
 
   explicit AttachmentRig(attachment::State first = {}) : state_(std::move(first)) {}
-  // A kubelet has appeared, and Register was called.
+  // Returns a rig in which a kubelet has appeared and Register was called.
   static AttachmentRig asking() {
     AttachmentRig rig;
     rig.kubelet(1);
     return rig;
   }
-  // Register has succeeded.
+  // Returns a rig in which Register has succeeded.
   static AttachmentRig expecting() {
     AttachmentRig rig = asking();
     rig.answer(Result::kAccepted);
     return rig;
   }
-  // The kubelet has opened its stream.
+  // Returns a rig in which the kubelet has opened its stream.
   static AttachmentRig attached() {
     AttachmentRig rig = expecting();
     rig.open();
@@ -48,9 +48,10 @@ class AttachmentRig {
   }
 
   bool listening_fails = false;
-  std::optional<pid_t> kubelet_process = kKubelet;  // listener on the kubelet's socket
+  std::optional<pid_t> kubelet_process = kKubelet;  // process that listens on the kubelet's socket
   std::uint32_t incarnation = 7;
-  // The requests that were made.
+  // The actions of the attachment: the kubelets for which Register was called, the reported failures, and how
+  // often each other action was taken.
   std::vector<FileIdentity> asked;
   std::vector<std::string> failures;
   int listened_again = 0;

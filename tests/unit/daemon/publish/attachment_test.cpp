@@ -12,7 +12,8 @@ using namespace std::chrono_literals;
 using Rig = AttachmentRig;
 using Failures = std::vector<std::string>;
 
-TEST_CASE("attachment: a kubelet is registered with once, and its stream attaches") {
+TEST_CASE(
+    "attachment: Register is called once for a kubelet, and the kubelet's stream attaches the resource") {
   Rig rig;
   CHECK(rig.stage() == Stage::kWaiting);
   rig.kubelet(1);
@@ -28,7 +29,7 @@ TEST_CASE("attachment: a kubelet is registered with once, and its stream attache
   CHECK_FALSE(rig.waits());
 }
 
-TEST_CASE("attachment: a stream that opens before the answer attaches, whatever the answer is") {
+TEST_CASE("attachment: a stream that opens before Register's answer attaches, whatever the answer is") {
   for (const Result result : {Result::kAccepted, Result::kRefused, Result::kSilent, Result::kWentAway}) {
     Rig rig = Rig::asking();
     rig.open();
@@ -41,7 +42,7 @@ TEST_CASE("attachment: a stream that opens before the answer attaches, whatever 
   }
 }
 
-TEST_CASE("attachment: a known kubelet changes nothing") {
+TEST_CASE("attachment: a kubelet socket that is seen again has no effect") {
   Rig rig = Rig::attached();
   rig.kubelet(1);
   rig.pass(1h);
@@ -50,7 +51,7 @@ TEST_CASE("attachment: a known kubelet changes nothing") {
   CHECK(rig.kept == 0);
 }
 
-TEST_CASE("attachment: no Register is sent before its time") {
+TEST_CASE("attachment: Register is not called before the time not_before") {
   Rig rig(State{.not_before = Rig::kBegin + 300ms});
   rig.kubelet(1);
   CHECK(rig.stage() == Stage::kRegistering);
@@ -60,7 +61,7 @@ TEST_CASE("attachment: no Register is sent before its time") {
   CHECK(rig.asked.size() == 1);
 }
 
-TEST_CASE("attachment: a kubelet that accepts and opens no stream is registered with again after 11 s") {
+TEST_CASE("attachment: Register is called again if a kubelet accepts it and opens no stream within 11 s") {
   Rig rig = Rig::expecting();
   CHECK(rig.wait() == kStreamWatchdog);
   rig.pass(kStreamWatchdog);
@@ -71,8 +72,7 @@ TEST_CASE("attachment: a kubelet that accepts and opens no stream is registered 
 }
 
 TEST_CASE(
-    "attachment: a kubelet that has dialed and opens no stream is registered with again after half a "
-    "second") {
+    "attachment: Register is called again if a kubelet accepts and dials, but opens no stream in 500 ms") {
   const auto dials_and_answers = [](Rig& rig) {
     rig.dial();
     rig.pass(1h);
@@ -112,7 +112,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("attachment: another process that dials makes no difference") {
+TEST_CASE("attachment: a dial by a process other than the kubelet, or to a former socket, has no effect") {
   Rig rig = Rig::asking();
   rig.dial(kStranger);
   rig.dial(kKubelet, rig.incarnation - 1);
@@ -122,7 +122,8 @@ TEST_CASE("attachment: another process that dials makes no difference") {
   CHECK(rig.wait() == kStreamWatchdog);
 }
 
-TEST_CASE("attachment: each socket name that a kubelet may have seen is used once") {
+TEST_CASE(
+    "attachment: the next Register uses a new socket name if the kubelet may have seen the former name") {
   for (const Result result : {Result::kNobodyListens, Result::kWentAway, Result::kRefused, Result::kSilent}) {
     Rig rig = Rig::asking();
     const std::uint32_t first = rig.incarnation;
@@ -142,7 +143,7 @@ TEST_CASE("attachment: a socket without a listener is retried after 10 ms, 20 ms
     rig.pass(wait);
     CHECK(rig.stage() == Stage::kRegistering);
   }
-  SUBCASE("another kubelet's socket is answered at once, and the waiting begins anew") {
+  SUBCASE("a new kubelet's socket leads to Register at once, and the pauses begin again") {
     rig.answer(Result::kNobodyListens);
     rig.kubelet(2);
     CHECK(rig.asked.size() == 13);
@@ -174,7 +175,7 @@ TEST_CASE(
     "attachment: a kubelet that did not respond, and whose socket changes, has half a second for its "
     "stream") {
   Rig rig = Rig::asking();
-  SUBCASE("nothing") {
+  SUBCASE("no stream opens") {
     rig.answer(Result::kSilent);
     rig.kubelet(2);
     CHECK(rig.wait() == kGrace);
@@ -182,19 +183,19 @@ TEST_CASE(
     CHECK(rig.asked.size() == 1);
     rig.pass(1ms);
   }
-  SUBCASE("but one that said no, or went, is asked at once, though it has dialed") {
+  SUBCASE("Register is called at once for a kubelet that refused or went away, although it has dialed") {
     rig.dial();
-    SUBCASE("no") { rig.answer(Result::kRefused); }
-    SUBCASE("went") { rig.answer(Result::kWentAway); }
+    SUBCASE("the kubelet refused") { rig.answer(Result::kRefused); }
+    SUBCASE("the kubelet went away") { rig.answer(Result::kWentAway); }
     rig.kubelet(2);
   }
-  SUBCASE("and so is one whose time for a stream is over") {
+  SUBCASE("Register is called at once if the kubelet's time for a stream is over") {
     rig.dial();
     rig.answer(Result::kAccepted);
     rig.pass(500ms);
     rig.kubelet(2);
   }
-  SUBCASE("and one that has ended its stream") {
+  SUBCASE("Register is called at once if the kubelet has ended its stream") {
     rig.dial();
     rig.open();
     rig.close();
@@ -229,11 +230,11 @@ TEST_CASE("attachment: streams that end within a second lead to back-off, until 
   }
   CHECK(rig.failures == Failures(3, "the kubelet ended the stream at once"));
   std::chrono::milliseconds next{};
-  SUBCASE("not quite 10 s") {
+  SUBCASE("the stream lasts just under 10 s") {
     rig.pass(9999ms);
     next = 800ms;
   }
-  SUBCASE("10 s") {
+  SUBCASE("the stream lasts 10 s") {
     rig.pass(10s);
     next = 100ms;
   }
@@ -255,7 +256,7 @@ TEST_CASE("attachment: a stream that opened and ended before the answer is a fai
   CHECK(rig.failures == Failures{"the kubelet ended the stream at once"});
   rig.pass(100ms);
   CHECK(rig.asked.size() == 2);
-  SUBCASE("and says nothing of the next attempt") {
+  SUBCASE("the ended stream does not affect the next attempt") {
     rig.answer(Result::kAccepted);
     CHECK(rig.wait() == kStreamWatchdog);
   }
@@ -268,7 +269,7 @@ TEST_CASE("attachment: a kubelet whose socket changes during Register is not cal
   rig.pass(1h);
   CHECK(rig.asked.size() == 1);
 
-  SUBCASE("its stream is open by then: it is found out whose it is") {
+  SUBCASE("the kubelet's stream is open by then, and stays because the kubelet's process listens") {
     rig.open();
     rig.answer(Result::kAccepted);
     CHECK(rig.stage() == Stage::kAttached);
@@ -276,34 +277,35 @@ TEST_CASE("attachment: a kubelet whose socket changes during Register is not cal
     CHECK(rig.kept == 1);
     CHECK(rig.asked.size() == 1);
   }
-  SUBCASE("it said yes: it has half a second to open its stream") {
+  SUBCASE("the kubelet accepts, and has half a second to open its stream") {
     rig.kubelet_process = kKubelet + 1;
     rig.answer(Result::kAccepted);
     rig.pass(499ms);
     CHECK(rig.asked.size() == 1);
-    SUBCASE("and does") {
+    SUBCASE("the kubelet opens its stream") {
       rig.open();
       rig.pass(400ms);
       CHECK(rig.asked.size() == 1);
     }
-    SUBCASE("and does not: the one that is there is asked") {
+    SUBCASE("the kubelet opens no stream, and Register is called for the present socket") {
       rig.pass(1ms);
       CHECK(rig.asked == std::vector{socket_of(1), socket_of(3)});
     }
   }
-  SUBCASE("it said no: the one that is there is asked after 100 ms") {
+  SUBCASE("the kubelet refuses, and Register is called for the present socket after 100 ms") {
     rig.answer(Result::kRefused);
     rig.pass(99ms);
     CHECK(rig.asked.size() == 1);
     rig.pass(1ms);
     CHECK(rig.asked.size() == 2);
   }
-  SUBCASE("it went away, or was not there, and the one that is there is asked at once") {
-    SUBCASE("away") { rig.answer(Result::kWentAway); }
-    SUBCASE("not there") { rig.answer(Result::kNobodyListens); }
+  SUBCASE("the kubelet cannot be reached, and Register is called for the present socket at once") {
+    SUBCASE("the kubelet went away") { rig.answer(Result::kWentAway); }
+    SUBCASE("no process listened") { rig.answer(Result::kNobodyListens); }
     CHECK(rig.asked.size() == 2);
   }
-  SUBCASE("its stream came and went: the one that is there is asked at once") {
+  SUBCASE(
+      "the kubelet's stream has opened and ended, and Register is called for the present socket at once") {
     rig.open();
     rig.close();
     CHECK(rig.asked.size() == 1);
@@ -317,23 +319,23 @@ TEST_CASE("attachment: a kubelet that accepted, and whose socket changes, has ha
   rig.kubelet(2);
   CHECK(rig.asked.size() == 1);
   CHECK(rig.wait() == kGrace);
-  SUBCASE("no stream, and another process listens") {
+  SUBCASE("no stream opens, and a different process listens") {
     rig.kubelet_process = kKubelet + 1;
     rig.pass(kGrace);
     CHECK(rig.asked.size() == 2);
     CHECK(rig.failures.empty());
   }
-  SUBCASE("no stream, and nobody listens") {
+  SUBCASE("no stream opens, and no process listens") {
     rig.kubelet_process.reset();
     rig.pass(kGrace);
     CHECK(rig.asked.size() == 2);
   }
-  SUBCASE("no stream, it has dialed: what is not there by now does not come") {
+  SUBCASE("no stream opens, and the kubelet has dialed") {
     rig.dial();
     rig.pass(kGrace);
     CHECK(rig.asked.size() == 2);
   }
-  SUBCASE("no stream, but it is the one that said yes: it has as long as any") {
+  SUBCASE("no stream opens, but the process that accepted listens and has the usual time") {
     rig.pass(kGrace);
     CHECK(rig.asked.size() == 1);
     CHECK(rig.wait() == kStreamWatchdog);
@@ -343,7 +345,7 @@ TEST_CASE("attachment: a kubelet that accepted, and whose socket changes, has ha
     rig.pass(1ms);
     CHECK(rig.asked.size() == 2);
   }
-  SUBCASE("a stream") {
+  SUBCASE("a stream opens") {
     rig.open();
     CHECK(rig.stage() == Stage::kAttached);
     rig.pass(1h);
@@ -361,18 +363,19 @@ TEST_CASE("attachment: two kubelets with unknown processes are never taken for o
   CHECK(rig.asked.size() == 2);
 }
 
-TEST_CASE("attachment: a kubelet that accepted and is gone is not waited for once another exists") {
+TEST_CASE(
+    "attachment: Register at a new kubelet waits 500 ms for the stream of a former one that has accepted") {
   Rig rig = Rig::expecting();
   rig.no_kubelet();
   CHECK(rig.stage() == Stage::kWaiting);
   rig.kubelet_process = kKubelet + 1;
-  SUBCASE("it comes within half a second, and so may the former one's stream") {
+  SUBCASE("the new kubelet appears within half a second") {
     rig.pass(499ms);
     rig.kubelet(2);
     CHECK(rig.asked.size() == 1);
     rig.pass(kGrace);
   }
-  SUBCASE("it comes later") {
+  SUBCASE("the new kubelet appears later, and is called at once") {
     rig.pass(kGrace);
     CHECK_FALSE(rig.waits());
     rig.kubelet(2);
@@ -380,27 +383,28 @@ TEST_CASE("attachment: a kubelet that accepted and is gone is not waited for onc
   CHECK(rig.asked.size() == 2);
 }
 
-TEST_CASE("attachment: another kubelet's socket while a stream lives: no Register for half a second") {
+TEST_CASE(
+    "attachment: Register waits for half a second if a new kubelet's socket appears while a stream is open") {
   Rig rig = Rig::attached();
   const std::uint32_t old = rig.incarnation;
   rig.kubelet(2);
   CHECK(rig.stage() == Stage::kAttached);
   CHECK(rig.asked.size() == 1);
 
-  SUBCASE("the stream ends: the next kubelet is asked at once") {
+  SUBCASE("the stream ends, and Register is called at once") {
     rig.pass(499ms);
     CHECK(rig.asked.size() == 1);
     rig.close();
     CHECK(rig.asked == std::vector{socket_of(1), socket_of(2)});
   }
-  SUBCASE("it belongs to the process that listens: the kubelet made its socket anew") {
+  SUBCASE("the stream's process listens on the new socket, so the stream stays") {
     rig.pass(kGrace);
     CHECK(rig.kept == 1);
     rig.pass(1h);
     CHECK(rig.asked.size() == 1);
     CHECK(rig.stage() == Stage::kAttached);
   }
-  SUBCASE("nobody listens yet: it is found out later") {
+  SUBCASE("no process listens on the new socket at first, so Register waits for one") {
     rig.kubelet_process.reset();
     rig.pass(3 * kGrace);
     CHECK(rig.asked.size() == 1);
@@ -409,7 +413,9 @@ TEST_CASE("attachment: another kubelet's socket while a stream lives: no Registe
     rig.pass(kGrace);
     CHECK(rig.asked.size() == 2);
   }
-  SUBCASE("another process listens: it is asked, and the old stream is nobody's any more") {
+  SUBCASE(
+      "a different process listens on the new socket, so Register is called, and the old stream no longer "
+      "counts") {
     rig.kubelet_process = kKubelet + 1;
     rig.pass(kGrace);
     CHECK(rig.asked.size() == 2);
@@ -428,7 +434,7 @@ TEST_CASE("attachment: another kubelet's socket while a stream lives: no Registe
     rig.pass(kSettling);
     CHECK(rig.asked.size() == 3);
   }
-  SUBCASE("a stream to the old socket is nobody's, either") {
+  SUBCASE("a stream to plughost's old socket does not count, either") {
     rig.kubelet_process = kKubelet + 1;
     rig.pass(kGrace);
     rig.open(kKubelet, old);
@@ -436,7 +442,7 @@ TEST_CASE("attachment: another kubelet's socket while a stream lives: no Registe
     CHECK(rig.attached_times == 1);
     CHECK(rig.stage() == Stage::kRegistering);
   }
-  SUBCASE("it goes before anything was asked: the stream stays") {
+  SUBCASE("the new socket is removed before Register is called, so the stream stays") {
     rig.no_kubelet();
     CHECK(rig.stage() == Stage::kAttached);
     rig.pass(1h);
@@ -446,7 +452,7 @@ TEST_CASE("attachment: another kubelet's socket while a stream lives: no Registe
   }
 }
 
-TEST_CASE("attachment: a kubelet that ends with its stream is waited for, and its successor called at once") {
+TEST_CASE("attachment: when a kubelet and its stream have ended, its successor is called at once") {
   Rig rig = Rig::attached();
   rig.no_kubelet();
   CHECK(rig.stage() == Stage::kAttached);
@@ -458,15 +464,16 @@ TEST_CASE("attachment: a kubelet that ends with its stream is waited for, and it
   CHECK(rig.asked.size() == 2);
 }
 
-TEST_CASE("attachment: a pending retry is dropped with the kubelet, or done at the next one") {
+TEST_CASE(
+    "attachment: a pending retry is dropped if the kubelet is gone, and made at once for a new kubelet") {
   Rig rig = Rig::asking();
   rig.answer(Result::kRefused);
-  SUBCASE("none") {
+  SUBCASE("no kubelet exists") {
     rig.no_kubelet();
     CHECK(rig.stage() == Stage::kWaiting);
     CHECK_FALSE(rig.waits());
   }
-  SUBCASE("another: the timer of the former one does nothing any more") {
+  SUBCASE("a new kubelet exists, and the former kubelet's timer has no effect") {
     rig.kubelet(2);
     CHECK(rig.asked.size() == 2);
     rig.pass(99ms);
@@ -484,30 +491,30 @@ TEST_CASE("attachment: a timer that fires early does nothing") {
   CHECK(rig.asked.size() == 1);
 }
 
-TEST_CASE("attachment: a timer that fires late waits 100 ms for events that happened meanwhile, once") {
+TEST_CASE("attachment: a timer that fires late waits once for 100 ms for events that are pending") {
   Rig rig = Rig::expecting();
   rig.kubelet(2);
   rig.kubelet_process = kKubelet + 1;
-  SUBCASE("not quite late") {
+  SUBCASE("the timer fires 99 ms late") {
     rig.sleep(kGrace + 99ms);
     rig.time_up();
     CHECK(rig.asked.size() == 2);
   }
-  SUBCASE("late") {
+  SUBCASE("the timer fires 100 ms late") {
     rig.sleep(kGrace + 100ms);
     rig.time_up();
     CHECK(rig.asked.size() == 1);
     CHECK(rig.wait() == 100ms);
-    SUBCASE("the stream was open all the time") {
+    SUBCASE("the stream had opened in the meantime") {
       rig.open();
       rig.pass(400ms);
       CHECK(rig.asked.size() == 1);
     }
-    SUBCASE("nothing happened, and the timer is late again") {
+    SUBCASE("no event happened, and the timer is late again") {
       rig.sleep(1h);
       rig.time_up();
       CHECK(rig.asked.size() == 2);
-      SUBCASE("and so may the next be") {
+      SUBCASE("the next timer is late, too") {
         rig.answer(Result::kRefused);
         rig.sleep(1h);
         rig.time_up();
@@ -519,7 +526,8 @@ TEST_CASE("attachment: a timer that fires late waits 100 ms for events that happ
   }
 }
 
-TEST_CASE("attachment: without an own socket no Register is sent, and binding is retried with back-off") {
+TEST_CASE(
+    "attachment: without plughost's own socket no Register is sent, and binding is retried with back-off") {
   Rig rig;
   rig.listening_fails = true;
   rig.kubelet(1);
@@ -533,7 +541,7 @@ TEST_CASE("attachment: without an own socket no Register is sent, and binding is
   CHECK(rig.asked.size() == 1);
 }
 
-TEST_CASE("attachment: a second stream changes nothing, and the last one's end is the loss") {
+TEST_CASE("attachment: a second stream has no effect, and the attachment ends with the last stream") {
   Rig rig = Rig::attached();
   rig.open();
   CHECK(rig.attached_times == 1);
@@ -549,20 +557,20 @@ TEST_CASE("attachment: a second stream changes nothing, and the last one's end i
   CHECK(rig.attached_times == 2);
 }
 
-TEST_CASE("attachment: a stream of another process makes no difference") {
+TEST_CASE("attachment: a stream of a process other than the kubelet has no effect") {
   Rig rig = Rig::expecting();
   rig.open(kStranger);
   CHECK(rig.stage() == Stage::kRegistering);
   rig.open();
   CHECK(rig.attached_times == 1);
-  SUBCASE("the kubelet's ends: it is the loss") {
+  SUBCASE("the end of the kubelet's stream ends the attachment") {
     rig.pass(1s);
     rig.close();
     CHECK(rig.ended == 1);
     rig.pass(kSettling);
     CHECK(rig.asked.size() == 2);
   }
-  SUBCASE("the other ends: it is none") {
+  SUBCASE("the end of the other stream has no effect") {
     rig.close(kStranger);
     CHECK(rig.ended == 0);
     CHECK(rig.stage() == Stage::kAttached);
@@ -587,7 +595,7 @@ TEST_CASE("attachment: if the kubelet's process is unknown, every stream of an u
 
 TEST_CASE("attachment: streams of a socket name's former owner do not count for the present one") {
   Rig rig = Rig::asking();
-  rig.open();  // a reader before the first request
+  rig.open();  // a reader of the list, before the first kubelet answers
   rig.answer(Result::kNobodyListens);
   rig.kubelet_process = kKubelet + 1;
   rig.kubelet(2);
@@ -601,7 +609,7 @@ TEST_CASE("attachment: streams of a socket name's former owner do not count for 
 }
 
 TEST_CASE(
-    "attachment: the recovery time is counted from the time at which there was a kubelet and no stream") {
+    "attachment: the recovery time is counted from the moment when a kubelet exists and no stream is open") {
   Rig rig = Rig::asking();
   rig.pass(30ms);
   rig.answer(Result::kAccepted);
@@ -615,7 +623,7 @@ TEST_CASE(
     rig.open();
     CHECK(rig.took() == kSettling);
   }
-  SUBCASE("another kubelet comes") {
+  SUBCASE("a new kubelet appears") {
     rig.kubelet(2);
     rig.pass(20ms);
     rig.close();
@@ -623,7 +631,7 @@ TEST_CASE(
     rig.open();
     CHECK(rig.took() == 5ms);
   }
-  SUBCASE("another kubelet comes while the former one is asked") {
+  SUBCASE("a new kubelet appears while Register runs for the former one") {
     rig.close();
     rig.pass(kSettling);
     rig.kubelet(2);
@@ -633,7 +641,7 @@ TEST_CASE(
     rig.open();
     CHECK(rig.took() == 6ms);
   }
-  SUBCASE("another kubelet comes, and the stream stays: another process listens") {
+  SUBCASE("a new kubelet appears and a different process listens, while the old stream stays") {
     rig.kubelet(2);
     rig.kubelet_process = kKubelet + 1;
     rig.pass(kGrace + 7ms);
@@ -642,14 +650,15 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("attachment: an own socket is made again for a kubelet that knows its name, or receives it") {
+TEST_CASE(
+    "attachment: plughost's removed socket is created again if a kubelet knows, or receives, its name") {
   Rig rig;
   rig.socket_gone();
   CHECK(rig.listened_again == 0);
   rig.kubelet(1);
   rig.socket_gone();
   CHECK(rig.listened_again == 1);
-  SUBCASE("though its own is away") {
+  SUBCASE("the kubelet's own socket is missing") {
     rig.no_kubelet();
     rig.socket_gone();
     CHECK(rig.listened_again == 2);
@@ -664,17 +673,17 @@ TEST_CASE("attachment: an own socket is made again for a kubelet that knows its 
   rig.open();
   rig.socket_gone();
   CHECK(rig.listened_again == 3);
-  SUBCASE("while another's is there") {
+  SUBCASE("a new kubelet's socket exists") {
     rig.kubelet(2);
     rig.socket_gone();
     CHECK(rig.listened_again == 4);
     return;
   }
-  SUBCASE("not without a kubelet") {
+  SUBCASE("the socket is not created if no kubelet exists") {
     rig.no_kubelet();
     rig.socket_gone();
   }
-  SUBCASE("not while the next attempt waits: it makes its own") {
+  SUBCASE("the socket is not created if the next attempt, which creates one itself, is pending") {
     rig.close();
     rig.socket_gone();
   }
@@ -682,17 +691,17 @@ TEST_CASE("attachment: an own socket is made again for a kubelet that knows its 
   CHECK(rig.asked.size() == 1);
 }
 
-TEST_CASE("attachment: in plugins_registry a socket is made, and the kubelet finds it") {
+TEST_CASE("attachment: in plugins_registry, plughost creates a socket and the kubelet finds it") {
   Rig rig(State{.registers = false});
   rig.kubelet(1);
   const std::uint32_t first = rig.incarnation;
   CHECK(rig.stage() == Stage::kRegistering);
   CHECK_FALSE(rig.waits());
-  SUBCASE("a socket that goes before is made anew, under another name") {
+  SUBCASE("a socket that is removed before a kubelet finds it is created again with a new name") {
     rig.socket_gone();
     CHECK(rig.incarnation == first + 1);
   }
-  SUBCASE("a refusal is answered with a new socket, after a while") {
+  SUBCASE("a refusal leads to a new socket after 100 ms") {
     rig.dial();
     rig.feed(RegistryRefused{{rig.incarnation, kKubelet}, "it is taken"});
     CHECK(rig.failures == Failures{"the kubelet refuses it: it is taken"});
@@ -709,8 +718,7 @@ TEST_CASE("attachment: in plugins_registry a socket is made, and the kubelet fin
     CHECK(rig.failures.empty());
     CHECK_FALSE(rig.waits());
   }
-  SUBCASE(
-      "a socket that goes while the stream lives is left: the kubelet ends the stream, and then it is made") {
+  SUBCASE("a socket that is removed while the stream is open is created again after the stream's end") {
     rig.dial();
     rig.open();
     rig.socket_gone();
@@ -720,7 +728,7 @@ TEST_CASE("attachment: in plugins_registry a socket is made, and the kubelet fin
     rig.pass(kSettling);
     CHECK(rig.incarnation == first + 1);
   }
-  SUBCASE("another process than whose stream lives is the kubelet: that stream is nobody's any more") {
+  SUBCASE("if a process other than the stream's listens as the kubelet, the stream no longer counts") {
     rig.dial();
     rig.open();
     rig.kubelet(2);
@@ -732,7 +740,7 @@ TEST_CASE("attachment: in plugins_registry a socket is made, and the kubelet fin
     rig.open(kKubelet + 1);
     CHECK(rig.attached_times == 2);
   }
-  SUBCASE("a refusal that comes late changes nothing while the stream lives") {
+  SUBCASE("a late refusal has no effect while the stream is open") {
     rig.dial();
     rig.open();
     rig.feed(RegistryRefused{{rig.incarnation, kKubelet}, "it was taken"});
@@ -740,7 +748,7 @@ TEST_CASE("attachment: in plugins_registry a socket is made, and the kubelet fin
     CHECK(rig.failures.empty());
     CHECK_FALSE(rig.waits());
   }
-  SUBCASE("who finds it is whose streams count") {
+  SUBCASE("only streams of the process that has found the socket count") {
     rig.open(kStranger);
     CHECK(rig.stage() == Stage::kRegistering);
     rig.dial();
@@ -755,13 +763,13 @@ TEST_CASE("attachment: in plugins_registry a socket is made, and the kubelet fin
     rig.open(kKubelet + 1);
     CHECK(rig.attached_times == 2);
   }
-  SUBCASE("who finds it while another is to be made has half a second for its stream") {
+  SUBCASE("a kubelet that finds the socket while a new one is due has half a second for its stream") {
     rig.dial();
     rig.open();
     rig.close();
     CHECK(rig.wait() == 100ms);
     rig.pass(99ms);
-    SUBCASE("and opens it") {
+    SUBCASE("the kubelet opens its stream") {
       rig.dial(kKubelet + 1);
       CHECK(rig.wait() == kStreamAfterDial);
       rig.pass(499ms);
@@ -770,27 +778,27 @@ TEST_CASE("attachment: in plugins_registry a socket is made, and the kubelet fin
       CHECK_FALSE(rig.waits());
       CHECK(rig.incarnation == first);
     }
-    SUBCASE("and opens none") {
+    SUBCASE("the kubelet opens no stream") {
       rig.dial(kKubelet + 1);
       rig.pass(kStreamAfterDial);
       CHECK(rig.incarnation == first + 1);
     }
-    SUBCASE("and it is a former one") {
+    SUBCASE("the kubelet has found a former socket") {
       rig.dial(kKubelet + 1, first - 1);
       CHECK(rig.wait() == 1ms);
     }
   }
-  SUBCASE("a kubelet that finds it again before its former stream's end is heard has half a second, too") {
+  SUBCASE("a kubelet that dials before the end of its former stream is received has half a second, too") {
     rig.dial();
     rig.open();
     rig.dial();
-    SUBCASE("the end first") {
+    SUBCASE("the former stream's end is received before the new stream") {
       rig.close();
       CHECK(rig.failures.empty());
       CHECK(rig.wait() == kStreamAfterDial);
       rig.open();
     }
-    SUBCASE("the new stream first") {
+    SUBCASE("the new stream is received before the former stream's end") {
       rig.open();
       rig.close();
       CHECK(rig.ended == 0);
@@ -800,17 +808,17 @@ TEST_CASE("attachment: in plugins_registry a socket is made, and the kubelet fin
     rig.close();
     CHECK(rig.wait() == 100ms);
   }
-  SUBCASE("who finds it while the former kubelet's stream lives comes after that") {
+  SUBCASE("a kubelet that finds the socket while the former kubelet's stream is open is its successor") {
     rig.dial();
     rig.open();
     rig.dial(kKubelet + 1);
     CHECK(rig.stage() == Stage::kAttached);
-    SUBCASE("the former's end is heard before its stream") {
+    SUBCASE("the former stream's end is received before the successor's stream") {
       rig.close();
       CHECK(rig.ended == 1);
       CHECK(rig.failures.empty());
       CHECK(rig.wait() == kStreamAfterDial);
-      SUBCASE("and it opens one") {
+      SUBCASE("the successor opens a stream") {
         rig.open(kKubelet + 1);
         CHECK(rig.stage() == Stage::kAttached);
         CHECK_FALSE(rig.waits());
@@ -819,12 +827,12 @@ TEST_CASE("attachment: in plugins_registry a socket is made, and the kubelet fin
         rig.close(kKubelet + 1);
         CHECK(rig.ended == 2);
       }
-      SUBCASE("and it opens none") {
+      SUBCASE("the successor opens no stream") {
         rig.pass(kStreamAfterDial);
         CHECK(rig.incarnation == first + 1);
       }
     }
-    SUBCASE("its stream is heard before the former's end") {
+    SUBCASE("the successor's stream is received before the former stream's end") {
       rig.open(kKubelet + 1);
       CHECK(rig.attached_times == 2);
       rig.close();
@@ -833,7 +841,7 @@ TEST_CASE("attachment: in plugins_registry a socket is made, and the kubelet fin
       rig.close(kKubelet + 1);
       CHECK(rig.ended == 1);
     }
-    SUBCASE("and is not heard of again under a new name") {
+    SUBCASE("the successor's dial does not count for a socket with a new name") {
       rig.kubelet(2);
       rig.kubelet_process = kKubelet + 1;
       rig.pass(kGrace);

@@ -45,7 +45,7 @@ TEST_CASE("a specification is written completely, and readable for others under 
   CHECK((status.st_mode & 0777) == 0755);
 }
 
-TEST_CASE("an unchanged specification is not written again, not even by the next plughost") {
+TEST_CASE("an unchanged specification is not written again, even after a restart of plughost") {
   DirectoryRig rig;
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   const ino_t first = inode(rig.tree.at(kCameraFile));
@@ -58,7 +58,7 @@ TEST_CASE("an unchanged specification is not written again, not even by the next
   CHECK(content(rig.tree.at(kCameraFile)).find("/dev/video1") != std::string::npos);
 }
 
-TEST_CASE("a removed file is written again at the next scan") {
+TEST_CASE("a removed CDI file is written again at the next scan") {
   DirectoryRig rig;
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   rig.tree.remove(kCameraFile);
@@ -66,7 +66,7 @@ TEST_CASE("a removed file is written again at the next scan") {
   CHECK(std::filesystem::exists(rig.tree.at(kCameraFile)));
 }
 
-TEST_CASE("a resource without a specification has no file, and loses a former one") {
+TEST_CASE("a resource without a specification has no file, and its former file is removed") {
   DirectoryRig rig;
   CHECK(rig.cdi.specify(snapshot_of(std::make_shared<const AllocationSpec>(), "/dev/video0")).empty());
   CHECK_FALSE(std::filesystem::exists(rig.tree.at("run/cdi")));
@@ -95,7 +95,7 @@ TEST_CASE("specifications of removed resources are deleted, and foreign files ar
                                       "plughost.0123456789abcdef-example.com_camera.json"});
 }
 
-TEST_CASE("late names have their own files, and cleaning up leaves the other kind alone") {
+TEST_CASE("late names have their own files, and neither clean-up removes the files of the other kind") {
   DirectoryRig rig;
   CdiDirectory other(rig.host, "/run/cdi", "plughost.0123456789abcdef");
   REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
@@ -115,7 +115,8 @@ TEST_CASE("late names have their own files, and cleaning up leaves the other kin
   CHECK(std::filesystem::exists(rig.tree.at(kCameraFile)));
 }
 
-TEST_CASE("a specification that cannot be written is no half file, and the reason has the remedy") {
+TEST_CASE(
+    "a specification that cannot be written leaves no partial file, and the error contains the remedy") {
   DirectoryRig rig;
   rig.tree.file("run/cdi", "a file in the directory's place");
   const std::string why = rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0"));
@@ -132,7 +133,7 @@ TEST_CASE("a specification that cannot be written is no half file, and the reaso
     CHECK(entry.path().filename() == "plughost-example.com_camera.json");
 }
 
-TEST_CASE("each kubelet's plughost has its own files, and the default one's have the plain name") {
+TEST_CASE("each kubelet's plughost has its own CDI files, and the default kubelet's uses the plain name") {
   CHECK(KubeletConfig{}.files_owner() == "plughost");
   const std::string other =
       KubeletConfig{.directory = "/var/snap/microk8s/common/var/lib/kubelet/device-plugins"}.files_owner();
@@ -152,7 +153,7 @@ TEST_CASE("each kubelet's plughost has its own files, and the default one's have
   CHECK(std::filesystem::exists(rig.tree.at(kCameraFile)));
 }
 
-TEST_CASE("a link in the place of the unfinished file is not followed") {
+TEST_CASE("a link in the place of the temporary file is not followed") {
   DirectoryRig rig;
   rig.tree.file("precious", "words");
   rig.tree.link("run/cdi/.plughost-plughost-example.com_camera.json.tmp", rig.tree.at("precious"));

@@ -39,7 +39,7 @@ bool contains(const std::string& text, const char* part) { return text.find(part
 
 }  // namespace
 
-TEST_CASE("CDI: a caller that is told of a write finds it written, and the newest request stays") {
+TEST_CASE("CDI: a write is reported after the file is written, and the newest of several requests stays") {
   WriterRig rig;
   for (const char* node : {"/dev/video0", "/dev/video1", "/dev/video2"}) rig.write(node);
   CHECK(rig.told.empty());
@@ -48,7 +48,9 @@ TEST_CASE("CDI: a caller that is told of a write finds it written, and the newes
   CHECK(contains(rig.content(), "/dev/video2"));
 }
 
-TEST_CASE("CDI: an error of another program's file concerns every resource, of a specification its own") {
+TEST_CASE(
+    "CDI: an error of a common file concerns every resource, and an error of a specification only its "
+    "resource") {
   WriterRig rig;
   rig.tree.directory("run/cdi/other.json/x");
   rig.write("/dev/video0", {{.name = "other.json", .text = "{}"}});
@@ -68,7 +70,7 @@ TEST_CASE("CDI: an error of another program's file concerns every resource, of a
 }
 
 TEST_CASE(
-    "CDI: a directory that hangs is reported after its deadline, at once from then on, and retried later") {
+    "CDI: a stalled directory is reported after a deadline, later writes fail at once, and are retried") {
   WriterRig rig;
   rig.tree.directory("run/cdi");
   LeasedProgram hung(rig.tree.at(kCameraFile));
@@ -108,7 +110,7 @@ TEST_CASE("CDI: cleaning up runs after earlier writes, and before later ones") {
   CHECK(contains(rig.content(), "/dev/video1"));
 }
 
-TEST_CASE("CDI: a late name is written or refused with a reason, and removed when it is not to be kept") {
+TEST_CASE("CDI: a late name's file is written or the error is reported, and the file is removed on request") {
   WriterRig rig;
   const std::string file = "run/cdi/plughost.late-1.json";
   std::vector<std::string> told;
@@ -128,7 +130,7 @@ TEST_CASE("CDI: a late name is written or refused with a reason, and removed whe
   CHECK(contains(told[1], "plughost.late-1.json cannot be written"));
 }
 
-TEST_CASE("CDI: the end of the writer drops no request") {
+TEST_CASE("CDI: requests that are pending when the writer ends are carried out") {
   WriterRig rig;
   rig.write("/dev/video0");
   REQUIRE(rig.told_all(1));

@@ -1,6 +1,6 @@
 #pragma once
 // A model of a node as a value: its kubelets, the sockets, one attachment, and its pending events. Each step
-// that the kubelet's contract allows is a move. No threads, no I/O, and a clock of its own.
+// that the kubelet's contract allows is a move. The model has no threads, no I/O, and a clock of its own.
 
 #include <array>
 #include <chrono>
@@ -15,12 +15,12 @@ namespace plughost::test {
 
 struct Move {
   enum class Kind : std::uint8_t {
-    // Steps of a kubelet, sooner or later:
+    // Steps that a kubelet makes within the limits of its contract:
     kDials,
     kDialFails,
     kAnswers,
     kOpensStream,
-    kNoticesEnd,  // the end of a stream or connection: disconnects the present owner of the name
+    kNoticesEnd,  // of a stream or connection; also disconnects the present owner of the name
     kFinds,       // plugins_registry: finds our socket
     kLoses,       // plugins_registry: loses our socket
     // Occasional events of a kubelet:
@@ -31,8 +31,8 @@ struct Move {
     kHangs,
     kGoesOn,
     // Events of the files:
-    kSocketTouched,  // the kubelet's: the same process listens, but the socket looks new
-    kSocketChanged,  // the same without an event: a chmod
+    kSocketTouched,  // the kubelet's socket looks new, but the same process listens
+    kSocketChanged,  // like kSocketTouched without an event, as after a chmod
     kSocketGone,
     kSocketBack,
     kSocketStale,  // another socket replaces it, without a listener
@@ -41,11 +41,11 @@ struct Move {
     // Events of the daemon:
     kStopped,
     kContinued,
-    kKilled,   // and started again
+    kKilled,   // and is started again
     kRemoved,  // the resource is removed and returns
     kRead,     // another process reads the list
     kReadNoMore,
-    // The daemon was stopped and receives the events in any order:
+    // Moves after a stop, when the daemon receives the pending events in any order:
     kHear,
     kSeeKubelet,
     kSeeSocket,
@@ -58,7 +58,7 @@ struct Move {
   };
   Kind kind{};
   std::uint8_t kubelet = 0;
-  std::uint8_t which = 0;  // client, event, or length of time
+  std::uint8_t which = 0;  // index of the client, of the event, or of the length of time
 };
 
 std::string to_text(const Move& move);
@@ -76,24 +76,25 @@ class NodeModel {
  public:
   static constexpr std::array<std::int32_t, 3> kTimes{300, 1000, 10'000};  // ms
 
-  // The initial state. `scene` must outlive it.
+  // Creates the initial state. `scene` must outlive the model.
   explicit NodeModel(const Scene& scene);
 
   void moves(std::vector<Move>& found) const;
   void make(const Move& move);
-  // Returns the rule that is broken; nullptr: none.
+  // Returns the rule that is broken; nullptr if none is.
   const char* error() const { return error_; }
   std::string text() const;
 
   // Returns the time until the kubelet has a lasting stream that the daemon knows, if no further disturbances
-  // occur and every required step happens at once; nullopt: never.
+  // occur and every required step happens at once; nullopt if that is never the case.
   std::optional<std::chrono::milliseconds> time_to_calm() const;
-  // Returns the time that the contract allows for that.
+  // Returns the longest time_to_calm() that the contract allows.
   std::chrono::milliseconds allowed() const;
 
-  // Returns a hash of everything that matters later. Call tidy() before.
+  // Returns a hash of everything that matters later. Call tidy() first.
   std::uint64_t hash() const;
-  // Renumbers everything, and counts times from now.
+  // Renumbers kubelets, clients and sockets, and makes times relative to now, so that equal states have equal
+  // hashes.
   void tidy();
 
  private:
@@ -106,7 +107,7 @@ class NodeModel {
     enum class Stage : std::uint8_t { kNone, kDialing, kConnected, kStreaming, kEnding };
     Stage stage = Stage::kNone;
     std::uint8_t incarnation = 0;  // incarnation that it was sent
-    bool broken = false;           // the daemon has gone, unknown to it
+    bool broken = false;           // the daemon has gone, and the client has not noticed it
     bool closed = false;           // closed by the kubelet: no stream follows
     bool overdue = false;          // stalled for longer than any contract allows
     std::int32_t idle = 0;         // ms
@@ -121,9 +122,9 @@ class NodeModel {
   // The Register call under way.
   struct Call {
     bool open = false;
-    bool connected = false;  // it has dialed
+    bool connected = false;  // the kubelet has dialed
     std::uint8_t kubelet = 0;
-    std::uint8_t client = 0;  // + 1; 0: gone
+    std::uint8_t client = 0;  // index + 1; 0: the client is gone
     std::int32_t age = 0;     // ms
   };
   // Pending events from gRPC's threads.
@@ -186,10 +187,10 @@ class NodeModel {
   std::uint8_t socket_process_ = 0;   // listener; 0: none
   std::uint8_t renamed_process_ = 0;  // listener of a renamed socket
   std::uint8_t incarnation_ = 0;      // of our listener; 0: none yet
-  bool own_socket_ = false;           // its file exists
-  std::uint8_t read_ = 0;             // another process's stream: the incarnation; 0: none
+  bool own_socket_ = false;           // our socket's file exists
+  std::uint8_t read_ = 0;             // incarnation that another process's stream reads; 0: none
   bool see_kubelet_ = false;          // the kubelet's socket has changed, unnoticed
-  bool see_socket_ = false;           // the same for ours
+  bool see_socket_ = false;           // our socket has changed, unnoticed
   std::array<News, kMostWaiting> news_{};
   std::size_t news_count_ = 0;
   const char* error_ = nullptr;

@@ -16,7 +16,7 @@ TEST_CASE("a name belongs to the entry that claims it first, however often it is
   CHECK(names.take_waiting().empty());
 }
 
-TEST_CASE("a released name can be claimed by the entries that were refused it") {
+TEST_CASE("a released name can be claimed by the entries whose claims were refused") {
   ResourceNames names;
   names.claim("x.com/a", "first");
   names.claim("x.com/a", "second");
@@ -28,7 +28,7 @@ TEST_CASE("a released name can be claimed by the entries that were refused it") 
   CHECK(names.claim("x.com/a", "second") == "third");
 }
 
-TEST_CASE("an owner that gives a name up is not notified of it, and blocks no other owner") {
+TEST_CASE("an entry that gives up a refused claim is not notified when the name is released") {
   ResourceNames names;
   names.claim("x.com/a", "first");
   names.claim("x.com/a", "second");

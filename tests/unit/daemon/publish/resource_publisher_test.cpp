@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 using Clock = EventLoop::Clock;
 using Texts = std::vector<std::string>;
 
-// The other entries: one of them may own a resource that this entry wants.
+// The other entries, one of which may own a resource that this entry wants.
 struct Owner final : ControllerOwner {
   std::string claim(const std::string& resource, const std::string&) override {
     return taken.contains(resource) ? "x.com/other (a.yaml:1:1) serves it already" : "";
@@ -81,7 +81,7 @@ struct PublisherRig {
   bool idle() {
     return test::run_until(process.loop, [&] { return publisher->idle(); });
   }
-  // Returns nullptr if the resource is not served.
+  // Returns the resource's snapshot; nullptr if the resource is not served.
   SharedSnapshot snapshot(const std::string& resource) const {
     SharedSnapshot found;
     publisher->for_each_resource([&](const Resource& each) {
@@ -120,7 +120,7 @@ TEST_CASE("publisher: a list is sent at once, and every observer is notified") {
   CHECK(rig.owner.changes == 1);
   CHECK(rig.entry.published == 1);
   rig.publish(kA, {{.id = "one"}, {.id = "two"}}, {});
-  REQUIRE(rig.snapshot(kA));  // named by the configuration, so an empty list counts
+  REQUIRE(rig.snapshot(kA));  // the configuration names the resource, so an empty list counts
   CHECK(rig.snapshot(kA)->inventory.empty());
   CHECK(rig.entry.drops.empty());
 }
@@ -176,7 +176,8 @@ TEST_CASE("publisher: definitions of CDI names are written before the names are 
   CHECK(rig.entry.published == 1);
 }
 
-TEST_CASE("publisher: an entry without a claim to a resource leaves its CDI specification alone") {
+TEST_CASE(
+    "publisher: an entry that may not serve a resource does not write the resource's CDI specification") {
   PublisherRig rig("x.com/a", CdiNames::kCri);
   rig.owner.taken = {kA};
   rig.dir.file("cdi/plughost-x.com_a.json", "the other entry's");
@@ -216,13 +217,13 @@ TEST_CASE(
   CHECK(rig.entry.looks == 0);
   test::pass(rig.process.loop, 1s);
   CHECK(rig.entry.looks == 1);
-  SUBCASE("a look that hangs is the reason while it does") {
+  SUBCASE("a stalled scan is the reason until the scan ends") {
     rig.publisher->set_stalls({{.terms = nullptr, .why = "a driver hangs"}});
     CHECK(stall_of(*rig.snapshot(kA), {}) == "a driver hangs");
     rig.publisher->set_stalls({});
     CHECK(stall_of(*rig.snapshot(kA), {}) == why);
   }
-  SUBCASE("written after all") {
+  SUBCASE("the specification can be written later") {
     rig.dir.remove("cdi");
     rig.publish(kA, {{.id = "one"}}, {{.id = "one"}});
     REQUIRE(rig.idle());
@@ -245,7 +246,7 @@ TEST_CASE(
   CHECK(rig.snapshot(kA)->joined == cards);
   CHECK(rig.snapshot(kA)->near.healthy == Texts{"pci0000:00/a"});
   CHECK(rig.owner.told == told);
-  // They still apply with later lists.
+  // The given cards still apply with a later list.
   rig.publish(kA, {{.id = "one"}}, {{.id = "two"}});
   CHECK(rig.snapshot(kA)->joined == cards);
 }

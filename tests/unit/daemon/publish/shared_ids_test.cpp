@@ -17,7 +17,7 @@ ListedIds list(const std::string& resource, std::vector<Device> devices) {
 
 }  // namespace
 
-TEST_CASE("lists without a common id share none") {
+TEST_CASE("lists without a common id have no shared id") {
   CHECK(shared_ids({}).count == 0);
   const std::vector<ListedIds> one = {list("a", {{.id = "x"}, {.id = "y"}})};
   CHECK(shared_ids(one).count == 0);
@@ -28,7 +28,7 @@ TEST_CASE("lists without a common id share none") {
   CHECK(shared.other == nullptr);
 }
 
-TEST_CASE("ids in several lists are counted once, with the first resource by name") {
+TEST_CASE("ids that several lists have are counted once each, and the first id is reported with its lists") {
   const std::vector<ListedIds> lists = {list("a", {{.id = "q"}, {.id = "x"}, {.id = "z"}}),
                                         list("b", {{.id = "x"}, {.id = "z"}}),
                                         list("c", {{.id = "q"}, {.id = "x"}, {.id = "z"}})};

@@ -26,7 +26,7 @@ struct Tree {
   test::TempDir tree;
 };
 
-// A directory as machine, and the entries that apply there.
+// Conditions on a directory that stands for the machine, and the entries that apply.
 struct ConditionsRig : Tree, test::Process {
   explicit ConditionsRig(std::chrono::milliseconds deadline = Conditions::kDeadline,
                          Inotify::AddWatch add_watch = ::inotify_add_watch)
@@ -65,7 +65,7 @@ struct ConditionsRig : Tree, test::Process {
 const std::string kWithFile =
     "resources: [{name: a, count: 1, when: {exists: /dev/one}}, {name: b, count: 1}]";
 
-TEST_CASE("an entry appears and disappears with what its condition reads") {
+TEST_CASE("an entry applies while the file that its condition requires exists") {
   ConditionsRig rig;
   rig.tree.directory("/dev");
   rig.follow(ConditionsRig::config(kWithFile));
@@ -82,7 +82,7 @@ TEST_CASE("an entry appears and disappears with what its condition reads") {
 }
 
 TEST_CASE("a condition on /sys is evaluated every 5 s, because /sys has no events") {
-  // As in /sys, no event is sent.
+  // The watch fails, so that no event is sent, as in /sys.
   bool asked = false;
   ConditionsRig rig(Conditions::kDeadline, [&](int, const char*, std::uint32_t) {
     asked = true;
@@ -119,7 +119,7 @@ TEST_CASE("a new configuration's conditions are evaluated before it is applied, 
   CHECK(rig.conditions.selection().applies.empty());
 }
 
-TEST_CASE("an observer that is no longer followed is not notified") {
+TEST_CASE("conditions of a replaced configuration cause no notification") {
   ConditionsRig rig;
   rig.tree.directory("/dev");
   rig.follow(ConditionsRig::config(kWithFile));
@@ -135,7 +135,7 @@ TEST_CASE("an observer that is no longer followed is not notified") {
       rig.loop, [&] { return rig.parts.size() > 1; }, 50ms));
 }
 
-TEST_CASE("unknown labels change nothing, and are reported as an error once") {
+TEST_CASE("labels that become unknown change no entry, and are reported as an error once") {
   ConditionsRig rig;
   rig.tree.file("/etc/labels", "rack=a1");
   rig.follow(ConditionsRig::config(
@@ -151,8 +151,7 @@ TEST_CASE("unknown labels change nothing, and are reported as an error once") {
   CHECK(rig.log.errors().count() == 1);
 }
 
-TEST_CASE(
-    "without a file the labels are those of the Node, which is watched, and an error is reported once") {
+TEST_CASE("without a label file, the Node's labels are watched, and an error is reported once") {
   ConditionsRig rig;
   test::FakeCluster cluster;
   cluster.label("rack", "a1");
@@ -172,14 +171,14 @@ TEST_CASE(
   REQUIRE(rig.comes_to({}));
   cluster.label("rack", "a2");
   REQUIRE(rig.comes_to({"x.com/a"}));
-  // A deleted Node has no labels to report.
+  // The labels of a deleted Node are unknown.
   cluster.remove_node();
   REQUIRE(run_until(rig.loop, [&] { return rig.log.errors().count() == 2; }));
   CHECK(rig.parts.size() == 3);
   CHECK(rig.conditions.selection().others.empty());
 }
 
-TEST_CASE("no error is reported while the first response is awaited") {
+TEST_CASE("no error is reported while the API server's first response is awaited") {
   ConditionsRig rig;
   test::FakeCluster cluster;
   cluster.label("rack", "a1");
@@ -196,12 +195,12 @@ TEST_CASE("no error is reported while the first response is awaited") {
   rig.conditions.follow(config, *told);
   REQUIRE(rig.comes_to({"x.com/a"}));
   CHECK(rig.log.errors().count() == 0);
-  // A reload knows them already.
+  // A reload finds the labels known.
   told.reset();
   rig.conditions.evaluate(config, {}, [&](Selection selection) { told = std::move(selection); });
   REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
   CHECK(told->applies == std::vector{true});
-  // The answer of another API server is unknown.
+  // The labels that a different API server has are unknown.
   const auto other = ConditionsRig::config(
       "apiServer: {kubeconfig: /nowhere, node: worker-1}\nresources: [{name: b, count: 1, when: {label: "
       "{rack: a*}}}]");
@@ -216,7 +215,7 @@ TEST_CASE("no error is reported while the first response is awaited") {
 }
 
 // Opening a pipe waits for a writer.
-TEST_CASE("a file system that hangs leaves everything unchanged, and is an error") {
+TEST_CASE("a stalled read of the labels changes no entry, and is reported as an error") {
   ConditionsRig rig(50ms);
   rig.tree.directory("/etc");
   REQUIRE(::mkfifo(rig.tree.at("/etc/labels").c_str(), 0600) == 0);

@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using Texts = std::vector<std::string>;
 
-// Records the calls.
+// Records the controller's calls.
 class Told final : public Running {
  public:
   explicit Told(Config config) : config_(std::move(config)) {}
@@ -104,7 +104,9 @@ struct ControllerRig {
   unsigned changes = 0;
 };
 
-TEST_CASE("a reload opens new servers, applies, moves, answers, and ends the former servers, in that order") {
+TEST_CASE(
+    "a reload opens new servers, applies the configuration, uses the servers, answers, and ends the former "
+    "servers") {
   ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   const ReloadAnswer answer = rig.reload();
@@ -132,18 +134,20 @@ TEST_CASE("an invalid configuration changes nothing, and every error is reported
   CHECK(status.errors == answer.errors);
   CHECK(status.reloads_refused == 1);
   CHECK(status.reloads_applied == 0);
-  // The next valid configuration clears it.
+  // The next valid configuration clears the refusal.
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.reload();
   CHECK_FALSE(rig.in_force->status().refused_at);
   CHECK(rig.in_force->status().errors.empty());
 }
 
-TEST_CASE("a configuration that cannot be opened or served is refused, and nothing is applied before") {
+TEST_CASE("a configuration whose sockets cannot be opened is refused, and the former configuration stays") {
   ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
-  SUBCASE("a socket") { rig.running->prepare_fails = "listen: the port is taken"; }
-  SUBCASE("the kubelet's directory") { rig.running->apply_fails = "listen: the port is taken"; }
+  SUBCASE("a server's socket cannot be opened") { rig.running->prepare_fails = "listen: the port is taken"; }
+  SUBCASE("a socket in the kubelet's directory cannot be opened") {
+    rig.running->apply_fails = "listen: the port is taken";
+  }
   CHECK(rig.reload().errors == Texts{"listen: the port is taken"});
   const Texts told = rig.told();
   CHECK(std::ranges::find(told, "refused listen: the port is taken") != told.end());
@@ -151,13 +155,13 @@ TEST_CASE("a configuration that cannot be opened or served is refused, and nothi
   CHECK(Told::names(rig.running->config()) == "x.com/a");
 }
 
-TEST_CASE("a configuration on trial is in force, and the former one again unless it is confirmed") {
+TEST_CASE("a configuration on trial is in force, and is rolled back unless it is confirmed") {
   ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   CHECK(rig.reload(1min).trial_until);
   CHECK(Told::names(rig.running->config()) == "x.com/b");
   CHECK(rig.in_force->status().trial_until);
-  SUBCASE("nobody does") {
+  SUBCASE("the configuration is not confirmed") {
     test::pass(rig.process.loop, 59s);
     CHECK_FALSE(rig.in_force->status().given_up_at);
     test::pass(rig.process.loop, 1s);
@@ -166,14 +170,14 @@ TEST_CASE("a configuration on trial is in force, and the former one again unless
     CHECK_FALSE(rig.in_force->status().trial_until);
     CHECK(rig.confirm().starts_with("no configuration is on trial: the last one was rolled back: "));
   }
-  SUBCASE("somebody does") {
+  SUBCASE("the configuration is confirmed") {
     CHECK(rig.confirm().empty());
     CHECK_FALSE(rig.in_force->status().trial_until);
     test::pass(rig.process.loop, 1h);
     CHECK(Told::names(rig.running->config()) == "x.com/b");
     CHECK(rig.confirm() == "no configuration is on trial");
   }
-  SUBCASE("the kubelet loses what it had") {
+  SUBCASE("the kubelet is gone") {
     rig.running->attached.resources = {{"x.com/b", "x.com/b"}};
     rig.running->attached.kubelet = false;
     rig.in_force->check_provisional();
@@ -183,7 +187,7 @@ TEST_CASE("a configuration on trial is in force, and the former one again unless
   }
 }
 
-TEST_CASE("a rollback that fails is retried, and counts as no refused reload") {
+TEST_CASE("a rollback that fails is retried, and is not counted as a refused reload") {
   ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.reload(1min);
@@ -200,7 +204,7 @@ TEST_CASE("a rollback that fails is retried, and counts as no refused reload") {
   CHECK(Told::names(rig.running->config()) == "x.com/a");
 }
 
-TEST_CASE("a trial whose rollback fails can be confirmed, and stays") {
+TEST_CASE("a configuration whose rollback fails can be confirmed, and stays") {
   ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.reload(1min);
@@ -227,12 +231,13 @@ TEST_CASE("a trial within a trial rolls back to the configuration from before th
   CHECK(Told::names(rig.running->config()) == "x.com/a");
 }
 
-TEST_CASE("a trial that a reload has ended is not rolled back by a late result") {
+TEST_CASE(
+    "a trial that a reload has ended is not rolled back, although its time was over during the reload") {
   ControllerRig rig("resources: [{name: x.com/a, count: 1, when: {exists: /}}]");
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.reload(1min);
-  // One of the two workers is occupied until the end, the other one until the trial's end is due: it reads
-  // the file and then evaluates the former entries' conditions.
+  // One of the two workers is occupied until the end, the other one until the trial's end is due. The free
+  // worker then reads the file for the reload, and evaluates the former entries' conditions for the rollback.
   std::promise<void> first;
   std::promise<void> second;
   for (std::promise<void>* const until : {&first, &second})
@@ -250,7 +255,7 @@ TEST_CASE("a trial that a reload has ended is not rolled back by a late result")
   CHECK_FALSE(rig.in_force->status().given_up_at);
 }
 
-TEST_CASE("a request during a reload is answered by the next one, once") {
+TEST_CASE("requests during a reload are answered once, by the next reload") {
   ControllerRig rig;
   rig.write("resources: [{name: x.com/b, count: 1}]");
   rig.ask();
@@ -273,11 +278,11 @@ TEST_CASE("a process that stops refuses every reload") {
   CHECK(rig.told() == Texts{"answer", "end former"});
 }
 
-TEST_CASE("entries whose condition becomes true are applied, and no answer is sent") {
+TEST_CASE("an entry is applied when its condition becomes true, and no request is answered") {
   const test::TempDir node;
   ControllerRig rig("resources: [{name: x.com/a, count: 1}, {name: x.com/b, count: 1, when: {exists: " +
                     node.at("here").string() + "}}]");
-  CHECK(Told::names(rig.running->config()) == "x.com/a,x.com/b");  // as passed
+  CHECK(Told::names(rig.running->config()) == "x.com/a,x.com/b");  // no condition is evaluated yet
   rig.reload();
   CHECK(Told::names(rig.running->config()) == "x.com/a");
   rig.told();

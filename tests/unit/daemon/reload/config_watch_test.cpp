@@ -50,7 +50,7 @@ TEST_CASE("a file that is written, replaced or removed is reported once it has b
   CHECK(rig.told == 4);
 }
 
-TEST_CASE("continuous writes are waited for, but not for ever") {
+TEST_CASE("continuous writes delay the report of a change by more than a second, but not for ever") {
   WatchRig rig;
   rig.tree.file("/etc/a.yaml", "1");
   rig.follow(kFile);

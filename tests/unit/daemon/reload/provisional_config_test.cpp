@@ -14,7 +14,7 @@ using test::kB;
 
 const ProvisionalConfig::Time kStart{std::chrono::hours(1)};
 
-// a and b were attached before the trial.
+// Returns a trial before which x.com/a and x.com/b were attached.
 ProvisionalConfig trial(std::chrono::seconds duration, const KubeletConfig& kubelet = {}) {
   return {{.config = std::make_shared<const Config>(), .loaded_at = {}, .resources = {{kA, kA}, {kB, kB}}},
           kubelet,
@@ -32,7 +32,7 @@ const std::string kWhy = "the kubelet has lost x.com/a";
 
 }  // namespace
 
-TEST_CASE("a trial ends at its time, and not earlier") {
+TEST_CASE("a trial ends when its duration is over, and not earlier") {
   ProvisionalConfig of_minutes = trial(5min);
   CHECK(of_minutes.due() == kStart + 5min);
   CHECK(of_minutes.duration() == 5min);
@@ -53,7 +53,7 @@ TEST_CASE("a resource that the kubelet has lost for 5 s ends the trial") {
   CHECK(of_hours.check(kLostA, kStart + 15s) == kWhy);
 }
 
-TEST_CASE("the loss of the only resource is a loss") {
+TEST_CASE("the loss of all resources ends the trial") {
   ProvisionalConfig of_hours = trial(1h);
   CHECK(of_hours.check(attached({}), kStart) == "");
   CHECK(of_hours.check(attached({}), kStart + 5s) == kWhy);
@@ -70,7 +70,7 @@ TEST_CASE("a resource that registers again in time is not lost, and has its full
   CHECK(of_hours.check(kLostA, kStart + 11s) == kWhy);
 }
 
-TEST_CASE("of several missing resources the first one's time counts") {
+TEST_CASE("if several resources are missing, the trial ends 5 s after the first loss") {
   ProvisionalConfig of_hours = trial(1h);
   of_hours.check(attached({{kA, kA}}), kStart);
   of_hours.check(attached({}), kStart + 2s);
@@ -78,7 +78,7 @@ TEST_CASE("of several missing resources the first one's time counts") {
   CHECK(of_hours.check(attached({}), kStart + 5s) == "the kubelet has lost x.com/b");
 }
 
-TEST_CASE("an entry that is no longer in force loses nothing") {
+TEST_CASE("a resource whose entry is no longer in force is not lost") {
   ProvisionalConfig of_hours = trial(1h);
   Attachments without = kLostA;
   without.entries = {kB};
@@ -87,14 +87,14 @@ TEST_CASE("an entry that is no longer in force loses nothing") {
   CHECK(of_hours.due() == kStart + 1h);
 }
 
-TEST_CASE("a resource that another entry serves now is not lost") {
+TEST_CASE("a resource that a different entry serves now is not lost") {
   ProvisionalConfig of_hours = trial(1h);
   const Attachments moved = attached({{kA, kB}, {kB, kB}});
   of_hours.check(moved, kStart);
   CHECK(of_hours.check(moved, kStart + 30min) == "");
 }
 
-TEST_CASE("a missing kubelet has lost nothing, and when it is back the time begins again") {
+TEST_CASE("no resource is lost while the kubelet is gone, and the 5 s begin again when the kubelet is back") {
   ProvisionalConfig of_hours = trial(1h);
   of_hours.check(kLostA, kStart);
   const Attachments gone = attached({}, false);
@@ -105,7 +105,7 @@ TEST_CASE("a missing kubelet has lost nothing, and when it is back the time begi
   CHECK(of_hours.check(kBoth, kStart + 61s) == "");
 }
 
-TEST_CASE("if the configuration changes the kubelet, its absence is a loss") {
+TEST_CASE("if the configuration on trial changes the kubelet's directory, a missing kubelet ends the trial") {
   ProvisionalConfig elsewhere = trial(1h, {.directory = "/nowhere"});
   const Attachments gone = attached({}, false);
   CHECK(elsewhere.check(gone, kStart) == "");

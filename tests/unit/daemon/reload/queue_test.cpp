@@ -51,7 +51,7 @@ TEST_CASE("2,000 requests at once take two reloads: the running one, and one tha
   CHECK_FALSE(queue.begin());
 }
 
-TEST_CASE("requests before a reload begins share it") {
+TEST_CASE("requests that arrive before a reload begins share this reload") {
   ReloadQueue queue;
   queue.add(kPlain, kNobody);
   queue.add(kPlain, kNobody);
@@ -59,7 +59,7 @@ TEST_CASE("requests before a reload begins share it") {
   CHECK(queue.end().waiting.size() == 2);
 }
 
-TEST_CASE("a request for another log level gets a reload of its own, in turn") {
+TEST_CASE("a request for a different log level gets a reload of its own, in turn") {
   ReloadQueue queue;
   for (const ReloadOrder& order : {kDebug, kDebug, kPlain, kDebug}) queue.add(order, kNobody);
   std::vector<std::pair<std::optional<LogLevel>, std::size_t>> batches;
@@ -73,7 +73,7 @@ TEST_CASE("a request for another log level gets a reload of its own, in turn") {
   CHECK((batches[2].first == LogLevel::kDebug && batches[2].second == 1));
 }
 
-TEST_CASE("a request for a trial, or one of another length, gets a reload of its own") {
+TEST_CASE("a request for a trial, or for a trial of a different length, gets a reload of its own") {
   ReloadQueue queue;
   using namespace std::chrono_literals;
   const ReloadOrder kMinute{.level = {}, .confirm = 60s};
@@ -90,7 +90,7 @@ TEST_CASE("a request for a trial, or one of another length, gets a reload of its
   CHECK((batches[2].first == 3600s && batches[2].second == 1));
 }
 
-TEST_CASE("an equal request during a reload waits for the next one") {
+TEST_CASE("an equal request during a reload is answered by the next reload") {
   ReloadQueue queue;
   std::string order;
   queue.add(kWarn, [&](const ReloadAnswer&) { order += "first "; });
@@ -105,7 +105,7 @@ TEST_CASE("an equal request during a reload waits for the next one") {
   CHECK(order == "first second ");
 }
 
-TEST_CASE("a change of the files joins a reload that has not begun, or is one of its own") {
+TEST_CASE("a change of the files joins a reload that has not begun, or leads to a reload of its own") {
   ReloadQueue queue;
   queue.add_if_changed();
   REQUIRE(queue.begin());
@@ -121,7 +121,7 @@ TEST_CASE("a change of the files joins a reload that has not begun, or is one of
   CHECK_FALSE(queue.begin());
 }
 
-TEST_CASE("a request while a change waits for its turn is answered by the same reload") {
+TEST_CASE("a request joins a reload that a change of the files has requested and that has not begun") {
   ReloadQueue queue;
   queue.add_if_changed();
   queue.add(kPlain, kNobody);

@@ -9,7 +9,7 @@ namespace {
 
 using test::config_of;
 
-// Returns the steps of a reload in their order: "retired a; kept b".
+// Returns the steps of a reload in their order, such as "retired a; kept b".
 std::string plan(const std::string& before, const std::string& after) {
   const Config running = config_of(before);
   const Config wanted = config_of(after);
@@ -40,7 +40,7 @@ std::string plan(const std::string& before, const std::string& after) {
   return text;
 }
 
-// Returns the changes, as "added a, changed b".
+// Returns the changes of a reload, such as "added c, removed a, 1 kept".
 std::string told(const std::string& before, const std::string& after) {
   const Changes found = reconcile(config_of(before), config_of(after)).changes;
   std::string text;
@@ -59,7 +59,7 @@ const std::string kEntryB = "- {name: x.com/b, count: 1}\n";
 
 std::string resources(const std::string& entries) { return "resources:\n" + entries; }
 
-TEST_CASE("an unchanged entry is left alone, wherever it is in the file") {
+TEST_CASE("an unchanged entry is kept, wherever it is in the file") {
   CHECK(plan(resources(kEntryA + kEntryB), resources(kEntryB + kEntryA)) == "kept b a");
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("entries are added and removed by name") {
   CHECK(plan(resources(kEntryA), resources(kEntryB)) == "retired a; begun b");
 }
 
-TEST_CASE("changed devices and terms leave the streams open") {
+TEST_CASE("a change of an entry's devices or environment leaves the streams open") {
   CHECK(plan(resources(kEntryA + kEntryB),
              resources("- {name: x.com/a, count: 2, env: {A: b}}\n" + kEntryB)) == "kept b; updated a");
 }
@@ -83,7 +83,8 @@ TEST_CASE("an option that the kubelet reads only when it dials restarts the entr
   CHECK(plan(resources(prepared), resources(kEntryA)) == "ended a; begun a");
 }
 
-TEST_CASE("a change of kubelet restarts all entries, and removed ones are retired all the same") {
+TEST_CASE(
+    "a change of the kubelet's directory restarts all entries, and removed entries are retired as usual") {
   const std::string there = "kubelet: {directory: /there}\n";
   CHECK(plan(resources(kEntryA + kEntryB), there + resources(kEntryA + kEntryB)) ==
         "ended a b; kubelet; cdi; begun a b");
@@ -92,19 +93,20 @@ TEST_CASE("a change of kubelet restarts all entries, and removed ones are retire
         "retired a; ended b; kubelet; cdi; begun b c");
 }
 
-TEST_CASE("entries of one name are one, and adding, removing or changing one leaves the stream open") {
+TEST_CASE(
+    "entries with one name are one resource, and adding, removing or changing one leaves the stream open") {
   const std::string a2 = "- {name: x.com/a, directory: {path: /dev/a}}\n";
   const std::string a3 = "- {name: x.com/a, directory: {path: /dev/b}}\n";
   CHECK(plan(resources(kEntryA + a2), resources(kEntryB + kEntryA + a2)) == "kept a; begun b");
   CHECK(plan(resources(kEntryA), resources(kEntryA + a2)) == "updated a");
   CHECK(plan(resources(kEntryA + a2), resources(a2)) == "updated a");
   CHECK(plan(resources(kEntryA + a2), resources(kEntryA + a3)) == "updated a");
-  // Results of several entries stay with the first one.
+  // A new order is a change, because results of several entries stay with the first entry.
   CHECK(plan(resources(kEntryA + a2), resources(a2 + kEntryA)) == "updated a");
   CHECK(plan(resources(kEntryA + a2), resources(kEntryB)) == "retired a; begun b");
 }
 
-TEST_CASE("a change of the specifications' directory restarts no entry") {
+TEST_CASE("a change of the CDI specifications' directory restarts no entry") {
   CHECK(plan(resources(kEntryA), "cdi: {directory: /there}\n" + resources(kEntryA)) == "cdi; kept a");
 }
 
@@ -127,7 +129,7 @@ TEST_CASE("a changed value, kind or number affects only its entry") {
   CHECK(told(kBefore, a + "- {name: x.example/b, directory: {path: /b}}\n") == "changed b, 1 kept");
 }
 
-TEST_CASE("a changed choice is a change of the entry") {
+TEST_CASE("a change of only, except or replicas is a change of the entry") {
   const auto card = [](const std::string& keys) {
     return "resources: [{name: x.example/a, directory: {path: /a}" + keys + "}]\n";
   };
@@ -139,7 +141,7 @@ TEST_CASE("a changed choice is a change of the entry") {
     CHECK(told(card(before), card(after)) == "changed a, 0 kept");
 }
 
-TEST_CASE("the summary has added and removed entries, and a domain that renames them") {
+TEST_CASE("the changes list added and removed entries, and a new domain adds and removes every entry") {
   CHECK(told(kBefore, "resources:\n- {name: x.example/c, count: 1}\n- {name: x.example/b, count: 2}\n") ==
         "added c, removed a, 1 kept");
   const std::string entry = "resources: [{name: a, count: 1}]\n";
@@ -147,7 +149,7 @@ TEST_CASE("the summary has added and removed entries, and a domain that renames 
   CHECK(told("domain: x.example\n" + entry, "domain: y.example\n" + entry) == "added a, removed a, 0 kept");
 }
 
-TEST_CASE("a change of the kubelet's directory moves the sockets") {
+TEST_CASE("a change of the kubelet's directory or registration is reported, and changes no entry") {
   CHECK(told(kBefore, "kubelet: {directory: /run/k}\n" + kBefore) == "2 kept; kubelet");
   CHECK(told(kBefore, "kubelet: {registration: pluginsRegistry}\n" + kBefore) == "2 kept; kubelet");
   CHECK(told(kBefore, "kubelet: {directory: /var/lib/kubelet/device-plugins/}\n" + kBefore) == "2 kept");

@@ -77,7 +77,8 @@ TEST_CASE(
   CHECK(content(rig.at(kGpu)) == feature_file_text({{"model", "L4"}}, kNow + 92min));
 }
 
-TEST_CASE("files of removed entries are deleted, and foreign files, or those not known yet, stay") {
+TEST_CASE(
+    "files of removed entries are deleted, and files of other owners or of entries without a list yet stay") {
   const DirectoryRig rig;
   const Labels::Pairs labels{{"a", "b"}};
   REQUIRE(
@@ -98,7 +99,7 @@ TEST_CASE("files of removed entries are deleted, and foreign files, or those not
   CHECK(rig.files() == left);
 }
 
-TEST_CASE("without labels no directory is made, nor reported as missing") {
+TEST_CASE("without labels no directory is created, and its absence is no error") {
   const DirectoryRig rig;
   CHECK(rig.directory.make({}, kNow).empty());
   CHECK(rig.directory.make({.labels = {{kGpu, {}}}, .left = {kNic}}, kNow).empty());
@@ -115,7 +116,7 @@ TEST_CASE("a link in the place of a feature file is replaced, and not followed")
   CHECK(content(rig.at(kGpu)) == feature_file_text({{"a", "b"}}, kNow + 60min));
 }
 
-TEST_CASE("a feature file that cannot be written has a reason") {
+TEST_CASE("a feature file that cannot be written is an error with a reason") {
   const DirectoryRig rig;
   rig.tree.file("nfd", "no directory");
   CHECK(rig.directory.make({.labels = {{kGpu, {{"a", "b"}}}}, .left = {}}, kNow) == "Not a directory");

@@ -47,7 +47,7 @@ struct LabelsRig {
 
 }  // namespace
 
-TEST_CASE("labels: a left-out label is reported once, until it changes") {
+TEST_CASE("labels: a left-out label is reported once, and again if it was valid or absent in the meantime") {
   LabelsRig rig;
   rig.labels.follow({rig.subject({"T4", "L4"})});
   rig.labels.follow({rig.subject({"T4", "L4"})});
@@ -62,7 +62,7 @@ TEST_CASE("labels: a left-out label is reported once, until it changes") {
   CHECK(rig.warnings() == 3);
 }
 
-TEST_CASE("labels: an unknown list neither writes a file nor removes one") {
+TEST_CASE("labels: an entry whose list is unknown neither gets nor loses a file") {
   LabelsRig rig;
   rig.labels.follow({rig.subject({"T4"})});
   REQUIRE(rig.there("first"));
@@ -77,7 +77,7 @@ TEST_CASE("labels: an unknown list neither writes a file nor removes one") {
   CHECK(rig.gone("first"));
 }
 
-TEST_CASE("labels: nothing is left in a former directory, and returning to it works") {
+TEST_CASE("labels: a change of directory removes the files from the former directory, and can be reverted") {
   LabelsRig rig;
   rig.labels.follow({rig.subject({"T4"})});
   REQUIRE(rig.there("first"));
@@ -92,7 +92,7 @@ TEST_CASE("labels: nothing is left in a former directory, and returning to it wo
   CHECK(rig.exists("first"));
 }
 
-TEST_CASE("labels: files in a former directory are deleted although no entry has labels") {
+TEST_CASE("labels: a former process's files in a new directory are removed although no entry has labels") {
   LabelsRig rig;
   rig.labels.follow({});
   run_once(rig.loop);

@@ -30,7 +30,7 @@ struct CapacityRig : test::ApiNode {
     return run_until(loop,
                      [&] { return objects.shown(kCapacity) == cards && objects.shown(kCores) == cores; });
   }
-  // Runs everything that is under way. Returns false if that takes too long.
+  // Runs the loop until the counts are settled. Returns false if that takes too long.
   bool settle(std::chrono::milliseconds limit = 5s) {
     bool settled = false;
     capacity.settle(limit, [&] { settled = true; });
@@ -39,7 +39,7 @@ struct CapacityRig : test::ApiNode {
   }
 };
 
-TEST_CASE("the node shows an entry's cards once they are known, and keeps foreign resources") {
+TEST_CASE("the Node shows an entry's cards once the cards are known, and keeps the resources of others") {
   CapacityRig rig;
   rig.follow(0, false);
   CHECK(rig.settle());
@@ -87,7 +87,7 @@ TEST_CASE("counts of a removed entry are 0, and the Node is no longer watched") 
   CHECK(rig.capacity.idle());
 }
 
-TEST_CASE("a stop before the cards or the Node are known leaves 0") {
+TEST_CASE("an entry that is removed before its cards or the Node are known leaves a count of 0") {
   CapacityRig rig;
   rig.objects.show(kCapacity, "2");
   rig.follow(0, false);
@@ -101,7 +101,8 @@ TEST_CASE("a stop before the cards or the Node are known leaves 0") {
   CHECK(rig.capacity.idle());
 }
 
-TEST_CASE("a refusal is reported once, retried, and delays nothing beyond the limit") {
+TEST_CASE(
+    "a refused write is reported once and retried, and settle() waits for it no longer than the limit") {
   CapacityRig rig;
   rig.objects.refuse("PATCH", 403);
   rig.follow(2);
@@ -115,7 +116,7 @@ TEST_CASE("a refusal is reported once, retried, and delays nothing beyond the li
   CHECK(rig.told("node counts written") == 1);
 }
 
-TEST_CASE("counts that changed while the API server was away are correct as soon as it is back") {
+TEST_CASE("counts that changed while the API server was unreachable are written as soon as it responds") {
   CapacityRig rig;
   NodeCapacity patient(rig.loop, rig.log, rig.server, rig.watch, Backoff(1h, 1h));
   const auto follow = [&](std::size_t cards) {
@@ -123,14 +124,14 @@ TEST_CASE("counts that changed while the API server was away are correct as soon
         {{.counts = rig.specs, .lists = {Inventory(std::vector<Device>(cards))}, .settled = true}});
   };
   follow(1);
-  // After the watch's report, a count that the node does not show needs no 0.
+  // The Node's capacity must be known, because a count that the Node does not show needs no 0.
   REQUIRE(run_until(rig.loop, [&] {
     const NodeObject* const node = rig.watch.node();
     return node && node->capacity.contains(kCapacity);
   }));
   rig.objects.stop();
   follow(0);
-  // The interrupted watch was brief; its delay ends after one refusal since.
+  // The interrupted watch is retried after a delay, which ends with the refusal of the first retry.
   REQUIRE(run_until(rig.loop, [&] {
     return rig.told("cannot write node counts") == 1 &&
            rig.watch.error().find("Connection refused") != std::string::npos;
@@ -139,7 +140,7 @@ TEST_CASE("counts that changed while the API server was away are correct as soon
   CHECK(rig.shows("0", "0"));
 }
 
-TEST_CASE("without an API server there is no delay") {
+TEST_CASE("without an API server, settle() ends without a request") {
   CapacityRig rig;
   rig.server.use(std::nullopt);
   rig.follow(2);
@@ -147,7 +148,7 @@ TEST_CASE("without an API server there is no delay") {
   CHECK(rig.objects.asked().empty());
 }
 
-TEST_CASE("a Node that is made again is written again") {
+TEST_CASE("the counts are written again for a Node that was deleted and created again") {
   CapacityRig rig;
   rig.follow(2);
   REQUIRE(rig.shows("2", "200"));
@@ -158,7 +159,7 @@ TEST_CASE("a Node that is made again is written again") {
   CHECK(rig.shows("2", "200"));
 }
 
-TEST_CASE("a new API server is written to") {
+TEST_CASE("the counts are written to a new API server") {
   CapacityRig rig;
   rig.follow(2);
   REQUIRE(rig.shows("2", "200"));

@@ -17,7 +17,7 @@ NodeCounts counting(const NodeResources& counted) {
   return counts;
 }
 
-TEST_CASE("only counts that the Node lacks are written, at once") {
+TEST_CASE("only counts that the Node does not show are written, at once") {
   NodeCounts counts = counting({{kCards, 2}, {kCores, 200}});
   const NodeCounts::Patch patch = counts.next({{kCards, "2"}, {"cpu", "8"}});
   CHECK(patch.resources == NodeResources{{kCores, 200}});
@@ -36,7 +36,8 @@ TEST_CASE("before an entry's cards are known its counts stay unchanged") {
   CHECK(counts.next({{kCards, "0"}}).resources == NodeResources{{kCards, 2}});
 }
 
-TEST_CASE("an entry that is removed before its cards are known leaves 0 if a former process has counted") {
+TEST_CASE(
+    "an entry that is removed before its cards are known leaves 0 if a former process wrote its count") {
   NodeCounts counts;
   counts.want({{kCores, 100}}, {kCards});
   counts.want({{kCores, 100}}, {});
@@ -56,7 +57,7 @@ TEST_CASE("a written count is not written again before the Node has shown its ca
   CHECK(counts.next({{kCards, "1"}}).resources == NodeResources{{kCards, 2}});
 }
 
-TEST_CASE("a new number of healthy cards is written over one that was just written") {
+TEST_CASE("a new number of healthy cards is written even if the former number was just written") {
   NodeCounts counts = counting({{kCards, 2}});
   counts.written({{kCards, 2}}, kStart);
   counts.want({{kCards, 1}}, {});
@@ -82,7 +83,7 @@ TEST_CASE("a failing patch is retried after 1 s, 2 s ... 60 s") {
   CHECK(counts.next({}).at == kStart + 1s);
 }
 
-TEST_CASE("a server's Retry-After is obeyed if it is later") {
+TEST_CASE("a server's Retry-After is obeyed if it is longer than the back-off") {
   NodeCounts counts = counting({{kCards, 2}});
   counts.failed({.code = 429, .retry_after = 30s}, kStart);
   CHECK(counts.next({}).at == kStart + 30s);
@@ -90,7 +91,8 @@ TEST_CASE("a server's Retry-After is obeyed if it is later") {
   CHECK(counts.next({}).at == kStart + 2s);
 }
 
-TEST_CASE("a request without a response is due once the server responds, and a refused one is not") {
+TEST_CASE(
+    "a request without a response is due as soon as the server responds, and a refused request is not") {
   NodeCounts counts = counting({{kCards, 2}});
   counts.failed({.code = 0}, kStart);
   CHECK(counts.next({}).at == kStart + 1s);
@@ -106,13 +108,13 @@ TEST_CASE("a request without a response is due once the server responds, and a r
   CHECK(counts.next({}).at == kStart + 1s);
 }
 
-TEST_CASE("a removed entry leaves 0, and is forgotten when the node shows it") {
+TEST_CASE("a removed entry's count becomes 0, and is forgotten when the Node shows 0") {
   NodeCounts counts = counting({{kCards, 2}, {kCores, 200}});
   counts.want({{kCards, 2}}, {});
   const Capacity shown{{kCards, "2"}, {kCores, "200"}};
   CHECK(counts.next(shown).resources == NodeResources{{kCores, 0}});
   CHECK(counts.next({{kCards, "2"}, {kCores, "0"}}).resources.empty());
-  // Later counts of that name by others are left alone.
+  // A later count that another program writes under that name is left alone.
   CHECK(counts.next(shown).resources.empty());
   CHECK_FALSE(counts.empty());
 }
@@ -126,7 +128,7 @@ TEST_CASE("an entry that returns before its 0 is written continues to count") {
   CHECK_FALSE(counts.empty());
 }
 
-TEST_CASE("at the end all counts are 0, at once if there is no time, and then nothing remains") {
+TEST_CASE("at the end all counts become 0, at once after hurry(), and then nothing remains to be written") {
   NodeCounts counts = counting({{kCards, 2}, {kCores, 200}});
   counts.written({{kCards, 2}}, kStart);
   counts.want({}, {});
@@ -140,7 +142,7 @@ TEST_CASE("at the end all counts are 0, at once if there is no time, and then no
   CHECK(counts.empty());
 }
 
-TEST_CASE("a new API server has unknown counts, and no pauses") {
+TEST_CASE("for a new API server the counts are unknown, and are written without a pause") {
   NodeCounts counts = counting({{kCards, 2}});
   counts.written({{kCards, 2}}, kStart);
   counts.failed({.code = 429, .retry_after = 60s}, kStart);

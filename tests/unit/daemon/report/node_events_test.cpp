@@ -33,7 +33,7 @@ struct EventsRig : test::ApiNode {
     return !run_until(
         loop, [&] { return objects.events().size() != count; }, 50ms);
   }
-  // Returns its object, reason and message.
+  // Returns the Event's object, reason and message.
   std::string event(std::size_t number) const {
     const Json event = objects.events()[number];
     const Json& object = event["involvedObject"];
@@ -45,7 +45,8 @@ struct EventsRig : test::ApiNode {
   NodeEvents events{loop, log, server, [this](const auto& done) { done(answer); }};
 };
 
-TEST_CASE("a device that turns Unhealthy is an Event on the node, and on the pod that holds it") {
+TEST_CASE(
+    "a change of a device's health leads to an Event on the Node and one on the pod that holds the device") {
   EventsRig rig;
   rig.lists(kSick);
   REQUIRE(rig.comes_to(2));
@@ -60,7 +61,7 @@ TEST_CASE("a device that turns Unhealthy is an Event on the node, and on the pod
   CHECK(rig.objects.asked("POST /api/v1/namespaces/ml/events") == 2);
 }
 
-TEST_CASE("a list in which a device turns Unhealthy and another Healthy makes two Events of each object") {
+TEST_CASE("a list in which one device turns Unhealthy and one Healthy leads to two Events for each object") {
   const Inventory first(std::vector<Device>{{.id = "a", .error = "hot"}, {.id = "b"}});
   const Inventory second(std::vector<Device>{{.id = "a"}, {.id = "b", .error = "cold"}});
   EventsRig rig;
@@ -78,7 +79,7 @@ TEST_CASE("a list in which a device turns Unhealthy and another Healthy makes tw
   CHECK(rig.event(5) == "Pod uid-of-train: DeviceHealthy: x.com/gpu: a: Healthy again");
 }
 
-TEST_CASE("a repetition within the minute waits, and lists without a change of health write nothing") {
+TEST_CASE("a repeated Event within a minute waits, and a list without a change of health leads to no Event") {
   EventsRig rig;
   rig.answer.holdings = nullptr;
   rig.lists(kWell);
@@ -92,8 +93,7 @@ TEST_CASE("a repetition within the minute waits, and lists without a change of h
 }
 
 TEST_CASE(
-    "in a first list Unhealthy devices are Events, and Healthy ones are not, also after a resource was "
-    "gone") {
+    "a resource's first list leads to Events for Unhealthy devices only, even after the resource was gone") {
   EventsRig rig;
   rig.answer.holdings = nullptr;
   CHECK(rig.stays_at(0));
@@ -103,7 +103,7 @@ TEST_CASE(
   CHECK(rig.event(0) == "Node worker-1: DeviceUnhealthy: x.com/gpu: a: Unhealthy: hot");
 }
 
-TEST_CASE("a device that returns is Healthy again, and one that is new is no Event") {
+TEST_CASE("a device that goes or returns leads to an Event, and a new device does not") {
   const Inventory gone(std::vector<Device>{{.id = "a", .error = "it is gone", .gone = true}});
   const Inventory two(std::vector<Device>{{.id = "a"}, {.id = "b"}});
   using News = std::vector<HealthNews>;
@@ -115,7 +115,7 @@ TEST_CASE("a device that returns is Healthy again, and one that is new is no Eve
   CHECK(health_news("x.com/gpu", &gone, {}, nullptr).empty());
 }
 
-TEST_CASE("a refused reload is an Event on the node, with the first error") {
+TEST_CASE("a refused reload leads to an Event on the Node, with the first error") {
   EventsRig rig;
   rig.events.record_refusal({"a.yaml:1:1: bad", "a.yaml:2:1: worse", "a.yaml:3:1: worst"});
   REQUIRE(rig.comes_to(1));
@@ -125,7 +125,7 @@ TEST_CASE("a refused reload is an Event on the node, with the first error") {
 }
 
 TEST_CASE(
-    "nothing is written unless configured, and waiting Events are dropped when the configuration changes") {
+    "no Event is written unless configured, and waiting Events are dropped when the configuration changes") {
   EventsRig rig(false);
   rig.lists(kSick);
   rig.events.record_refusal({"bad"});
@@ -141,7 +141,8 @@ TEST_CASE(
   CHECK(rig.stays_at(0));
 }
 
-TEST_CASE("an API server that is away is retried, and Events meanwhile are merged") {
+TEST_CASE(
+    "Events are retried while the API server refuses them, and equal Events are merged in the meantime") {
   EventsRig rig;
   rig.answer.holdings = nullptr;
   rig.objects.refuse("POST", 503);
@@ -150,7 +151,7 @@ TEST_CASE("an API server that is away is retried, and Events meanwhile are merge
   rig.lists(kWell);
   rig.lists(kSick);
   rig.lists(kWell);
-  CHECK(rig.objects.asked("POST") == 1);  // no earlier because of that
+  CHECK(rig.objects.asked("POST") == 1);  // new Events do not hasten the retry
   rig.objects.refuse("POST", 0);
   REQUIRE(rig.comes_to(2));
   CHECK(rig.event(0) == "Node worker-1: DeviceUnhealthy: x.com/gpu: a: Unhealthy: hot");
@@ -159,7 +160,7 @@ TEST_CASE("an API server that is away is retried, and Events meanwhile are merge
   CHECK(rig.log.warnings().count() == 1);
 }
 
-TEST_CASE("an Event that is refused for good delays no other") {
+TEST_CASE("an Event that is refused for good does not delay other Events") {
   EventsRig rig;
   rig.objects.refuse("POST /api/v1/namespaces/default", 403);
   rig.lists(kSick);
@@ -180,7 +181,7 @@ TEST_CASE("an Event whose response was lost is not written again") {
   CHECK(rig.log.warnings().count() == 0);
 }
 
-TEST_CASE("a pod that has ended has no Event") {
+TEST_CASE("no Event is written on a pod that has ended") {
   EventsRig rig;
   rig.answer.holdings =
       std::make_shared<const Holdings>(Holdings{{"x.com/gpu", {{"a", {"ml", "gone", "main"}}}}});
@@ -192,8 +193,7 @@ TEST_CASE("a pod that has ended has no Event") {
 }
 
 TEST_CASE(
-    "at the end pending Events are written, and a missing API server is waited for no longer than the "
-    "limit") {
+    "finish() writes pending Events, and waits for an API server that does not accept them until the limit") {
   EventsRig rig;
   bool done = false;
   rig.lists(kSick);
@@ -219,7 +219,7 @@ TEST_CASE(
   REQUIRE(run_until(idle.loop, [&] { return done; }));
 }
 
-TEST_CASE("a new API server gets the Events that wait for the former one") {
+TEST_CASE("Events that wait for a former API server are written to the new one") {
   EventsRig rig;
   rig.answer.holdings = nullptr;
   rig.objects.refuse("POST", 503);

@@ -60,11 +60,11 @@ TEST_CASE("an API server that a reload removes is used until the node shows 0") 
   CHECK(test::run_until(rig.process.loop, [&] { return !rig.has_client(); }));
 }
 
-TEST_CASE("an API server that is removed and restored in time stays") {
+TEST_CASE("an API server that a reload removes and the next one restores in time stays in use") {
   ReporterRig rig;
   rig.use(true);
   REQUIRE(rig.has_written(1));
-  rig.cluster.hold_watches(true);  // only the answers count
+  rig.cluster.hold_watches(true);  // only answers to patches count
   rig.cluster.hold("PATCH");       // delays the farewell until release()
   rig.use(false);
   REQUIRE(test::run_until(rig.process.loop, [&] { return rig.cluster.asked("PATCH") == 2; }));

@@ -58,7 +58,7 @@ struct Rig {
   }
 };
 
-TEST_CASE("the result of a scan is reported, with the names of the entry") {
+TEST_CASE("the devices that a scan finds are reported, and no further scan is due") {
   Rig rig;
   rig.machine->show({.devices = {{.id = "a"}, {.id = "b"}}});
   const auto scanner = rig.scanner();
@@ -67,28 +67,28 @@ TEST_CASE("the result of a scan is reported, with the names of the entry") {
   CHECK(scanner->schedule().due() == ScanSchedule::kNever);
 }
 
-TEST_CASE("a request leads to another scan, and so does what a scan or its consumer requests") {
+TEST_CASE("a further scan follows a request, the time of a known change, rescan_after, and a failure") {
   Rig rig;
-  SUBCASE("a hint") {
+  SUBCASE("request_scan() is called") {
     const auto scanner = rig.scanner();
     REQUIRE(rig.says(1));
     scanner->request_scan();
     CHECK(rig.says(2));
   }
-  SUBCASE("what changes by itself") {
+  SUBCASE("on_found() returns the time of the next change") {
     rig.told.change_at = Clock::now() + 150ms;
     const auto scanner = rig.scanner();
     CHECK(rig.says(2));
     CHECK(Clock::now() >= rig.told.change_at);
   }
-  SUBCASE("a scan that says when to look again") {
+  SUBCASE("the scan's rescan_after is 1 s") {
     rig.machine->show({.rescan_after = 1s});
     const auto begin = Clock::now();
     const auto scanner = rig.scanner();
     CHECK(rig.says(2));
     CHECK(Clock::now() - begin >= 1s);
   }
-  SUBCASE("a failure") {
+  SUBCASE("the scan fails") {
     rig.machine->fail("no such thing");
     const auto begin = Clock::now();
     const auto scanner = rig.scanner();
@@ -98,12 +98,12 @@ TEST_CASE("a request leads to another scan, and so does what a scan or its consu
   }
 }
 
-TEST_CASE("changes before a directory is watched are found, and then every change") {
+TEST_CASE("a second scan follows when a directory's watch begins, and a further scan follows each change") {
   Rig rig;
   const test::TempDir dir;
   rig.machine->show({.watch = {{.path = dir.path(), .name = "*"}}});
   const auto scanner = rig.scanner();
-  REQUIRE(rig.says(2));  // the second one was not requested
+  REQUIRE(rig.says(2));  // the second scan was not requested
   CHECK(scanner->schedule().due() == ScanSchedule::kNever);
   dir.file("new");
   REQUIRE(rig.says(3));
@@ -116,14 +116,14 @@ TEST_CASE("changes before a directory is watched are found, and then every chang
   CHECK(scanner->schedule().due() == ScanSchedule::kNever);
 }
 
-TEST_CASE("a source is at rest when its scanner has ended, and while it is told so") {
+TEST_CASE("a source is at rest after its scanner has ended, and from rest(true) to rest(false)") {
   Rig rig;
   auto scanner = rig.scanner();
   REQUIRE(rig.says(1));
   CHECK(rig.machine->at_rest() == false);
   scanner->rest(true);
   CHECK(rig.machine->at_rest() == true);
-  REQUIRE(rig.says(2));  // another scan reports that
+  REQUIRE(rig.says(2));  // a change of the rest leads to a scan
   scanner->rest(true);
   CHECK(scanner->schedule().due() == ScanSchedule::kNever);
   scanner->rest(false);
@@ -131,7 +131,7 @@ TEST_CASE("a source is at rest when its scanner has ended, and while it is told 
   REQUIRE(rig.says(3));
   scanner.reset();
   CHECK(rig.machine->at_rest() == true);
-  // The entry returns.
+  // A new scanner of the entry ends the rest.
   scanner = rig.scanner();
   CHECK(rig.machine->at_rest() == false);
 }
@@ -156,7 +156,7 @@ TEST_CASE("a device in another network namespace is away, not gone, while the ha
   };
   CHECK(rig.told.words.back() == "found a b c");
   rig.machine->show({.devices = {{.id = "c"}, {.id = "d"}}});
-  SUBCASE("an interface of it, or its RDMA device, is not shown here") {
+  SUBCASE("an interface or the RDMA device of the card is not visible here") {
     CHECK(looks_again() == "found b (away) c d");
     CHECK(rig.told.errors ==
           std::vector<std::string>{"it, or its interface, is in another network namespace", "", ""});
@@ -164,15 +164,15 @@ TEST_CASE("a device in another network namespace is away, not gone, while the ha
     rig.machine->show({.devices = {b}});
     CHECK(looks_again() == "found b");
   }
-  SUBCASE("all of it is shown here, maybe by a new name: the entry takes it no more") {
+  SUBCASE("all of the card is visible here, maybe by a new name, so the entry no longer selects it") {
     machine.device(card + "/infiniband/rocep3s0", "infiniband");
     CHECK(looks_again() == "found c d");
   }
-  SUBCASE("no driver is bound to it") {
+  SUBCASE("no driver is bound to the card") {
     machine.tree().remove(card + "/driver");
     CHECK(looks_again() == "found c d");
   }
-  SUBCASE("it is pulled out") {
+  SUBCASE("the card is pulled out") {
     machine.remove(card);
     CHECK(looks_again() == "found c d");
   }
@@ -185,13 +185,13 @@ TEST_CASE("a scan that takes too long is reported, and its result is used when i
   REQUIRE(rig.says(1));
   CHECK(rig.told.words[0] == "stalled");
   CHECK(scanner->schedule().stalled());
-  SUBCASE("it finds something") {
+  SUBCASE("the scan finds a device") {
     rig.machine->show({.devices = {{.id = "a"}}});
     rig.machine->hang(false);
     REQUIRE(rig.says(2));
     CHECK(rig.told.words[1] == "found a");
   }
-  SUBCASE("it fails") {
+  SUBCASE("the scan fails") {
     rig.machine->fail("the driver gave up");
     rig.machine->hang(false);
     REQUIRE(rig.says(2));
@@ -200,7 +200,9 @@ TEST_CASE("a scan that takes too long is reported, and its result is used when i
   CHECK_FALSE(scanner->schedule().stalled());
 }
 
-TEST_CASE("a replaced source is destroyed with its hanging scan") {
+TEST_CASE(
+    "the end of a replaced scanner's stalled scan is not reported, and the new scanner's result ends the "
+    "stall") {
   Rig rig;
   rig.machine->hang(true);
   auto scanner = rig.scanner(20ms);
@@ -218,7 +220,7 @@ TEST_CASE("a replaced source is destroyed with its hanging scan") {
   CHECK(told.words[0] == "found good");
   CHECK_FALSE(next.schedule().stalled());
 
-  // The former scan ends after all, without a report.
+  // The former scan ends later, without a report.
   rig.machine->hang(false);
   next.request_scan();
   REQUIRE(test::run_until(process.loop, [&] { return told.words.size() == 2; }));

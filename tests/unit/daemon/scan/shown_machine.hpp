@@ -27,13 +27,13 @@ class Machine {
     const std::lock_guard lock(mutex_);
     why_ = std::move(why);
   }
-  // Stalls scans that begin from now on, until it is released.
+  // If `hangs`, stalls the scans that begin from now on; otherwise releases all stalled scans.
   void hang(bool hangs) {
     const std::lock_guard lock(mutex_);
     hangs_at_ = hangs ? scans_ + 1 : kNever;
     changed_.notify_all();
   }
-  // Stalls the scan of that number and later ones, until it is released; earlier ones end.
+  // Stalls the scan with this number and later scans until hang(false); earlier scans end.
   void hang_at(int scan) {
     const std::lock_guard lock(mutex_);
     hangs_at_ = scan;
@@ -43,7 +43,7 @@ class Machine {
     const std::lock_guard lock(mutex_);
     return scans_;
   }
-  // The last call of its source's rest(); nullopt: none yet.
+  // Records the last call of the source's rest(); at_rest() is nullopt before the first call.
   void rest(bool at_rest) {
     const std::lock_guard lock(mutex_);
     at_rest_ = at_rest;
@@ -82,7 +82,7 @@ class Source final : public DeviceSource {
   std::shared_ptr<Machine> machine_;
 };
 
-// Returns an entry of the machine's devices.
+// Returns an entry that lists the machine's devices.
 inline ResourceConfig entry_of(const std::shared_ptr<Machine>& machine, const char* name = "x.com/a") {
   AllocationSpec spec;
   spec.name = Template(name);

@@ -32,7 +32,7 @@ Json status_with(const Texts& problems) { return {{"problems", problems}, {"reso
 
 }  // namespace
 
-TEST_CASE("a node is ready if its resources are attached, whatever their devices are") {
+TEST_CASE("a node is ready if its resources are attached, whatever the health of their devices") {
   CHECK(problems(node({}, {})).empty());
   CHECK(problems(node({made_resource("x.com/a", "x.com/a", {})}, {kEntry})).empty());
   CHECK(problems(node({made_resource("x.com/a", "x.com/a", {{.id = "0", .error = "sick"}})}, {kEntry}))
@@ -41,7 +41,7 @@ TEST_CASE("a node is ready if its resources are attached, whatever their devices
   CHECK(problems(node({}, {kEntry})).empty());
 }
 
-TEST_CASE("a resource that is not attached, miscounted, not scanned or stalled is a problem") {
+TEST_CASE("an unattached or miscounted resource, and an unscanned or stalled entry, are problems") {
   DaemonStatus status =
       node({made_resource("x.com/a", "x.com/a", {}), made_resource("x.com/b", "x.com/b", {})},
            {kEntry, {.name = "x.com/c"}, {.name = "x.com/d", .scans_completed = 1, .stalled = true}});
@@ -52,7 +52,7 @@ TEST_CASE("a resource that is not attached, miscounted, not scanned or stalled i
                                   "not scanned yet: x.com/c", "device scan does not end: x.com/d"});
 }
 
-TEST_CASE("an entry with an unknown condition is a problem, and one that does not apply is none") {
+TEST_CASE("an entry whose condition is unknown is a problem, and an entry that does not apply is not") {
   DaemonStatus status = node({}, {});
   status.configuration.others = {
       {.name = "x.com/a", .why = "arch is x86_64, not arm64"},
@@ -71,14 +71,14 @@ TEST_CASE("a required entry needs one Healthy device in any of its resources, an
             node({made_resource("x.com/a", "x.com/a", {{.id = "0", .reasons = {Reason::drain("drained")}}})},
                  {kRequired})) == missing);
   CHECK(problems(node({sick, made_resource("x.com/a1", "x.com/a", {{.id = "1"}})}, {kRequired})).empty());
-  // A device that a pod got by another plugin's id is in service.
+  // A device that a pod received by another plugin's id is in service.
   CHECK(problems(node({made_resource("x.com/a", "x.com/a",
                                      {{.id = "0", .reasons = {Reason::holder("held", {0})}}})},
                       {kRequired}))
             .empty());
-  // Another entry's device does not count.
+  // A different entry's device does not count.
   CHECK(problems(node({sick, made_resource("x.com/b", "x.com/b", {{.id = "1"}})}, {kRequired})) == missing);
-  // Unknown so far.
+  // The devices are unknown before the first scan.
   CHECK(problems(node({}, {{.name = "x.com/a", .required = true}})) == Texts{"not scanned yet: x.com/a"});
 
   DaemonStatus both = node({sick}, {kRequired});
@@ -86,7 +86,7 @@ TEST_CASE("a required entry needs one Healthy device in any of its resources, an
   CHECK(problems(both) == Texts{missing[0], "not attached: x.com/a0"});
 }
 
-TEST_CASE("the check reports readiness with figures") {
+TEST_CASE("the readiness check reports a ready node with the numbers of resources and devices") {
   DaemonStatus status =
       node({made_resource("x.com/a", "x.com/a", {{.id = "0", .replicas = 3}, {.id = "1", .error = "sick"}})},
            {kEntry});
@@ -98,7 +98,8 @@ TEST_CASE("the check reports readiness with figures") {
   CHECK(check.line == "0 resources attached, 0 of 0 devices Healthy");
 }
 
-TEST_CASE("the check reports a problem, and the number of others, on a line of 80 bytes at most") {
+TEST_CASE(
+    "the readiness check reports one problem, and the number of others, on a line of at most 80 bytes") {
   Readiness check = readiness_of(status_with({"not attached: x.com/a"}));
   CHECK(static_cast<int>(check.verdict) == 1);
   CHECK(check.line == "not attached: x.com/a");
@@ -114,7 +115,8 @@ TEST_CASE("the check reports a problem, and the number of others, on a line of 8
   CHECK(readiness_of(status_with({"l\xc3\xbc\n"})).line == "l???");
 }
 
-TEST_CASE("the documented monitor runs the check, and does not cut its line") {
+TEST_CASE(
+    "the monitor in docs/node-condition.md runs the readiness check, and does not cut the check's line") {
   const std::string page = file_text(test::in_source("/docs/node-condition.md")).value_or("");
   const std::string begin = "```json\n";
   const std::size_t from = page.find(begin);
@@ -129,7 +131,7 @@ TEST_CASE("the documented monitor runs the check, and does not cut its line") {
   CHECK(rule["condition"] == monitor["conditions"].array().at(0)["type"]);
 }
 
-TEST_CASE("the check reports that the state is unknown, and why") {
+TEST_CASE("the readiness check reports that the state is unknown, and why") {
   const Readiness check = unknown_readiness("plughost does not answer: " + std::string(100, 'x'));
   CHECK(static_cast<int>(check.verdict) == 2);
   CHECK(check.line.size() == 80);

@@ -10,7 +10,7 @@ namespace {
 const WallTime kThen{std::chrono::microseconds(1'763'748'000'000'001)};
 const std::string kThenText = "2025-11-21T18:00:00.000001Z";
 
-// A resource with amy, who is Healthy, and token, which is Unhealthy and has three shares.
+// Returns a resource with these devices, whose health is known since kThen.
 ResourceStatus resource_with(std::vector<Device> devices) {
   ResourceStatus resource{.name = "x.example/a", .entry = "x.example/{name}"};
   resource.health_times.record({}, devices, kThen);
@@ -19,6 +19,7 @@ ResourceStatus resource_with(std::vector<Device> devices) {
   return resource;
 }
 
+// Returns a resource with amy, which is Healthy, and token, which is Unhealthy and has three shares.
 ResourceStatus resource() {
   Device amy{.id = "amy", .numa_nodes = {0, 1}, .nodes = {{.host_path = "/dev/amy"}}};
   Device token{.id = "token", .error = "gone", .replicas = 3};
@@ -35,7 +36,7 @@ Holdings holdings() {
 
 }  // namespace
 
-TEST_CASE("a time is text, and none is null") {
+TEST_CASE("a time is a text in JSON, and a missing time is null") {
   CHECK(time_json(kThen) == Json(kThenText));
   CHECK(time_json(WallTime()).is_null());
   CHECK(time_json(std::nullopt).is_null());
@@ -48,7 +49,7 @@ TEST_CASE("every stage has its own name") {
   CHECK(std::string(name_of(Stage::kBackingOff)) == "backing off");
 }
 
-TEST_CASE("each share of a device counts, and so do held ones") {
+TEST_CASE("the numbers of healthy, unhealthy, held and drained devices count each share") {
   const Holdings held = holdings();
   const ResourceStatus::Counts counts = resource().counts(&held);
   CHECK(counts.healthy == 1);
@@ -61,7 +62,7 @@ TEST_CASE("each share of a device counts, and so do held ones") {
   CHECK(drained.counts(nullptr).drained == 2);
 }
 
-TEST_CASE("a drained device is in the status, listed or not") {
+TEST_CASE("a drained device is in the status, even if no resource lists the device") {
   DaemonStatus status;
   status.drains.set({"x.example/a", "amy"}, {.reason = "fan", .since = kThen, .until = kThen + 1us});
   status.drains.set({"x.example/b", "bob"}, {.reason = "", .since = kThen});
@@ -72,7 +73,7 @@ TEST_CASE("a drained device is in the status, listed or not") {
             kThenText + R"(","until":null}])");
 }
 
-TEST_CASE("devices have their health and their holders, share by share") {
+TEST_CASE("the JSON of a device has the device's health, and the holders of its shares") {
   const Holdings held = holdings();
   CHECK(resource().devices_json(&held).dump() ==
         R"([{"id":"amy","health":"Healthy","reason":"","since":")" + kThenText +
@@ -104,7 +105,7 @@ TEST_CASE("the holders of a device's shares are in the order of the shares") {
   CHECK(ids == "gpu::0 gpu::2 gpu::10 ");
 }
 
-TEST_CASE("a resource has its stage, its error and its devices") {
+TEST_CASE("the JSON of a resource has the resource's stage, error and devices") {
   ResourceStatus told = resource();
   told.stage = Stage::kBackingOff;
   told.since = kThen;
@@ -124,7 +125,7 @@ TEST_CASE("a resource has its stage, its error and its devices") {
   CHECK(resource().json(nullptr)["nextTry"].is_null());
 }
 
-TEST_CASE("the API server has our identity, its last contact, and each watch") {
+TEST_CASE("the JSON of the API server has plughost's identity, the last contact, and each watch") {
   DaemonStatus status;
   status.api_server = ApiServerStatus{
       .server = "https://10.0.0.1:6443",
@@ -143,7 +144,7 @@ TEST_CASE("the API server has our identity, its last contact, and each watch") {
           R"("objects":1,"heardAt":null,"trouble":"403"}]})");
 }
 
-TEST_CASE("the daemon has its kubelet, its configuration and its resources") {
+TEST_CASE("the JSON of the daemon has the kubelet, the configuration and the resources") {
   DaemonStatus status{.version = "1.2", .started_at = kThen};
   status.kubelet = {.present = true, .directory = "/k", .since = kThen, .process = 42, .unverified = "old"};
   status.configuration = {.files = {"/c.yaml", "/d.yaml"},
@@ -186,7 +187,8 @@ TEST_CASE("the daemon has its kubelet, its configuration and its resources") {
   CHECK(json["resources"].array()[0]["devices"]["held"].number() == 2);
 }
 
-TEST_CASE("taken shares are Unhealthy and adopted, with their holder") {
+TEST_CASE(
+    "shares that pods hold by unlisted ids are Unhealthy and adopted, and the reason names the holder") {
   const ResourceStatus adopted = resource_with(
       {{.id = "0", .replicas = 5, .reasons = {Reason::holder("2 of its 5 shares held by a/b", {1, 2})}},
        {.id = "1", .reasons = {Reason::holder("held by a/b", {0})}},

@@ -24,7 +24,7 @@ struct TwoParts : Running {
     other->show({.devices = {{.id = "two"}}});
   }
   void start_both() { start({first, second}); }
-  // Returns the list as "one two!", with a mark for Unhealthy devices.
+  // Returns the listed devices, with a mark for Unhealthy ones, such as "one two!".
   std::string listed() {
     std::string text;
     entry->publisher().for_each_resource([&](const Resource& each) {
@@ -43,14 +43,15 @@ struct TwoParts : Running {
     });
     return why;
   }
-  // Scans again, because the end of the other pod causes no event.
+  // Requests a scan, and lets the second pass by which the scan may be delayed.
   void look_anew() {
     entry->request_scan();
     test::pass(process.loop, 1s);
   }
 };
 
-TEST_CASE("entry group: entries of one name are one list, and each device has its own entry's terms") {
+TEST_CASE(
+    "entry group: entries with one name have one list, in which each device has its own entry's terms") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
@@ -69,7 +70,7 @@ TEST_CASE("entry group: a single entry's devices have no terms of their own") {
   CHECK_FALSE(parts.device(kA, "one")->terms);
 }
 
-TEST_CASE("entry group: the first list has the devices of all entries, or running pods would lose theirs") {
+TEST_CASE("entry group: the first list has all entries' devices, because running pods would lose theirs") {
   TwoParts parts;
   parts.other->hang(true);
   parts.start_both();
@@ -81,7 +82,8 @@ TEST_CASE("entry group: the first list has the devices of all entries, or runnin
   CHECK(parts.comes_to_list("one two"));
 }
 
-TEST_CASE("entry group: an entry that cannot be scanned does not delay the others, and is listed later") {
+TEST_CASE(
+    "entry group: an entry whose scan fails does not delay the other one, and is listed after a later scan") {
   TwoParts parts;
   parts.other->fail("no driver");
   parts.start_both();
@@ -91,7 +93,7 @@ TEST_CASE("entry group: an entry that cannot be scanned does not delay the other
   parts.other->fail("");
   parts.look_anew();
   CHECK(parts.comes_to_list("one two"));
-  SUBCASE("and keeps them when it cannot be scanned again") {
+  SUBCASE("the entry keeps its devices when a scan fails again") {
     parts.other->fail("no driver");
     parts.machine->show({.devices = {{.id = "new"}}});
     parts.look_anew();
@@ -99,7 +101,8 @@ TEST_CASE("entry group: an entry that cannot be scanned does not delay the other
   }
 }
 
-TEST_CASE("entry group: while an entry's scan hangs its devices are refused, and the others' are given") {
+TEST_CASE(
+    "entry group: while an entry's scan stalls, its devices are refused, and the other entry's are given") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
@@ -128,7 +131,8 @@ TEST_CASE("entry group: an entry's source is at rest while its own devices are d
   CHECK(parts.other->at_rest() == true);
 }
 
-TEST_CASE("entry group: an entry that hangs from the start is waited for no longer than a scan may take") {
+TEST_CASE(
+    "entry group: the first list waits for an entry whose scan stalls no longer than the scan's deadline") {
   TwoParts parts;
   parts.other->hang(true);
   parts.start_both();
@@ -140,7 +144,7 @@ TEST_CASE("entry group: an entry that hangs from the start is waited for no long
   CHECK(parts.comes_to_list("one two"));
 }
 
-TEST_CASE("entry group: a device of both entries is the first one's, also if the other scanned last") {
+TEST_CASE("entry group: a device of both entries belongs to the first, even if the other was scanned last") {
   TwoParts parts;
   const auto card = [](const char* id) {
     Device device{.id = id};
@@ -156,7 +160,8 @@ TEST_CASE("entry group: a device of both entries is the first one's, also if the
   CHECK(parts.comes_to_list("one! same two"));
 }
 
-TEST_CASE("entry group: a new entry is listed with its first scan, and a removed one as gone") {
+TEST_CASE(
+    "entry group: a new entry's devices are listed after its first scan, and a removed entry's as gone") {
   for (const bool before : {false, true}) {
     TwoParts parts;
     parts.start({parts.first});
@@ -173,7 +178,8 @@ TEST_CASE("entry group: a new entry is listed with its first scan, and a removed
   }
 }
 
-TEST_CASE("entry group: a removed entry is listed as gone although the other's scan hangs") {
+TEST_CASE(
+    "entry group: a removed entry's devices are listed as gone even while the other entry's scan stalls") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
@@ -189,7 +195,7 @@ TEST_CASE("entry group: a removed entry is listed as gone although the other's s
   CHECK(test::run_until(parts.process.loop, [&] { return parts.stall_of("one").empty(); }));
 }
 
-TEST_CASE("entry group: a new entry that cannot be scanned removes no devices of others") {
+TEST_CASE("entry group: a new entry whose scan fails removes no devices of the other entry") {
   TwoParts parts;
   parts.start({parts.first});
   REQUIRE(parts.comes_to_list("one"));
@@ -201,7 +207,7 @@ TEST_CASE("entry group: a new entry that cannot be scanned removes no devices of
   parts.machine->hang(false);
 }
 
-TEST_CASE("entry group: a changed entry keeps its devices until it has scanned") {
+TEST_CASE("entry group: a changed entry keeps its devices until a new scan has succeeded") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
@@ -218,11 +224,11 @@ TEST_CASE("entry group: a changed entry keeps its devices until it has scanned")
   CHECK(parts.comes_to_list("new one three two!"));
 }
 
-TEST_CASE("entry group: two entries that find changes at once are both listed") {
+TEST_CASE("entry group: changes that two entries find at the same time are both listed") {
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
-  // Its scan begins before the other's ends, and ends after it.
+  // The first entry's scan begins before the other entry's scan ends, and ends after it.
   parts.machine->hang(true);
   parts.machine->show({.devices = {{.id = "one"}, {.id = "one-more"}}});
   parts.other->show({.devices = {{.id = "two"}, {.id = "two-more"}}});
@@ -233,7 +239,8 @@ TEST_CASE("entry group: two entries that find changes at once are both listed") 
   CHECK(parts.comes_to_list("one one-more two two-more"));
 }
 
-TEST_CASE("entry group: a scan from before an entry was added neither covers it nor counts") {
+TEST_CASE(
+    "entry group: a scan from before an entry was added neither delays the new entry nor changes the list") {
   TwoParts parts;
   parts.start({parts.first});
   REQUIRE(parts.comes_to_list("one"));
@@ -249,12 +256,12 @@ TEST_CASE("entry group: a scan from before an entry was added neither covers it 
   CHECK(parts.comes_to_list("one two"));
 }
 
-TEST_CASE("entry group: an entry with a delayed start is waited for only until it reports that") {
+TEST_CASE("entry group: an entry that reports a delayed start does not delay the first list") {
   TwoParts parts;
   parts.other->show({.devices = {{.id = "two"}}, .not_yet = "no pipe"});
   parts.start_both();
   REQUIRE(parts.comes_to_list("one"));
-  // The present list stays.
+  // A delayed start that is reported later does not hold back the entry's devices.
   parts.other->show({.devices = {{.id = "two"}}});
   parts.look_anew();
   REQUIRE(parts.comes_to_list("one two"));
@@ -263,7 +270,7 @@ TEST_CASE("entry group: an entry with a delayed start is waited for only until i
   CHECK(parts.comes_to_list("one three two!"));
 }
 
-TEST_CASE("entry group: an entry with CDI has its specification, whatever the others are") {
+TEST_CASE("entry group: an entry with CDI has a CDI specification, even if the other entry uses no CDI") {
   TwoParts parts;
   AllocationSpec spec = *parts.second.spec;
   spec.cdi = CdiNames::kCri;
@@ -277,7 +284,7 @@ TEST_CASE("entry group: an entry with CDI has its specification, whatever the ot
   CHECK_FALSE(std::filesystem::is_empty(parts.kubelet.at("cdi")));
 }
 
-TEST_CASE("entry group: labels and counts include all entries") {
+TEST_CASE("entry group: the labels and node resources of all entries are joined") {
   TwoParts parts;
   parts.first.labels.push_back({.key = "x.com/one"});
   parts.second.labels.push_back({.key = "x.com/two"});
@@ -288,7 +295,7 @@ TEST_CASE("entry group: labels and counts include all entries") {
   CHECK(parts.entry->config().node_resources.size() == 1);
 }
 
-TEST_CASE("entry group: devices that were gone when an entry is added are forgotten in time") {
+TEST_CASE("entry group: devices that are gone when an entry is added are forgotten after their usual time") {
   TwoParts parts;
   parts.machine->show({.devices = {{.id = "old"}, {.id = "one"}}});
   parts.start({parts.first});
@@ -305,7 +312,8 @@ TEST_CASE("entry group: devices that were gone when an entry is added are forgot
 }
 
 TEST_CASE(
-    "entry group: an entry that replaces one whose scan hangs is refused until its own scan has ended") {
+    "entry group: after the replacement of an entry whose scan stalls, devices are refused until the new "
+    "entry is scanned") {
   TwoParts parts;
   parts.start({parts.first});
   REQUIRE(parts.comes_to_list("one"));

@@ -12,7 +12,7 @@ using test::Running;
 
 Device of_type(const char* id, const char* type) { return {.id = id, .attributes = {{"type", type}}}; }
 
-TEST_CASE("controller: a new resource is listed by the scan that found it, however long that takes") {
+TEST_CASE("controller: a new resource is listed after the scan that found it, however long the scan takes") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one")}});
   running.start();
@@ -25,13 +25,13 @@ TEST_CASE("controller: a new resource is listed by the scan that found it, howev
   test::pass(running.process.loop, 1s);
   running.machine->hang(false);
   CHECK(running.lists({"x.com/one", "x.com/two"}));
-  // And no other scan is requested.
+  // No further scan is requested.
   test::run_until(
       running.process.loop, [&] { return running.machine->scans() > before + 1; }, 300ms);
   CHECK(running.machine->scans() == before + 1);
 }
 
-TEST_CASE("controller: a failing scan leaves the list, is counted, and retried") {
+TEST_CASE("controller: a scan that fails leaves the list unchanged, is counted, and is retried") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one")}});
   running.start();
@@ -49,7 +49,7 @@ TEST_CASE("controller: a failing scan leaves the list, is counted, and retried")
   CHECK(running.status().scans_failed == 1);
 }
 
-TEST_CASE("controller: while a scan hangs the list stays, and requests are refused with the reason") {
+TEST_CASE("controller: while a scan stalls, the list stays, and requests are refused with the reason") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one")}});
   running.start();
@@ -63,12 +63,12 @@ TEST_CASE("controller: while a scan hangs the list stays, and requests are refus
   test::pass(running.process.loop, 100ms);
   REQUIRE(test::run_until(running.process.loop, [&] { return running.status().stalled; }));
   CHECK(running.stall("x.com/one").starts_with("its device scan has not ended within 5 s"));
-  SUBCASE("until it ends") {
+  SUBCASE("requests are accepted when the scan has ended") {
     running.machine->hang(false);
     REQUIRE(test::run_until(running.process.loop, [&] { return !running.status().stalled; }));
     CHECK(running.stall("x.com/one").empty());
   }
-  SUBCASE("and a drain does not wait for it") {
+  SUBCASE("a drain does not wait for the scan") {
     running.drains.set({"x.com/one", "a"}, {.reason = "the fan", .since = {}});
     running.entry->on_overlay();
     REQUIRE(running.device("x.com/one", "a"));
@@ -91,12 +91,12 @@ TEST_CASE("controller: a source is at rest exactly while all of its devices are 
   CHECK(running.machine->at_rest() == false);
   drain("x.com/two", "b");
   CHECK(running.machine->at_rest() == true);
-  SUBCASE("one is back in service") {
+  SUBCASE("one device is back in service") {
     running.drains.remove({"x.com/one", "a"});
     running.entry->on_overlay();
     CHECK(running.machine->at_rest() == false);
   }
-  SUBCASE("one has gone: the others are drained") {
+  SUBCASE("one device is gone, and the other one is drained") {
     running.machine->show({.devices = {of_type("b", "two")}});
     running.entry->request_scan();
     REQUIRE(test::run_until(running.process.loop, [&] { return running.device("x.com/one", "a")->gone; }));
@@ -104,12 +104,12 @@ TEST_CASE("controller: a source is at rest exactly while all of its devices are 
     running.entry->on_overlay();
     CHECK(running.machine->at_rest() == true);
   }
-  SUBCASE("another one comes") {
+  SUBCASE("a new device appears") {
     running.machine->show({.devices = {of_type("a", "one"), of_type("b", "two"), of_type("c", "two")}});
     running.entry->request_scan();
     CHECK(test::run_until(running.process.loop, [&] { return running.machine->at_rest() == false; }));
   }
-  SUBCASE("all have gone: there is nothing that somebody has drained") {
+  SUBCASE("all devices are gone, so that none of them is drained") {
     running.machine->show({});
     running.entry->request_scan();
     CHECK(test::run_until(running.process.loop, [&] { return running.machine->at_rest() == false; }));
@@ -130,7 +130,8 @@ TEST_CASE("controller: a device that is gone is listed as gone, and forgotten af
   CHECK(running.device("x.com/one", "b"));
 }
 
-TEST_CASE("controller: a new source's devices are listed, and streams stay open") {
+TEST_CASE(
+    "controller: after a change of the source, only the new source is scanned and its devices are listed") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one")}});
   running.start();

@@ -15,7 +15,7 @@ namespace plughost::test {
 
 using namespace std::chrono_literals;
 
-// No other entry owns a resource.
+// The owner of a single entry: no other entry claims a resource.
 struct OnlyOwner final : ControllerOwner {
   std::string claim(const std::string&, const std::string&) override { return ""; }
   ResourceController::Clock::time_point not_before(const std::string&) const override {
@@ -27,8 +27,8 @@ struct OnlyOwner final : ControllerOwner {
   void changed() override {}
 };
 
-// An entry on a node without a kubelet: its machine's devices, in resources named after their types. Release
-// the machine before it ends.
+// An entry on a node without a kubelet. Its resources have its machine's devices, and are named after the
+// devices' types. Release the machine before this object is destroyed.
 struct Running {
   TempDir kubelet;
   Process process;
@@ -74,7 +74,7 @@ struct Running {
     return run_until(process.loop, [&] { return machine->scans() >= times; });
   }
   EntryStatus status() const { return entry->status().front(); }
-  // Returns nullptr if it is not listed.
+  // Returns nullptr if the device is not listed.
   const Device* device(const std::string& resource, const std::string& id) {
     const Device* found = nullptr;
     entry->publisher().for_each_resource([&](const Resource& each) {

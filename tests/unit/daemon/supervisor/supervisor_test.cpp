@@ -31,7 +31,7 @@ struct RunningNode {
     config.kubelet = {.directory = dir.path(), .pod_resources = dir.at("pods.sock")};
     return config;
   }
-  // Returns a configuration with one device, given by CDI.
+  // Returns a configuration with one device, which is given by CDI.
   Config with_specification(const std::string& directory) const {
     Config made = config();
     made.cdi.directory = dir.at(directory);
@@ -48,7 +48,7 @@ struct RunningNode {
     const std::filesystem::directory_iterator files(dir.at(directory), none);
     return none ? 0 : static_cast<std::size_t>(std::distance(begin(files), end(files)));
   }
-  // Returns true if one resource with one device is served.
+  // Adds an entry with one device. Returns true if its resource is served.
   bool serves_one() {
     machine->show({.devices = {{.id = "a"}}});
     Config one = config();
@@ -77,13 +77,13 @@ TEST_CASE("supervisor: a status without holders is returned at once, whatever th
 TEST_CASE("supervisor: a status with a short deadline does not wait for a silent kubelet") {
   RunningNode running;
   running.kubelet.add("x.com/a", "one");
-  SUBCASE("the kubelet tells") {
+  SUBCASE("the kubelet responds") {
     running.ask(WithHolders::kIfToldSoon);
     REQUIRE(running.tells());
     REQUIRE(running.told->holdings);
     CHECK(running.told->holdings->contains("x.com/a"));
   }
-  SUBCASE("it does not") {
+  SUBCASE("the kubelet does not respond") {
     running.kubelet.hold(true);
     const auto begun = EventLoop::Clock::now();
     running.ask(WithHolders::kIfToldSoon);
@@ -141,7 +141,7 @@ TEST_CASE("supervisor: a resource of two entries belongs to the first, and after
 }
 
 TEST_CASE(
-    "supervisor: a fixed name belongs to its entry before the first scan, and no longer than the entry") {
+    "supervisor: a fixed name belongs to its entry before the first scan, and until the entry's removal") {
   RunningNode running;
   const auto other = std::make_shared<test::Machine>();
   running.machine->hang(true);
@@ -181,7 +181,7 @@ TEST_CASE("supervisor: an id that two resources list is reported once") {
   CHECK(running.process.log.warnings().count() == before + 1);
 }
 
-TEST_CASE("supervisor: everything is scanned again once a minute") {
+TEST_CASE("supervisor: every entry is scanned again once a minute") {
   RunningNode running;
   REQUIRE(running.serves_one());
   const int before = running.machine->scans();
@@ -198,7 +198,7 @@ TEST_CASE("supervisor: after a stop there are no resources, and the end is repor
   CHECK(running.supervisor.summary().resources == 0);
 }
 
-TEST_CASE("supervisor: specifications that move stay in the former directory until they are in the new one") {
+TEST_CASE("supervisor: CDI specifications stay in their former directory until they exist in the new one") {
   RunningNode running;
   running.machine->show({.devices = {{.id = "a"}}});
   running.supervisor.apply(running.with_specification("first"));
@@ -211,12 +211,12 @@ TEST_CASE("supervisor: specifications that move stay in the former directory unt
       return running.specifications(from) == 0 && running.specifications(to) == 1;
     });
   };
-  SUBCASE("there") { CHECK(move("first", "second")); }
-  SUBCASE("there and back before it has ended") {
+  SUBCASE("to a new directory") { CHECK(move("first", "second")); }
+  SUBCASE("to a new directory, and back before the first move has ended") {
     running.supervisor.apply(running.with_specification("second"));
     CHECK(move("second", "first"));
   }
-  SUBCASE("while the machine takes long to look at") {
+  SUBCASE("to a new directory, while a scan of the machine stalls") {
     running.machine->hang(true);
     CHECK(move("first", "second"));
     running.machine->hang(false);

@@ -29,7 +29,7 @@ Device device_with(const std::vector<std::string>& paths) {
   return device;
 }
 
-// Returns why the device is Unhealthy after its check; empty: Healthy.
+// Runs the check of the devices, and returns why `device` is Unhealthy; empty: Healthy.
 std::string error_of(const HostRoot& host, Device device, const AllocationSpec& spec = {},
                      const NodeNumbers& numbers = {}) {
   std::vector<Device> devices{std::move(device)};
@@ -39,14 +39,14 @@ std::string error_of(const HostRoot& host, Device device, const AllocationSpec& 
 
 }  // namespace
 
-TEST_CASE("a device node that exists, also behind a link, can be given") {
+TEST_CASE("a device node passes the check, also through a symbolic link") {
   const test::TempDir tree;
   tree.link("dev/modem", "/dev/null");
   CHECK(error_with(HostRoot(), "/dev/null").empty());
   CHECK(error_with(HostRoot(tree.path()), "/dev/modem").empty());
 }
 
-TEST_CASE("a missing device node, or one that is none any more, is named") {
+TEST_CASE("a missing device node, and a path that is not a device node, are errors that name the path") {
   const test::TempDir tree;
   tree.file("dev/plain");
   const HostRoot host(tree.path());
@@ -106,7 +106,7 @@ TEST_CASE("a device is Unhealthy if a node of its entry or kind is missing") {
   CHECK(error_of(host, {.id = "a"}, spec) == none_at("/dev/a"));
 }
 
-TEST_CASE("a device is Unhealthy if its node has another number or type than the kernel's") {
+TEST_CASE("a device is Unhealthy if its node has a different device number or type than the kernel reports") {
   const HostRoot host;
   const Device null = device_with({"/dev/null"});
   CHECK(error_of(host, null, {}, {{"/dev/null", "c1:3"}}).empty());
@@ -117,7 +117,7 @@ TEST_CASE("a device is Unhealthy if its node has another number or type than the
         "/dev/null is another device's node: it is c1:3, and the device is b1:3 (c: character, b: block)");
 }
 
-TEST_CASE("a device is Unhealthy if its Allocate would be refused, with the same sentence") {
+TEST_CASE("a device is Unhealthy if its Allocate would be refused, with the same text as the refusal") {
   const HostRoot host;
   Device two = device_with({"/dev/null", "/dev/zero"});
   for (DeviceNode& node : two.nodes) node.container_path = "/dev/modem";
@@ -155,7 +155,8 @@ TEST_CASE("an Unhealthy device keeps its reason, and one without nodes is Health
   CHECK(error_of(host, {.id = "a"}).empty());
 }
 
-TEST_CASE("a device is Unhealthy if its VFIO group is not viable, and the cards' events are watched for it") {
+TEST_CASE(
+    "a device is Unhealthy if its VFIO group is not viable, and events of PCI devices start a new check") {
   const test::MadeSysfs machine;
   const std::string audio = "/sys/devices/pci0000:00/0000:01:00.1";
   machine.device(audio, "pci", {{"class", "0x040300"}});
@@ -178,7 +179,8 @@ TEST_CASE("a device is Unhealthy if its VFIO group is not viable, and the cards'
   CHECK(check("/dev/modem") == std::pair(std::string(), Texts{}));
 }
 
-TEST_CASE("a check names the directory of a missing node, and without udevd the directory of every node") {
+TEST_CASE(
+    "a check asks to watch the directory of a missing node, and without udevd the directory of each node") {
   const test::TempDir tree;
   tree.link("dev/good", "/dev/null");
   std::vector<Device> devices{device_with({"/dev/good", "/dev/bus/001"}), device_with({"/dev/good"})};
@@ -201,7 +203,7 @@ TEST_CASE("however many nodes are missing, a check requests at most 1,000 watche
   CHECK(devices.back().error == none_at(paths.back()));
 }
 
-// Returns a node of this machine that not all programs share.
+// Returns a device node of this machine that is not open to all users.
 std::string terminals() { return std::filesystem::canonical("/dev/ptmx"); }
 
 TEST_CASE("a node's hardware is its place in the device tree, and a node that all may open has none") {
@@ -237,13 +239,13 @@ TEST_CASE("a device's hardware is that of its own nodes and its entry's, without
                 {.host_path = Template("/dev/common"), .container_path = Template("/dev/common")}};
   find_units(host, spec, devices);
   using Texts = std::vector<std::string>;
-  CHECK(devices[0].hardware->units == Texts{terminals()});  // by its own path only
+  CHECK(devices[0].hardware->units == Texts{terminals()});  // from the node /dev/a; the other two are shared
   CHECK(devices[1].hardware->units == Texts{terminals()});
   CHECK(devices[2].hardware->units.empty());
   CHECK(devices[3].hardware->units == Texts{"known"});
 }
 
-TEST_CASE("devices that are given by CDI have the targets of their links, and others do not") {
+TEST_CASE("only for devices that are given by CDI the targets of their links are stored") {
   const test::TempDir tree;
   tree.file("dev/ttyUSB0");
   tree.file("dev/ttyUSB1");
@@ -266,12 +268,12 @@ TEST_CASE("devices that are given by CDI have the targets of their links, and ot
         std::vector<CdiNode>{{"/dev/serial/by-id/modem", "/dev/ttyUSB0"}, {"/srv/modem", "/dev/ttyUSB1"}});
 }
 
-TEST_CASE("with `access: group` CDI nodes have their groups, behind links, too") {
+TEST_CASE("with `access: group` a CDI node has the group of its target, otherwise no group") {
   const test::TempDir tree;
   tree.file("dev/ttyUSB0");
   tree.link("dev/modem", "ttyUSB0");
   const auto file = tree.at("dev/ttyUSB0");
-  // Other users see their own group.
+  // Without root the file has the user's own group.
   if (::geteuid() == 0) REQUIRE(::chown(file.c_str(), 0, 20) == 0);
   struct stat its {};
   REQUIRE(::stat(file.c_str(), &its) == 0);

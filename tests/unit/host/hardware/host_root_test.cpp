@@ -22,7 +22,7 @@ TEST_CASE("paths are below the prefix") {
   CHECK(HostRoot().at("/dev/null") == "/dev/null");
 }
 
-TEST_CASE("a pattern matches names in order, including dots and odd bytes") {
+TEST_CASE("a pattern matches names in sorted order, including names with dots and bytes that are not text") {
   const test::TempDir tree;
   for (const char* name : {"ttyUSB1", "ttyUSB0", ".ttyUSB", "tty\nUSB\xFF", "sda"})
     tree.file(std::string("dev/") + name);
@@ -68,7 +68,7 @@ TEST_CASE("a thousand directories are watched, and a remark names the rest") {
         Paths{"/d/*/x leads through more than 1000 directories; changes in the others are seen late"});
 }
 
-TEST_CASE("many names in one directory are one watched directory") {
+TEST_CASE("many watched names in one directory count as one directory for the limit") {
   const test::TempDir tree;
   for (std::size_t n = 0; n <= HostRoot::kMostWatched; ++n)
     tree.link("links/" + std::to_string(n), "../targets/" + std::to_string(n));
@@ -77,7 +77,8 @@ TEST_CASE("many names in one directory are one watched directory") {
   CHECK(match.remarks.empty());
 }
 
-TEST_CASE("a walk ends at its fifty-thousandth directory, with a remark") {
+TEST_CASE(
+    "a pattern is searched in at most 50,000 directories, and a remark says that the rest is left out") {
   const test::TempDir tree;
   const auto name = [](std::size_t n) { return "d/" + std::to_string(100'000 + n); };
   for (std::size_t n = 1; n < HostRoot::kMostDirectories; ++n) tree.directory(name(n));
@@ -96,7 +97,7 @@ TEST_CASE("a walk ends at its fifty-thousandth directory, with a remark") {
                                late});
 }
 
-TEST_CASE("a walk through circular links ends") {
+TEST_CASE("the search for a pattern through circular links ends") {
   const test::TempDir tree;
   for (const char* name : {"a", "b", "c"}) tree.link(std::string("d/") + name, ".");
   const HostRoot::Match match = HostRoot(tree.path()).glob("/d/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/x");
@@ -124,7 +125,7 @@ TEST_CASE("a path without a wildcard matches only itself, and is watched by its 
   CHECK(host.glob("/dev").watch == Watch{{"/", "dev"}});
 }
 
-TEST_CASE("an unreadable parent directory does not matter for literal components") {
+TEST_CASE("a directory that cannot be listed is no obstacle if the next component is not a pattern") {
   const test::TempDir tree;
   tree.file("closed/open/x");
   std::filesystem::permissions(tree.at("closed"), std::filesystem::perms::owner_exec);
@@ -132,7 +133,7 @@ TEST_CASE("an unreadable parent directory does not matter for literal components
   std::filesystem::permissions(tree.at("closed"), std::filesystem::perms::owner_all);
 }
 
-TEST_CASE("the target of a link is watched") {
+TEST_CASE("the targets of a matching link are watched") {
   const test::TempDir tree;
   tree.file("dev/ttyUSB0");
   tree.link("dev/modem", "ttyUSB0");
@@ -156,7 +157,7 @@ TEST_CASE("a dangling link is no match, but its target is watched") {
   }
 }
 
-TEST_CASE("resolving a circular link ends") {
+TEST_CASE("circular links do not match, and resolving them ends") {
   const test::TempDir tree;
   tree.link("dev/a", "b");
   tree.link("dev/b", "a");
@@ -165,7 +166,7 @@ TEST_CASE("resolving a circular link ends") {
   CHECK(match.watch == Watch{{"/dev", "*"}, {"/dev", "a"}, {"/dev", "b"}});
 }
 
-// A tree with a file of each type.
+// A directory tree with regular files, directories and links of several forms.
 struct MadeTree {
   MadeTree() {
     made.file("sys/devices/pci/0000:00:01.0/vendor", "0x8086\n");
@@ -206,7 +207,9 @@ TEST_CASE("a pattern finds the same on a recorded machine as on the machine itse
   CHECK(recorded.glob("/sys/bus/*/devices/*/vendor").paths.size() == 2);
 }
 
-TEST_CASE("a recorded machine gives the same answers as the machine") {
+TEST_CASE(
+    "type, text, links, device number and entries of a path are the same on a recorded machine as in the "
+    "real tree") {
   const MadeTree tree;
   const HostRoot real(tree.made.path());
   const HostRoot recorded = test::recorded(tree.made);
@@ -256,7 +259,9 @@ TEST_CASE("each type of file is reported") {
   CHECK_FALSE(is_device_node(FileType::kRegular));
 }
 
-TEST_CASE("a recorded device node has a type and a number, and a file without content has none") {
+TEST_CASE(
+    "on a recorded machine a device node has its type and number, and a file recorded without content has no "
+    "text") {
   const auto machine = std::make_shared<RecordedMachine>();
   machine->tree.add("/dev/nvidia0", {.type = FileType::kCharacter, .text = "195:0", .entries = {}});
   machine->tree.add("/etc/closed", {.type = FileType::kRegular, .text = std::nullopt, .entries = {}});
@@ -277,7 +282,7 @@ TEST_CASE("a recorded device node has a type and a number, and a file without co
   CHECK_FALSE(HostRoot().nvml());
 }
 
-TEST_CASE("recorded scans report each path, and no program runs meanwhile") {
+TEST_CASE("while paths are recorded, each path that is read is reported, and no program runs") {
   const MadeTree tree;
   using Look = HostRoot::Look;
   std::vector<std::pair<Look, std::string>> noted;

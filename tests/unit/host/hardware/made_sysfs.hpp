@@ -1,6 +1,6 @@
 #pragma once
-// A simulated /sys: devices as directories with attributes, a uevent file and links, which are relative as
-// the kernel's are. Not thread-safe.
+// A simulated /sys: each device is a directory with attributes, a uevent file and links. The links are
+// relative, as in the kernel's /sys. Not thread-safe.
 
 #include <filesystem>
 #include <map>
@@ -19,13 +19,14 @@ class MadeSysfs {
   using Texts = std::map<std::string, std::string>;
 
   HostRoot host() const { return HostRoot(tree_->path()); }
-  // The tree of everything else: /dev, /run/udev/data. Paths are those of the machine.
+  // The directory tree of the simulated machine, for files outside of /sys such as /dev and /run/udev/data.
   const TempDir& tree() const { return *tree_; }
 
-  // Creates the device at `path`, such as "/sys/devices/pci0000:00/0000:00:02.0", and the links to it: from
-  // /sys/bus/<subsystem>/devices for buses, from /sys/class/<subsystem> for other subsystems, from /sys/dev
-  // if it has a MAJOR and a MINOR, and `device` to its parent. `attributes` maps files below `path` to texts.
-  // `uevent` has DEVNAME, DEVTYPE and the like.
+  // Creates the device at `path`, such as "/sys/devices/pci0000:00/0000:00:02.0", and the links to the
+  // device: from /sys/bus/<subsystem>/devices for buses, from /sys/class/<subsystem> for other subsystems,
+  // and from /sys/dev if `uevent` has MAJOR and MINOR. The device's link `device` leads to its parent.
+  // `attributes` maps files below `path` to texts. `uevent` has the lines of the uevent file, such as DEVNAME
+  // and DEVTYPE.
   void device(const std::string& path, const std::string& subsystem, const Texts& attributes = {},
               const Texts& uevent = {}) const {
     const std::filesystem::path directory = path;
@@ -53,7 +54,7 @@ class MadeSysfs {
     tree_->file(std::filesystem::path(path) / name, std::string(text) + '\n');
   }
 
-  // Creates or replaces a link `from` that leads to `to`, both of them paths of the machine.
+  // Creates or replaces a link `from` that leads to `to`. Both are paths of the simulated machine.
   void link(const std::string& from, const std::filesystem::path& to) const {
     tree_->remove(from);
     tree_->link(from, to.lexically_relative(std::filesystem::path(from).parent_path()));
@@ -65,7 +66,7 @@ class MadeSysfs {
     link(path + "/driver", home);
   }
 
-  // Removes the device, everything below it, and the links to them.
+  // Removes the device, everything below its directory, and the links to them.
   void remove(const std::string& path) const {
     tree_->remove(path);
     for (const char* homes : {"sys/bus", "sys/class", "sys/dev"}) {

@@ -33,7 +33,7 @@ TEST_CASE("labels are read from a Node object, its metadata, or a map") {
   CHECK(map.error.empty());
 }
 
-TEST_CASE("a node's name is its hostname label, unless configured") {
+TEST_CASE("a node's name is the name of the Node object, or else its hostname label") {
   CHECK(node_labels_of("kubernetes.io/hostname=n3").node == "n3");
   CHECK(node_labels_of(R"({"metadata": {"name": "n1", "labels": {"kubernetes.io/hostname": "n3"}}})").node ==
         "n1");
@@ -55,7 +55,7 @@ TEST_CASE("an empty file has no labels") {
   CHECK(node_labels_of("{}").error.empty());
 }
 
-TEST_CASE("an unreadable file is named") {
+TEST_CASE("the error about an unreadable file names the file") {
   const test::TempDir dir;
   const HostRoot host(dir.path());
   CHECK(read_node_labels(host, "/none").error == "/none: it cannot be read");

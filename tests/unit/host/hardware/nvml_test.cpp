@@ -36,7 +36,7 @@ NvmlFailure failure(const NvmlResult<T>& result) {
   return std::get<NvmlFailure>(result);
 }
 
-TEST_CASE("a missing or failing library is reported as a sentence") {
+TEST_CASE("if NVML is missing or cannot be initialized, the reason is reported") {
   const auto missing = std::get<Nvml::Unusable>(Nvml::open("libnvidia-none.so.1"));
   CHECK(missing.why.starts_with("libnvidia-none.so.1"));
   CHECK_FALSE(missing.refuses);
@@ -47,7 +47,7 @@ TEST_CASE("a missing or failing library is reported as a sentence") {
   CHECK_FALSE(fake.in_use());
 }
 
-TEST_CASE("NVML reports a card's facts, and is released when it is closed") {
+TEST_CASE("NVML reports a card's facts, and the library is shut down when Nvml ends") {
   const FakeNvml fake(kTwoCards);
   {
     const auto nvml = opened();
@@ -67,7 +67,7 @@ TEST_CASE("NVML reports a card's facts, and is released when it is closed") {
   CHECK_FALSE(fake.in_use());
 }
 
-TEST_CASE("a lost card is a value, and the others respond as before") {
+TEST_CASE("queries about a lost card return an error, and queries about the other cards succeed") {
   const FakeNvml fake(kTwoCards);
   const auto nvml = opened();
   const NvmlDevice card = value(nvml->device(0));
@@ -92,7 +92,7 @@ TEST_CASE("MIG devices are found by their card") {
   CHECK(value(nvml->compute_instance(parts[1])) == 1);
 }
 
-TEST_CASE("links and levels give the distance of two cards") {
+TEST_CASE("the NVLinks and the common ancestor of two cards are reported") {
   const FakeNvml fake("card GPU-a pci=0000:01:00.0\ncard GPU-b pci=0000:02:00.0\nlink 0 1 2\nlevel 0 1 30\n");
   const auto nvml = opened();
   const NvmlDevice card = value(nvml->device(0));
@@ -116,7 +116,7 @@ TEST_CASE("events are reported once, for the watched cards and types") {
   CHECK(failure(nvml->next_event(0ms)).timed_out());
 }
 
-TEST_CASE("a library from before the calls had versions is used as far as possible") {
+TEST_CASE("an old library without versioned calls is used, and what it lacks is reported as not supported") {
   const FakeNvml fake(kTwoCards);
   const auto nvml = opened(test::kFakeNvmlOld);
   CHECK(value(nvml->count()) == 2);
@@ -131,7 +131,7 @@ TEST_CASE("a library from before the calls had versions is used as far as possib
   CHECK(event.gpu_instance == NvmlEvent::kWholeCard);
 }
 
-TEST_CASE("a fabric that is not ready has NVML's words, by either version of the call") {
+TEST_CASE("the error of a fabric that is not ready has NVML's text, with both versions of the call") {
   const FakeNvml fake("");
   const auto nvml = opened();
   const auto error = [&](const std::string& fabric) {

@@ -1,5 +1,5 @@
 #pragma once
-// A recorded machine as a tree. Not thread-safe.
+// Records a directory tree as a machine. Not thread-safe.
 
 #include <filesystem>
 #include <fstream>
@@ -30,7 +30,7 @@ inline std::shared_ptr<RecordedMachine> record_all(const TempDir& made) {
                 .entries = {}};
         break;
       }
-      default:  // a directory precedes its entries
+      default:  // add() creates a directory together with its entries
         break;
     }
     machine->tree.add(path, std::move(file));

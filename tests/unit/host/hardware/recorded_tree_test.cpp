@@ -75,7 +75,8 @@ TEST_CASE("slashes, dots and two dots are resolved as the kernel does") {
   CHECK(place_of(tree, "/a/..") == "/");
 }
 
-TEST_CASE("links are resolved from their own place, and two dots behind one from its target") {
+TEST_CASE(
+    "a relative link is resolved from its own directory, and `..` after a link from the link's target") {
   RecordedTree tree;
   add_file(tree, "/devices/pci/dev/vendor", "8086");
   add_link(tree, "/class/net/eth0", "../../devices/pci/dev");
@@ -87,7 +88,7 @@ TEST_CASE("links are resolved from their own place, and two dots behind one from
   CHECK(place_of(tree, "/class/net/eth0/..") == "/devices/pci");
 }
 
-TEST_CASE("the last link of a path can be kept") {
+TEST_CASE("a lookup can return the last link of a path instead of its target") {
   RecordedTree tree;
   add_file(tree, "/target", "1");
   add_link(tree, "/link", "target");
@@ -120,7 +121,7 @@ TEST_CASE("a link with an unknown target is dangling") {
   CHECK(tree.find("/b").failed == std::errc::no_such_file_or_directory);
 }
 
-TEST_CASE("a path of more than 64 directories is too long, also behind links") {
+TEST_CASE("a path of more than 64 components is refused, also through links") {
   RecordedTree tree;
   std::string path;
   for (int i = 0; i < 64; ++i) path += "/d";

@@ -15,7 +15,7 @@ const std::string kHub = kCard + "/usb1/1-1";
 const std::string kDongle = kHub + "/1-1.4";
 const std::string kTty = kDongle + "/1-1.4:1.0/ttyUSB0/tty/ttyUSB0";
 
-// A serial adapter behind a hub.
+// A simulated machine with a USB serial adapter behind a hub.
 struct Made : MadeSysfs {
   Made() {
     device(kCard, "pci", {{"vendor", "0x8086"}, {"numa_node", "1"}});
@@ -42,7 +42,7 @@ Texts paths_of(const std::vector<SysDevice>& devices) {
 
 }  // namespace
 
-TEST_CASE("a device is found by name in its class or bus") {
+TEST_CASE("devices are found by subsystem, and by the path of a link to them") {
   const Made sysfs;
   const HostRoot host = sysfs.host();
   CHECK(paths_of(devices_of(host, "tty")) == Texts{kTty});
@@ -86,7 +86,8 @@ TEST_CASE("udev's database adds properties, links and tags") {
   CHECK(tty.tags() == Texts{"systemd"});
   CHECK(tty.property("ID_SERIAL_SHORT") == "A1");
   CHECK(tty.property("A") == "b=c");
-  // udev names entries of devices without a node by subsystem and name, and of network interfaces by index.
+  // udev names the database entry of a device without a node by subsystem and name, and of a network
+  // interface by index.
   sysfs.tree().file("/run/udev/data/+usb:1-1.4:1.0", "E:ID_USB_DRIVER=ch341\n");
   CHECK(device_at(host, kDongle + "/1-1.4:1.0").property("ID_USB_DRIVER") == "ch341");
   sysfs.device("/sys/devices/virtual/net/eth0", "net", {}, {{"IFINDEX", "7"}});
@@ -94,12 +95,14 @@ TEST_CASE("udev's database adds properties, links and tags") {
   CHECK(devices_of(host, "net").at(0).property("ID_NET_NAME") == "lan");
 }
 
-TEST_CASE("udev has processed a device with a node, or an interface, when its database has it") {
+TEST_CASE(
+    "udev has finished a device with a node, or a network interface, when udev's database has an entry for "
+    "it") {
   const Made sysfs;
   sysfs.device("/sys/devices/virtual/net/eth0", "net", {}, {{"IFINDEX", "7"}});
   const HostRoot host = sysfs.host();
   const auto finished = [&](const std::string& path) { return device_at(host, path).finished(); };
-  CHECK(finished(kTty));  // no udevd runs
+  CHECK(finished(kTty));  // true without udevd
   sysfs.tree().file("/run/udev/control");
   CHECK_FALSE(finished(kTty));
   CHECK_FALSE(finished("/sys/devices/virtual/net/eth0"));
@@ -115,7 +118,7 @@ TEST_CASE("the device behind a node is found by the node's number, whatever its 
   const Made sysfs;
   sysfs.device("/sys/devices/virtual/mem/null", "mem", {}, {{"MAJOR", "1"}, {"MINOR", "3"}});
   sysfs.tree().link("/dev/serial/by-id/a", "../../nothing");
-  sysfs.tree().link("/dev/nothing", "/dev/null");  // this machine's
+  sysfs.tree().link("/dev/nothing", "/dev/null");  // the real /dev/null
   sysfs.tree().link("/dev/unknown", "/dev/zero");
   sysfs.tree().file("/dev/file");
   const HostRoot host = sysfs.host();

@@ -35,7 +35,9 @@ TEST_CASE("a VFIO group is viable if each function has no driver, one of VFIO's,
   CHECK(error(machine).empty());
 }
 
-TEST_CASE("functions of a VFIO group with another driver are named, and those of other groups are not") {
+TEST_CASE(
+    "the error about a VFIO group names the functions with other drivers, but not functions of other "
+    "groups") {
   const test::MadeSysfs machine;
   add(machine, "0000:01:00.0", "0x030000", "vfio-pci");
   add(machine, "0000:01:00.1", "0x040300", "snd_hda_intel");
@@ -48,7 +50,9 @@ TEST_CASE("functions of a VFIO group with another driver are named, and those of
   CHECK(error(machine, "16").empty());
 }
 
-TEST_CASE("VFIO's nodes name their group: by number, without an IOMMU, and by device") {
+TEST_CASE(
+    "the group of a node is found for each form: /dev/vfio/N, /dev/vfio/noiommu-N and "
+    "/dev/vfio/devices/vfioN") {
   const test::MadeSysfs machine;
   add(machine, "0000:01:00.0", "0x030000", "vfio-pci");
   machine.device(kRoot + "0000:01:00.0/vfio-dev/vfio3", "vfio-dev");

@@ -15,7 +15,7 @@ TEST_CASE("a command line has the device's values, or an error that names the mi
   CHECK(line.missing == "serial");
 }
 
-TEST_CASE("a program of another user is started by the program that changes the user") {
+TEST_CASE("a program with a different user is started through chroot --userspec") {
   CHECK(words_as("").empty());
   CHECK(words_as("nobody") == std::vector<std::string>{"/usr/sbin/chroot", "--userspec=nobody:", "/"});
 }

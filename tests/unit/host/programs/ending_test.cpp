@@ -8,12 +8,12 @@ using namespace plughost;
 using namespace std::chrono_literals;
 using How = Ending::How;
 
-TEST_CASE("durations are written in seconds if they are whole") {
+TEST_CASE("a duration is written in seconds if it is a whole number of seconds, else in milliseconds") {
   CHECK(duration_text(20s) == "20 s");
   CHECK(duration_text(2500ms) == "2500 ms");
 }
 
-TEST_CASE("the reason of a check is its first line of output, or how it ended") {
+TEST_CASE("the reason of a failed check is its first line of output, or else how the check ended") {
   const auto why = [](How how, int number, const std::string& output) {
     return why_failed({.what = "the health check", .words = Program::Errors::kWithOutput},
                       {.how = how, .number = number, .timeout = 5s, .output = output});
@@ -37,7 +37,9 @@ TEST_CASE("the reason of a check is its first line of output, or how it ended") 
   CHECK(why(How::kUntold, 0, "") == "the health check has ended, and its exit status is unknown");
 }
 
-TEST_CASE("the reason of a document program is a sentence with the last line of its standard error") {
+TEST_CASE(
+    "the reason of other programs says how the program ended, followed by the last line of its standard "
+    "error") {
   const auto why = [](Ending ending) {
     ending.output = "{}";
     ending.errors = "one\nno controller\n";
@@ -51,14 +53,14 @@ TEST_CASE("the reason of a document program is a sentence with the last line of 
   CHECK(why({.how = How::kUntold}) == "the program has ended, and its exit status is unknown: no controller");
 }
 
-TEST_CASE("a program that printed too much was killed for that, however it ended") {
+TEST_CASE("a program that printed too much is reported as killed for that, even if it exited by itself") {
   const Ending ending{.how = How::kExited, .output = std::string(4u << 20, 'x'), .excess = true};
   CHECK(why_failed({}, ending) == "the program was killed: it printed more than 4 MiB");
-  // A check has only output that is not read.
+  // A check's output beyond the limit is ignored.
   CHECK(why_failed({.words = Program::Errors::kWithOutput}, ending).empty());
 }
 
-TEST_CASE("the last words are the last non-empty line") {
+TEST_CASE("last_words returns the last line that is not empty") {
   CHECK(last_words("").empty());
   CHECK(last_words("\n \n").empty());
   CHECK(last_words("one\ntwo\n\n") == ": two");

@@ -1,4 +1,4 @@
-// Programs on a file system that does not answer.
+// Tests programs on a file system that does not respond.
 
 #include <doctest/doctest.h>
 
@@ -32,7 +32,7 @@ struct Hung {
         queue, Program{.command = {leased.path()}, .timeout = timeout},
         [this](const Ending& ending) { overdue += ending.how == How::kOverdue ? 1 : 0; }, [this] { ++gone; });
   }
-  // Runs another program and returns how long it takes.
+  // Runs a different program, and returns how long this takes.
   Clock::duration other() {
     const auto begun = Clock::now();
     std::optional<Ending> ended;
@@ -46,7 +46,7 @@ struct Hung {
 
 }  // namespace
 
-TEST_CASE("a program whose start hangs delays neither the loop nor other programs") {
+TEST_CASE("a program whose start hangs delays neither the loop nor, after a short time, other programs") {
   Hung file;
   for (int i = 0; i < 4; ++i) file.start(1min);
   auto last = Clock::now();
@@ -57,7 +57,7 @@ TEST_CASE("a program whose start hangs delays neither the loop nor other program
     tick.arm(1ms);
   });
   tick.arm(1ms);
-  // Each stalled thread is replaced after a while; afterwards nothing waits.
+  // The first program waits until the hanging threads have been replaced; the next one does not wait.
   CHECK(file.other() < 5s);
   CHECK(file.other() < 1s);
   CHECK(longest < 500ms);
@@ -77,7 +77,7 @@ TEST_CASE("an abandoned start that hangs is killed later, and its thread is free
   Hung file;
   file.start(1min);
   REQUIRE(test::run_until(file.loop, [&] { return file.hung.front().begun(); }));
-  file.other();  // by now the start has stalled
+  file.other();  // meanwhile the start is found to hang
   file.hung.clear();
   for (int i = 0; i < 8; ++i) {
     file.start(1min);
@@ -88,7 +88,7 @@ TEST_CASE("an abandoned start that hangs is killed later, and its thread is free
   CHECK(file.gone == 0);
 }
 
-TEST_CASE("a program runs once its file system responds") {
+TEST_CASE("a program whose start hangs runs when its file system responds") {
   Hung file;
   std::optional<Ending> ended;
   const Subprocess process(file.queue, Program{.command = {file.leased.path()}, .timeout = 1min},

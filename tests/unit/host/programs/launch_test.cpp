@@ -9,8 +9,8 @@
 
 using namespace plughost;
 
-TEST_CASE("a program that is abandoned before its process exists does not run") {
-  // Writing this takes milliseconds, in which the start has begun and no process exists.
+TEST_CASE("a launch that is given up before its process exists does not run the program") {
+  // Writing this input takes milliseconds. During these the launch has begun, but the process does not exist.
   const std::string long_input(32u << 20, 'x');
   for (bool in_time = false; !in_time;) {
     Launch launch(Program{.command = {"/bin/sleep", "1000"}, .input = long_input});

@@ -23,7 +23,7 @@ using Clock = EventLoop::Clock;
 
 namespace {
 
-// Returns the number of this process's children that are zombies.
+// Returns the number of zombie processes whose parent is this process.
 std::size_t zombies() {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -71,7 +71,7 @@ TEST_CASE("however many programs wait, a limited number runs at once") {
   CHECK(most <= Turns::kAtOnce);
 }
 
-TEST_CASE("a check does not wait for programs that hang in all places") {
+TEST_CASE("a health check runs although programs of a different purpose hang and use all their places") {
   Many many;
   many.run(Purpose::kPreStart, "exec sleep 1000", 100);
   many.run(Purpose::kHealth, "exit 0", 8);
@@ -95,9 +95,9 @@ TEST_CASE("the loop continues while thousands of programs start and end") {
 }
 
 TEST_CASE("every killed program is reaped, and no caller waits for its end") {
-  const std::size_t before = zombies();  // of other tests
+  const std::size_t before = zombies();  // left by earlier tests
   Many many;
-  // Its end takes a while, because each one's memory is freed.
+  // The end of each program takes a while, because the kernel frees its memory.
   many.run(Purpose::kPreStart, "head -c 50000000 /dev/zero | tail -c 50000000 >/dev/null & exec sleep 1000",
            20);
   REQUIRE(test::run_until(many.loop, [&] {
@@ -111,7 +111,7 @@ TEST_CASE("every killed program is reaped, and no caller waits for its end") {
   CHECK(test::run_until(many.loop, [&] { return zombies() <= before; }));
 }
 
-TEST_CASE("programs that run when the process ends are killed and reaped") {
+TEST_CASE("a running program is killed and reaped before Programs is destroyed") {
   pid_t pid = 0;
   {
     Many many;
@@ -125,14 +125,15 @@ TEST_CASE("programs that run when the process ends are killed and reaped") {
   CHECK(::kill(pid, 0) != 0);
 }
 
-TEST_CASE("at the process's end a program may clean up, and is killed after its grace period") {
+TEST_CASE("when Programs is destroyed, a program may clean up, and is killed after the grace period") {
   const test::TempDir dir;
   const std::string at = dir.path().string();
   pid_t stubborn = 0;
   Clock::time_point begun;
   {
     Many many;
-    // A reader of its lines would know that it runs; a file tells that only to the test.
+    // The programs report on standard output that they run, so that the loop knows it, too. A file would show
+    // it only to the test.
     bool ready = false;
     const auto run = [&](const std::string& script,
                          const std::function<void(std::string_view line)>& on_line) {
@@ -154,7 +155,8 @@ TEST_CASE("at the process's end a program may clean up, and is killed after its 
   CHECK(::kill(stubborn, 0) != 0);
 }
 
-TEST_CASE("the process's end does not wait for the grace period of ending programs") {
+TEST_CASE(
+    "the destruction of Programs ends as soon as the programs have ended, before the grace period is over") {
   const test::TempDir dir;
   Clock::time_point begun;
   {
@@ -168,21 +170,21 @@ TEST_CASE("the process's end does not wait for the grace period of ending progra
   CHECK(Clock::now() - begun < 500ms);
 }
 
-TEST_CASE("the process's end also ends a program that the loop does not know yet") {
+TEST_CASE("the destruction of Programs also ends a program whose start the loop has not seen yet") {
   const test::TempDir dir;
   const std::string at = dir.path().string();
   pid_t pid = 0;
   {
     Many many;
     many.run(Purpose::kStay, "cd " + at + "; echo $$ > half; mv half pid; exec sleep 1000", 1);
-    // Its start is assigned to a thread, and nothing else happens here.
+    // run_once hands the start to a thread; the loop does not run after that.
     while (!many.running.front().begun()) test::run_once(many.loop);
     while (!std::filesystem::exists(dir.at("pid"))) std::this_thread::yield();
     std::ifstream(dir.at("pid")) >> pid;
     many.running.clear();
   }
   REQUIRE(pid > 0);
-  // The thread that has just started it kills it, and nothing waits for that thread.
+  // The thread that started the program also kills it, and Programs does not wait for this thread.
   const auto end = Clock::now() + 30s;
   while (!test::is_gone(pid) && Clock::now() < end) std::this_thread::yield();
   CHECK(test::is_gone(pid));

@@ -30,7 +30,7 @@ TEST_CASE("a run returns both streams of the program separately") {
   CHECK(ending.errors == "trouble\n");
 }
 
-TEST_CASE("a run that takes too long is killed, and its output so far is kept") {
+TEST_CASE("a program that exceeds its timeout is killed, and its output so far is returned") {
   Program program = shell_program("echo waiting >&2; exec sleep 1000");
   program.timeout = 300ms;
   const Ending ending = run_program(program);
@@ -49,7 +49,7 @@ TEST_CASE("too much output ends the program with its children") {
 }
 
 TEST_CASE("a program that has ended with too much output is not killed") {
-  Program program = shell_program("printf 0123456789");  // mostly read after its end
+  Program program = shell_program("printf 0123456789");  // usually ends before its output is read
   program.most_output = 5;
   program.excess = Program::Excess::kFatal;
   for (int i = 0; i < 20; ++i) {
@@ -59,13 +59,13 @@ TEST_CASE("a program that has ended with too much output is not killed") {
   }
 }
 
-TEST_CASE("the end of a flood of errors is kept") {
+TEST_CASE("of a very long standard error the end is kept") {
   const Ending ending = run_program(shell_program("head -c 1000000 /dev/zero >&2; echo the end >&2"));
   CHECK(ending.errors.size() == Subprocess::kMostErrors);
   CHECK(ending.errors.ends_with("the end\n"));
 }
 
-TEST_CASE("a program that is being written cannot be started now, which is not its fault") {
+TEST_CASE("a program whose file is open for writing cannot be started, and is not blamed for it") {
   const test::TempDir dir;
   std::filesystem::copy_file("/bin/true", dir.at("program"));
   const UniqueFd written{::open(dir.at("program").c_str(), O_WRONLY | O_CLOEXEC)};

@@ -30,7 +30,7 @@ struct Run {
   Programs programs{loop};
   ProgramQueue queue{programs, Purpose::kList};
   std::optional<Ending> result;
-  bool gone = false;  // after its deadline
+  bool gone = false;  // the process has ended after its timeout
   std::optional<Subprocess> process;
 
   explicit Run(Program program) {
@@ -51,7 +51,7 @@ struct Run {
 
 std::vector<std::string> shell(const std::string& script) { return {"/bin/sh", "-c", script}; }
 
-// Returns the children of all our threads, zombies included.
+// Returns the child processes of all threads of this process, including zombies.
 std::set<pid_t> children() {
   std::set<pid_t> children;
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -86,14 +86,15 @@ TEST_CASE("a signal that ends a program is reported") {
   CHECK(run.result->number == SIGTERM);
 }
 
-TEST_CASE("a program that cannot be started is reported with its reason, later") {
+TEST_CASE(
+    "a program that cannot be started is reported with the reason, and not from within the constructor") {
   int reason = 0;
   std::string program;
-  SUBCASE("no such program") {
+  SUBCASE("that does not exist") {
     program = "/nonexistent/program";
     reason = ENOENT;
   }
-  SUBCASE("no program at all") {
+  SUBCASE("that is not executable") {
     program = "/etc/passwd";
     reason = EACCES;
   }
@@ -113,7 +114,8 @@ TEST_CASE("after its time-out the program and its children are killed, and its e
   CHECK(test::run_until(run.loop, [&] { return run.gone && test::is_gone(child); }));
 }
 
-TEST_CASE("a program that exceeds its time before its start is reported is killed, and its end is reported") {
+TEST_CASE(
+    "a program whose timeout passes before the loop knows of its start is killed, and its end is reported") {
   const test::TempDir dir;
   Run run(
       Program{.command = shell("echo > " + dir.at("began").string() + "; exec sleep 1000"), .timeout = 20ms});
@@ -164,7 +166,7 @@ TEST_CASE("a program that does not end after its time-out is killed after its gr
   CHECK(test::run_until(run.loop, [&] { return test::is_gone(child); }));
 }
 
-TEST_CASE("a child that a shell leaves in its group may clean up, too") {
+TEST_CASE("after a timeout a child in the program's process group may clean up, too") {
   const test::TempDir dir;
   Run run(shell("cd " + dir.path().string() + "; (" + test::trapping(": > cleared") + ") & wait"), 300ms);
   REQUIRE(run.ended());
@@ -172,7 +174,7 @@ TEST_CASE("a child that a shell leaves in its group may clean up, too") {
   CHECK(std::filesystem::exists(dir.at("cleared")));
 }
 
-TEST_CASE("a program that leaves children has ended when it ends, and so have they") {
+TEST_CASE("a program's end is reported although its children still run, and these are killed") {
   Run run(shell("sleep 1000 & echo $!"));
   REQUIRE(run.ended());
   CHECK(run.result->how == How::kExited);
@@ -218,7 +220,7 @@ TEST_CASE("a program does not inherit the environment") {
         "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nLANG=C.UTF-8\n");
 }
 
-TEST_CASE("destruction kills and reaps the program, and calls nothing") {
+TEST_CASE("the destructor of Subprocess kills and reaps the program, and calls no callback") {
   const test::TempDir dir;
   Run run(shell("echo $$ > " + dir.at("pid").string() + "; exec sleep 1000"));
   pid_t child = 0;
@@ -232,7 +234,7 @@ TEST_CASE("destruction kills and reaps the program, and calls nothing") {
   CHECK_FALSE(run.gone);
 }
 
-TEST_CASE("a destroyed Subprocess lets the program clean up, and reports nothing") {
+TEST_CASE("after the destructor of Subprocess a program may clean up, and no callback is called") {
   const test::TempDir dir;
   Run run(shell("cd " + dir.path().string() + "; " +
                 test::trapping("echo bye; echo bye >&2; : > cleared", ": > ready")));
@@ -242,7 +244,7 @@ TEST_CASE("a destroyed Subprocess lets the program clean up, and reports nothing
   CHECK_FALSE(run.result);
 }
 
-TEST_CASE("destruction before its turn means that it never runs") {
+TEST_CASE("a program whose Subprocess is destroyed before its turn never runs") {
   const test::TempDir dir;
   Run run(shell("touch " + dir.at("begun").string()));
   CHECK_FALSE(run.process->begun());
@@ -253,14 +255,14 @@ TEST_CASE("destruction before its turn means that it never runs") {
   CHECK_FALSE(std::filesystem::exists(dir.at("begun")));
 }
 
-TEST_CASE("destruction during the start kills it") {
-  const std::set<pid_t> before = children();  // from earlier cases
+TEST_CASE("a program whose Subprocess is destroyed during the start is killed") {
+  const std::set<pid_t> before = children();  // from earlier test cases
   {
     Run run(shell("exec sleep 1000"));
     REQUIRE(test::run_until(run.loop, [&] { return run.process->begun(); }));
     run.process.reset();
-    // If it had begun, the loop reports its end, otherwise the thread that starts it. The start and end of
-    // the next one give both enough time.
+    // The loop kills the process if the start has finished, otherwise the starting thread does. The next
+    // program's start and end give both enough time.
     bool later = false;
     run.process.emplace(run.queue, Program{.command = shell("exit 0")}, [&](const Ending&) { later = true; });
     REQUIRE(test::run_until(run.loop, [&] { return later; }));
@@ -268,7 +270,7 @@ TEST_CASE("destruction during the start kills it") {
   CHECK(std::ranges::includes(before, children()));
 }
 
-TEST_CASE("a line is reported after the errors that the program wrote before it") {
+TEST_CASE("what a program writes to standard error before a line is known when the line is reported") {
   const test::TempDir dir;
   std::string line;
   std::string errors;
@@ -281,14 +283,14 @@ TEST_CASE("a line is reported after the errors that the program wrote before it"
   program.on_line = [&](std::string_view said) {
     line = said;
     errors = run->process->errors();
-    run->loop.stop();  // the kernel still reports the output as ready, before the errors
+    run->loop.stop();  // the kernel still has the output ready, before the errors
   };
   run.emplace(std::move(program));
   run->loop.run();
   REQUIRE(line == "one");
   dir.file("go");
   while (!std::filesystem::exists(dir.at("both")))
-    std::this_thread::yield();  // and the loop receives everything at once
+    std::this_thread::yield();  // so that the loop receives the errors and the line at the same time
   run->loop.run();
   CHECK(line == "two");
   CHECK(errors == "why\n");
@@ -314,7 +316,7 @@ TEST_CASE("lines are reported one by one, and the rest after the last one is kep
   CHECK_FALSE(run.result->excess);
 }
 
-TEST_CASE("a too long line is an error, and a long sum of lines is not") {
+TEST_CASE("a line that is too long is an error, and many lines of any total length are not") {
   std::size_t lines = 0;
   Run run(Program{.command = shell("yes 0123456 | head -n 20000; head -c 200 /dev/zero | tr '\\0' a; "
                                    "exec sleep 1000"),
@@ -326,7 +328,7 @@ TEST_CASE("a too long line is an error, and a long sum of lines is not") {
   CHECK(run.result->excess);
 }
 
-TEST_CASE("a program that writes too much may clean up, and its end is reported then") {
+TEST_CASE("a program that is ended for too much output may clean up, and its end is reported after that") {
   const test::TempDir dir;
   Run run(Program{
       .command = shell("cd " + dir.path().string() + "; " + test::trapping(": > cleared", "echo 0123456789")),
@@ -339,7 +341,7 @@ TEST_CASE("a program that writes too much may clean up, and its end is reported 
   CHECK(std::filesystem::exists(dir.at("cleared")));
 }
 
-TEST_CASE("a program with an extended deadline is killed at that") {
+TEST_CASE("after extend() a program is killed at the new deadline") {
   std::optional<Subprocess>* process = nullptr;
   const auto begun = EventLoop::Clock::now();
   Run run(Program{.command = shell("echo; exec sleep 1000"), .timeout = 1h, .on_line = [&](std::string_view) {
@@ -359,7 +361,7 @@ TEST_CASE("a program reads all of its input, and then the end") {
   CHECK(run.result->output == "200000\n");
 }
 
-TEST_CASE("a program may have as many descriptors as select() allows, whatever plughost has") {
+TEST_CASE("a program's soft limit of descriptors is 1,024, whatever plughost's own limit is") {
   rlimit former{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &former) == 0);
   rlimit raised = former;
@@ -372,7 +374,7 @@ TEST_CASE("a program may have as many descriptors as select() allows, whatever p
   CHECK(run.result->output == "1024\n" + hard + "\n");
 }
 
-TEST_CASE("if children are reaped automatically a program has an end, too") {
+TEST_CASE("if SIGCHLD is ignored, a program's end is reported without its exit status") {
   const auto former = ::signal(SIGCHLD, SIG_IGN);
   Run run(shell("exit 0"));
   REQUIRE(run.ended());
@@ -380,7 +382,7 @@ TEST_CASE("if children are reaped automatically a program has an end, too") {
   CHECK(run.result->how == How::kUntold);
 }
 
-TEST_CASE("a time-out from now on includes the time in which a program waits for its turn") {
+TEST_CASE("a timeout counted from now includes the time that the program waits for its turn") {
   Run run(shell("exit 0"));
   ProgramQueue line(run.programs, Purpose::kList, 1);
   const Subprocess first(line, Program{.command = shell("exec sleep 1000")}, [](const Ending&) {});
@@ -403,9 +405,10 @@ TEST_CASE("a time-out from now on includes the time in which a program waits for
   CHECK(ended->how == How::kOverdue);
 }
 
-TEST_CASE("exhausted descriptors are no verdict on the program") {
+TEST_CASE(
+    "if plughost has no free descriptor, the start fails with kNoMeans, which is no error of the program") {
   Run run(shell("exit 0"));
-  REQUIRE(run.ended());  // its threads exist
+  REQUIRE(run.ended());  // by now the threads have started
   run.result.reset();
   run.process.emplace(run.queue, Program{.command = shell("exit 0")},
                       [&](Ending ending) { run.result = std::move(ending); });

@@ -16,7 +16,7 @@ struct Waiting {
     for (std::size_t i = 0; i < count; ++i) tickets.push_back(turns.wait(line));
     return tickets;
   }
-  // Returns all tickets whose turn it is.
+  // Returns the tickets of all programs that may now run.
   std::vector<Turns::Ticket> go() {
     std::vector<Turns::Ticket> gone;
     while (const auto ticket = turns.next()) gone.push_back(*ticket);
@@ -33,7 +33,7 @@ TEST_CASE("a queue's limit holds, and a place goes to the longest waiting progra
   CHECK(programs.go() == std::vector{tickets[0], tickets[1]});
   programs.turns.leave(line, tickets[1]);
   CHECK(programs.go() == std::vector{tickets[2]});
-  programs.turns.leave(line, tickets[3]);  // it waits and has no place to return
+  programs.turns.leave(line, tickets[3]);  // this ticket still waits, and has no place that becomes free
   programs.turns.leave(line, tickets[0]);
   CHECK(programs.go().empty());
   const auto late = programs.wait(line, 2);
@@ -52,7 +52,7 @@ TEST_CASE("all queues together have one limit") {
   CHECK(programs.go() == std::vector{more[12], more[13]});
 }
 
-TEST_CASE("however many run for one purpose, four run for each other one") {
+TEST_CASE("four programs of each other purpose run, however many programs of one purpose run") {
   Waiting programs;
   const auto starts = programs.turns.open(Purpose::kPreStart, Turns::kNoLimit);
   programs.wait(starts, 100);
@@ -74,12 +74,13 @@ TEST_CASE("of the purposes the one with the fewest running programs goes first")
   const auto checks = programs.turns.open(Purpose::kHealth, Turns::kNoLimit);
   const auto checked = programs.wait(checks, 8);
   CHECK(programs.go().size() == 4);
-  // Five of the 36 end: one place becomes free, and the longest waiting start is too late for it.
+  // 36 programs run, four more than the shared limit. After five have ended, one place is free. A health
+  // check gets it, because 4 checks and 27 starts run.
   for (std::size_t i = 0; i < 5; ++i) programs.turns.leave(starts, prepared[i]);
   CHECK(programs.go() == std::vector{checked[4]});
 }
 
-TEST_CASE("a staying program takes no place from others, and none keeps it from running") {
+TEST_CASE("programs that stay running count for no limit, and no limit delays them") {
   Waiting programs;
   const auto stays = programs.turns.open(Purpose::kStay, Turns::kNoLimit);
   programs.wait(stays, 100);
@@ -93,7 +94,7 @@ TEST_CASE("a staying program takes no place from others, and none keeps it from 
   CHECK(programs.go().empty());
 }
 
-TEST_CASE("a closed queue notifies no caller") {
+TEST_CASE("a closed queue gives no turns any more") {
   Waiting programs;
   const auto line = programs.turns.open(Purpose::kHealth, 1);
   const auto tickets = programs.wait(line, 2);

@@ -110,7 +110,9 @@ TEST_CASE("a kubelet in the runtime's control group is still attributed to its o
   CHECK(kubernetes_of(node.host).root == "/var/lib/k0s/kubelet");
 }
 
-TEST_CASE("the distribution that is named on the command line is used, and its strongest sign reported") {
+TEST_CASE(
+    "for the distribution named on the command line its strongest sign is reported, even if others are "
+    "stronger") {
   const MadeNode node;
   install(node, "k0sworker.service");
   node.process(6, "/usr/local/bin/k3s", "k3s.service");
@@ -154,10 +156,10 @@ TEST_CASE(
   node.process(812, "/usr/bin/kubelet --root-dir=/process", "kubelet.service");
   CHECK(root() == "/process");
   CHECK(why() == "process 812 (/usr/bin/kubelet)");
-  // A process with hidden arguments does not count.
+  // Without readable arguments the process is not used.
   node.process(812, "/usr/bin/kubelet", "kubelet.service");
   CHECK(root() == "/unit");
-  // A process of another unit does not count.
+  // A process of a different unit is not used.
   node.process(900, "/usr/bin/other --root-dir=/other", "other.service");
   CHECK(root() == "/unit");
 }
@@ -173,14 +175,14 @@ TEST_CASE("k0s' kubelet has its root directory below k0s' data directory, which 
           "[Service]\nExecStart=/usr/local/bin/k0s worker --data-dir=/data "
           "--kubelet-root-dir=/var/lib/kubelet\n");
   CHECK(kubernetes_of(node.host).root == "/var/lib/kubelet");
-  // The same option of k3s does not concern the kubelet.
+  // For k3s the same option does not change the kubelet's root directory.
   node.tree.remove("etc/systemd/system/k0sworker.service");
   install(node, "k3s.service", "[Service]\nExecStart=/usr/local/bin/k3s server --data-dir=/data\n");
   CHECK(kubernetes_of(node.host).root == "/var/lib/kubelet");
 }
 
 TEST_CASE(
-    "MicroK8s' variables are replaced by its directories, and its linked kubelet directory is the default "
+    "variables in MicroK8s' arguments are expanded, and a kubelet directory that is linked is the default "
     "one") {
   const MadeNode node;
   install(node, "snap.microk8s.daemon-kubelite.service");
@@ -199,7 +201,7 @@ TEST_CASE("plugins register in the directory of the kubelet's socket, or in the 
   const auto directory = [&] { return kubernetes_of(node.host).directory.string(); };
   CHECK(directory() == "/var/lib/kubelet/device-plugins");
   node.tree.file("var/lib/k0s/kubelet/device-plugins/kubelet.sock");
-  CHECK(directory() == "/var/lib/kubelet/device-plugins");  // not a socket
+  CHECK(directory() == "/var/lib/kubelet/device-plugins");  // because the file is not a socket
   node.tree.remove("var/lib/k0s/kubelet/device-plugins/kubelet.sock");
   socket(node, "var/lib/k0s/kubelet/device-plugins/kubelet.sock");
   CHECK(directory() == "/var/lib/k0s/kubelet/device-plugins");

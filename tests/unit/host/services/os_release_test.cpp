@@ -5,7 +5,7 @@
 using namespace plughost;
 using namespace plughost::test;
 
-TEST_CASE("os-release is read with and without quotes, and /etc/os-release wins") {
+TEST_CASE("os-release is read with and without quotes, and /etc/os-release overrides /usr/lib/os-release") {
   const MadeNode node;
   CHECK(os_release(node.host).id.empty());
   node.tree.file("usr/lib/os-release", "ID=flatcar\n");

@@ -24,7 +24,8 @@ TEST_CASE("a process is reported with its arguments, its options and its unit") 
   CHECK(processes(node.host).size() == 2);
 }
 
-TEST_CASE("a process with a title of its own is recognised by its first word") {
+TEST_CASE(
+    "a process that has overwritten its command line with a title is recognised by the title's first word") {
   const MadeNode node;
   node.tree.file("proc/5/cmdline", std::string("/usr/local/bin/k3s server") + std::string(40, '\0'));
   CHECK(process_of(node.host, 5)->name() == "k3s");

@@ -31,7 +31,7 @@ TEST_CASE("containerd's settings are found at each version's place, including im
   CHECK(runtime_settings(node.host)->cdi == Cdi::kOff);
 }
 
-TEST_CASE("the setting that gives a pod's user its nodes is in the same table, in either runtime") {
+TEST_CASE("device_ownership_from_security_context is read from the configurations of containerd and CRI-O") {
   MadeNode node;
   node.tree.file(kConfig, "version = 3\n");
   CHECK_FALSE(runtime_settings(node.host)->nodes_are_the_users);
@@ -67,7 +67,8 @@ TEST_CASE("CRI-O's drop-ins override its main file") {
   CHECK(settings->spec_dirs == std::vector<std::string>{"/b"});
 }
 
-TEST_CASE("a Kubernetes' own containerd has its configuration elsewhere, running or not") {
+TEST_CASE(
+    "the configuration of a distribution's own containerd is used, unless a different containerd runs") {
   MadeNode node;
   const std::string own = "/var/lib/rancher/k3s/agent/etc/containerd/config.toml";
   CHECK_FALSE(runtime_settings(node.host, own));

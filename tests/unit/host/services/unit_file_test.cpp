@@ -35,7 +35,8 @@ TEST_CASE("a line that ends in a backslash continues, and quotes around a word a
 }
 
 TEST_CASE(
-    "the unit of the first directory is used with the drop-ins of all, and some files can be left out") {
+    "a unit file of the first directory is used with the drop-ins of all directories, and given files are "
+    "skipped") {
   const MadeNode node;
   CHECK_FALSE(unit_file(node.host, "x.service"));
   node.tree.file("usr/lib/systemd/system/x.service", "[Unit]\nBefore=a\n");
@@ -54,8 +55,7 @@ TEST_CASE(
   CHECK(other->settings.words("Before") == Words{"a", "d"});
 }
 
-TEST_CASE(
-    "a unit is enabled by a link in another unit's wants or requires, and masked by a link to /dev/null") {
+TEST_CASE("a unit is enabled by a link in a different unit's requires, and masked by a link to /dev/null") {
   const MadeNode node;
   node.tree.file("etc/systemd/system/x.service", "[Unit]\n");
   CHECK_FALSE(unit_file(node.host, "x.service")->enabled);

@@ -20,7 +20,7 @@ namespace {
 
 using Members = std::vector<std::pair<std::string, Node>>;
 
-// A shell script that lists devices. $1 is the test's directory.
+// An entry whose `discover` program is a shell script. In the script, $1 is the test's directory.
 struct Listed {
   TempDir dir;
   EventLoop loop;
@@ -54,12 +54,12 @@ std::vector<std::string> problems(Members members) {
 
 }  // namespace
 
-TEST_CASE("exec: the devices are those in the program's output, and its errors are separate") {
+TEST_CASE("exec: the devices are read from the program's standard output only") {
   const Listed disks(R"(echo looking >&2; echo '{"devices": [{"id": "sdb"}, {"id": "sda"}]}')");
   CHECK(ids_of(disks.scan()) == std::vector<std::string>{"sdb", "sda"});
 }
 
-TEST_CASE("exec: a scan requests the next one after the interval, and at its triggers") {
+TEST_CASE("exec: a scan is repeated after the interval, and at events of the entry's triggers") {
   const std::string script = R"(echo '{"devices": []}')";
   CHECK(Listed(script).scan().rescan_after == 30s);
   const Listed disks(script,
@@ -100,7 +100,7 @@ TEST_CASE("exec: children that a program leaves behind are killed, and not waite
   std::string pid;
   std::ifstream(disks.dir.at("pid")) >> pid;
   REQUIRE_FALSE(pid.empty());
-  // It was killed, but its new parent may not have reaped it yet.
+  // The child was killed, but its new parent process may not have reaped it yet.
   CHECK(eventually([&] {
     std::ifstream stat("/proc/" + pid + "/stat");
     std::string line;
@@ -109,7 +109,7 @@ TEST_CASE("exec: children that a program leaves behind are killed, and not waite
   }));
 }
 
-TEST_CASE("exec: a program runs before each scan, and delays nothing but the scan") {
+TEST_CASE("exec: the program runs once before each scan, without blocking the loop") {
   Listed disks(R"(echo >> $1/runs; echo '{"devices": [{"id": "sda"}]}')");
   const auto watch = disks.watch();
   CHECK(disks.scan().undecided);
@@ -119,7 +119,7 @@ TEST_CASE("exec: a program runs before each scan, and delays nothing but the sca
     CHECK_FALSE(ready);
     REQUIRE(run_until(disks.loop, [&] { return ready; }));
     CHECK(ids_of(disks.scan()) == std::vector<std::string>{"sda"});
-    CHECK(disks.scan().devices.size() == 1);  // reads the output again without running the program
+    CHECK(disks.scan().devices.size() == 1);  // repeats the scan with the same output
     CHECK(std::filesystem::file_size(disks.dir.at("runs")) == static_cast<std::uintmax_t>(run));
   }
   CHECK(disks.hints == 0);
@@ -163,7 +163,7 @@ TEST_CASE("exec: a name of a million letters can be a placeholder, and one with 
 }
 
 TEST_CASE("exec: a program runs as the user of the entry") {
-  if (::geteuid() != 0) return;  // needs root
+  if (::geteuid() != 0) return;  // changing the user needs root
   const std::string script = R"sh(printf '{"devices": [{"id": "%s"}]}' "$(id -un)-$(id -gn)")sh";
   CHECK(ids_of(Listed(script, {{"user", text("daemon")}}).scan()) ==
         std::vector<std::string>{"daemon-daemon"});

@@ -19,7 +19,7 @@ std::string error_of(const std::string& text) {
   return "it was taken";
 }
 
-// Returns the error of a document with one device "a" that has these members, too.
+// Returns the error of a document that has one device "a" with the members `more`.
 std::string error_with(const std::string& more) {
   return error_of(R"({"devices": [{"id": "a", )" + more + "}]}");
 }
@@ -28,7 +28,7 @@ nlohmann::json schema_of(const std::string& name) {
   return nlohmann::json::parse(std::ifstream(test::in_source("/docs/") + name));
 }
 
-// nlohmann's objects are sorted by key.
+// Returns the keys of an object, in alphabetical order.
 std::string keys(const nlohmann::json& object) {
   std::string list;
   for (const auto& item : object.items()) list += (list.empty() ? "" : ", ") + item.key();
@@ -66,7 +66,7 @@ TEST_CASE("a device that is not healthy has a reason, even if the program prints
   CHECK(devices[1].healthy());
 }
 
-TEST_CASE("NUMA node -1 is left out, because the kubelet would take it for a node that never fits") {
+TEST_CASE("NUMA node -1 is left out, because the kubelet would not match it with any node") {
   CHECK(read_exec_document(R"({"devices": [{"id": "a", "numa": -1}]})")[0].numa_nodes.empty());
 }
 

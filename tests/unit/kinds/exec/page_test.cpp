@@ -1,4 +1,4 @@
-// Checks that the programs of docs/exec.md do what the page says.
+// Checks that the example programs of docs/exec.md do what the page says.
 
 #include <doctest/doctest.h>
 
@@ -21,10 +21,10 @@ using namespace plughost::test;
 
 namespace {
 
-// The programs of the page, in its order.
+// The example programs, in the page's order.
 enum class What { kList, kWatch, kAllocate, kUnhealthy };
 
-// Returns the page's block in that language for the program.
+// Returns the example program in `language` as the page shows it.
 std::string block(const std::string& language, What what) {
   std::ifstream file(in_source("/docs/exec.md"));
   const std::string page{std::istreambuf_iterator<char>(file), {}};
@@ -37,7 +37,7 @@ std::string block(const std::string& language, What what) {
   return page.substr(from, page.find("```", from) - from);
 }
 
-// Writes the program to an executable file.
+// Writes the example program to an executable file.
 std::string program(const TempDir& dir, const std::string& language, What what) {
   const std::string path = dir.at("program").string();
   if (language == "cpp") {
@@ -118,19 +118,21 @@ TEST_CASE("the page's shell program lists devices") { check_list("sh"); }
 TEST_CASE("the page's Python program lists devices") { check_list("python"); }
 TEST_CASE("the page's C++ program lists devices") { check_list("cpp"); }
 
-TEST_CASE("the page's shell program stays, and prints changes") { check_watch("sh"); }
-TEST_CASE("the page's Python program stays, and prints changes") { check_watch("python"); }
-TEST_CASE("the page's C++ program stays, and prints changes") { check_watch("cpp"); }
+TEST_CASE("the page's shell program keeps running, and prints a line for each change") { check_watch("sh"); }
+TEST_CASE("the page's Python program keeps running, and prints a line for each change") {
+  check_watch("python");
+}
+TEST_CASE("the page's C++ program keeps running, and prints a line for each change") { check_watch("cpp"); }
 
 TEST_CASE("the page's shell program gives each container its own token") {
   const std::string token = answer("sh").env.at("SUPERDISK_TOKEN");
   CHECK(token.size() == 32);
   CHECK(answer("sh").env.at("SUPERDISK_TOKEN") != token);
 }
-TEST_CASE("the page's Python program responds for a container") { CHECK(answer("python") == kDirectories); }
-TEST_CASE("the page's C++ program responds for a container") { CHECK(answer("cpp") == kDirectories); }
+TEST_CASE("the page's Python program answers an Allocate") { CHECK(answer("python") == kDirectories); }
+TEST_CASE("the page's C++ program answers an Allocate") { CHECK(answer("cpp") == kDirectories); }
 
-TEST_CASE("the page's program ends the pods that hold a sick device, and no other") {
+TEST_CASE("the page's program deletes the pods that hold an Unhealthy device, and no other pod") {
   const TempDir dir;
   program(dir, "python", What::kUnhealthy);
   dir.file("kubectl", "#!/bin/sh\necho \"$@\" >>\"$(dirname \"$0\")/asked\"\n");

@@ -16,7 +16,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Devices that a shell script lists line by line. $1 is the test's directory.
+// An entry whose `watch` program is a shell script that prints lists line by line. In the script, $1 is the
+// test's directory.
 struct Watched {
   TempDir dir;
   EventLoop loop;
@@ -35,7 +36,7 @@ struct Watched {
     watch = entry.source->watch(programs, [this] { ++hints; });
     CHECK(hints == 0);
   }
-  // Waits for at least one hint and scans.
+  // Waits for at least one new hint, then scans.
   Scan next() {
     REQUIRE(run_until(loop, [&] { return hints > seen_; }));
     seen_ = hints;
@@ -51,7 +52,7 @@ struct Watched {
     std::ifstream text(dir.at(file));
     return {std::istreambuf_iterator<char>(text), {}};
   }
-  // Returns why the only device, which was Healthy, is Unhealthy.
+  // Waits until the only device is Unhealthy, and returns the reason.
   std::string error() {
     begin();
     std::string why;
@@ -67,7 +68,7 @@ struct Watched {
 };
 
 const std::string kOne = R"(echo '{"devices": [{"id": "a"}]}'; )";
-// Waits for the test.
+// Shell commands that wait until the test creates the file `go`.
 const std::string kWait = "while [ ! -e $1/go ]; do sleep 0.01; done; ";
 
 bool runs(const std::string& pid) {
@@ -83,7 +84,7 @@ std::vector<std::string> problems_of(std::vector<std::pair<std::string, Node>> m
 
 }  // namespace
 
-TEST_CASE("exec: each line of a staying program is the list, and requests a scan") {
+TEST_CASE("exec: each line of a `watch` program is the new list, and causes a scan") {
   Watched disks(kOne + kWait + R"(echo '{"devices": [{"id": "b"}, {"id": "c"}]}'; exec sleep 1000)");
   disks.begin();
   CHECK(disks.scan().undecided);
@@ -93,7 +94,8 @@ TEST_CASE("exec: each line of a staying program is the list, and requests a scan
   CHECK(disks.scan().remarks.empty());
 }
 
-TEST_CASE("exec: when a staying program ends, its devices are Unhealthy and it is started again") {
+TEST_CASE(
+    "exec: when a `watch` program ends, its devices become Unhealthy, and the program is started again") {
   Watched disks("echo >> $1/starts; " + kOne +
                 "[ $(wc -l < $1/starts) = 1 ] || exec sleep 1000; echo the bus is gone >&2; exit 3");
   CHECK(disks.error() == "the program exited with 3: the bus is gone");
@@ -103,7 +105,7 @@ TEST_CASE("exec: when a staying program ends, its devices are Unhealthy and it i
   CHECK(disks.content("starts") == "\n\n");
 }
 
-TEST_CASE("exec: the end of a staying program has a reason") {
+TEST_CASE("exec: the reason says how a `watch` program ended") {
   CHECK(Watched(kOne + "exit 0").error() == "the program, which was to stay, has ended");
   CHECK(Watched(kOne + "kill -9 $$").error() == "the program was ended by signal 9");
   CHECK(Watched(kOne + "printf '{\"devices\": [{\"id\"'; exit 1").error() ==
@@ -120,7 +122,7 @@ TEST_CASE("exec: a program that is silent for too long is killed") {
   CHECK(run_until(disks.loop, [&] { return !runs(pid); }));
 }
 
-TEST_CASE("exec: an empty line is a sign of life, and not a list") {
+TEST_CASE("exec: an empty line restarts a `watch` program's timeout, and does not change the list") {
   Watched disks(
       kOne + "for i in 1 2 3 4 5 6 7 8 9 10; do echo; sleep 0.1; done; touch $1/end; exec sleep 1000",
       {{"timeout", text("800ms")}});
@@ -191,31 +193,31 @@ TEST_CASE("exec: a program that ends at once is not started again at once") {
   CHECK_THROWS_WITH(disks.scan(), "the program exited with 1");
 }
 
-TEST_CASE("exec: a staying program's children end with it, and it ends with its watch") {
+TEST_CASE("exec: a `watch` program and its children end together") {
   Watched disks("sleep 1000 & echo $! > $1/child; echo $$ > $1/pid; " + kOne + kWait + "exit 1");
   disks.begin();
   disks.next();
   const std::string child = disks.content("child");
-  SUBCASE("when it ends") {
+  SUBCASE("when the program ends") {
     disks.dir.file("go");
     disks.next();
     CHECK(run_until(disks.loop, [&] { return !runs(child); }));
   }
-  SUBCASE("when nobody watches any more") {
+  SUBCASE("when the watch ends") {
     disks.watch.reset();
     const std::string pid = disks.content("pid");
     CHECK(run_until(disks.loop, [&] { return !runs(pid) && !runs(child); }));
   }
 }
 
-TEST_CASE("exec: without a daemon a staying program runs until its first line") {
+TEST_CASE("exec: in a scan without a watch, a `watch` program runs until its first line") {
   const Watched disks("echo $$ > $1/pid; " + kOne + "exec sleep 1000");
   CHECK(ids_of(disks.scan()) == std::vector<std::string>{"a"});
   CHECK_FALSE(runs(disks.content("pid")));
   CHECK_THROWS_WITH(Watched("echo no bus >&2; exit 4").scan(), "the program exited with 4: no bus");
 }
 
-TEST_CASE("exec: an entry has either a repeated or a staying program") {
+TEST_CASE("exec: an entry has either `discover` or `watch`, and only the keys that belong to it") {
   const Node program = text("/bin/list");
   CHECK(
       problems_of({{"watch", program}, {"discover", program}}) ==

@@ -1,4 +1,4 @@
-// A driver whose files are in a directory of their own.
+// Tests `driverRoot`: NVIDIA's driver is installed in a separate directory tree.
 
 #include "kinds/gpu/nvidia_gpu.hpp"
 
@@ -59,7 +59,7 @@ TEST_CASE("a library is found in the distributions' directories only") {
         machine.tree().at(kRoot + "/usr/lib64/libnvidia-ml.so.1"));
 }
 
-TEST_CASE("a node that is missing below a driver's root is the machine's") {
+TEST_CASE("a node that is missing below `driverRoot` is replaced by the machine's node") {
   const MadeSysfs machine;
   machine.tree().file(kRoot + "/dev/nvidia0");
   CHECK(node_below(machine.host(), kRoot, "/dev/nvidia0") == kRoot + "/dev/nvidia0");
@@ -67,7 +67,7 @@ TEST_CASE("a node that is missing below a driver's root is the machine's") {
   CHECK(node_below(machine.host(), "", "/dev/nvidia0") == "/dev/nvidia0");
 }
 
-TEST_CASE("the machine's root is not a driver root of its own") {
+TEST_CASE("`driverRoot: /` has no effect") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({{"vendor", text("nvidia")}, {"driverRoot", text("/")}});
   CHECK(ids_of(rig.scan()).size() == 2);

@@ -1,4 +1,4 @@
-// Properties of the cards of every vendor.
+// Tests what is common to the cards of all vendors.
 
 #include <doctest/doctest.h>
 
@@ -40,7 +40,7 @@ TEST_CASE("with a unit of memory each card has as many units as its size") {
   CHECK(allocation(scan, {}, {"GPU-a::0", "GPU-a::78"}).env.at("NVIDIA_VISIBLE_DEVICES") == "GPU-a");
 }
 
-TEST_CASE("units of cores are 100 on each card") {
+TEST_CASE("with a unit of 10 % of the cores each card has 10 units") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({{"unit", map({{"cores", text("10")}})}});
   CHECK(rig.scan().devices.at(0).replicas == 10);
@@ -76,7 +76,7 @@ TEST_CASE("cards that the entry leaves out need not fit into a list") {
   CHECK(small.devices[0].replicas == 16384);
 }
 
-TEST_CASE("single cards may have their own replicas, and shared ones another name") {
+TEST_CASE("a single card may have its own number of replicas, and with them a different resource name") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({});
   AllocationSpec spec;
@@ -94,7 +94,8 @@ TEST_CASE("single cards may have their own replicas, and shared ones another nam
   CHECK(by_index.resources.at("nvidia.com/gpu.shared").at(1).replicas == 3);
 }
 
-TEST_CASE("a card of 80 GB in MiB fits with short ids, and with long ones the refusal names them") {
+TEST_CASE(
+    "the units of 1 MiB of an 80 GB card fit into the list with short ids, and the error suggests these") {
   const FakeNvml fake("card GPU-00000000-0000-0000-0000-000000000010 memory=81559\n");
   const GpuRig rig({{"unit", map({{"memory", text("1MiB")}})}});
   CHECK_THROWS_WITH(
@@ -121,7 +122,7 @@ TEST_CASE("`spanCards` decides whether a container's units may be of several car
   CHECK(units({{"unit", cores}, {"spanCards", text("true")}}) == SharesOf::kAny);
 }
 
-TEST_CASE("an entry lists the variables that its cards may set, on any machine") {
+TEST_CASE("the variables that an entry's cards may set are known without a scan") {
   const auto variables = [](Keys keys) {
     Texts names;
     for (const auto& spec : GpuRig(std::move(keys)).source->specs()) {
@@ -136,7 +137,7 @@ TEST_CASE("an entry lists the variables that its cards may set, on any machine")
   CHECK(variables({{"vendor", text("amd")}}) == Texts{});
 }
 
-TEST_CASE("two entries over one card both receive its errors") {
+TEST_CASE("an error of a card is reported by each of two entries that list the card") {
   const FakeNvml fake(kTwoCards);
   const GpuRig whole({});
   const GpuRig cores({{"unit", map({{"cores", text("10")}})}});

@@ -1,4 +1,4 @@
-// NVIDIA's CDI specification, written by a nvidia-ctk of the test.
+// Tests the CDI specification for NVIDIA's cards, with a fake nvidia-ctk.
 
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ std::string specification_of(const Texts& names) {
   return R"({"cdiVersion":"0.5.0","kind":"k8s.device-plugin.nvidia.com/gpu","devices":[)" + devices + "]}";
 }
 
-// A GpuRig with a nvidia-ctk that records its calls.
+// A GpuRig with a fake nvidia-ctk that records its calls.
 class ToolRig {
  public:
   explicit ToolRig(Keys keys = {{"deviceListStrategy", text("cdi-cri")}}, const std::string& place = kPlace)
@@ -56,7 +56,7 @@ class ToolRig {
   std::string place_;
 };
 
-TEST_CASE("nvidia-ctk's specification is written to CDI's directory by a scan") {
+TEST_CASE("a scan returns nvidia-ctk's specification, to be written to the CDI directory") {
   const FakeNvml fake(kTwoCards);
   const ToolRig made;
   made.prints(specification_of({"GPU-a", "GPU-b", "all"}));
@@ -69,7 +69,7 @@ TEST_CASE("nvidia-ctk's specification is written to CDI's directory by a scan") 
                              "--device-name-strategy=uuid"});
 }
 
-TEST_CASE("nvidia-ctk runs again when the cards or their parts change, and not otherwise") {
+TEST_CASE("nvidia-ctk runs again when cards or MIG devices change, and otherwise not") {
   const FakeNvml fake(kTwoCards);
   const ToolRig made({{"deviceListStrategy", text("cdi-annotations")}, {"mig", text("mixed")}});
   made.prints(specification_of({"GPU-a", "GPU-b", "MIG-x"}));
@@ -162,7 +162,8 @@ TEST_CASE("without a CDI strategy, or without the tool, nothing runs and nothing
   CHECK(scan.remarks.empty());
 }
 
-TEST_CASE("`nvidiaCtk` is the tool's path, and names by index are requested as such") {
+TEST_CASE(
+    "`nvidiaCtk` is the path of the tool, and with `deviceIDStrategy: index` the tool names cards by index") {
   const FakeNvml fake(kTwoCards);
   const ToolRig made({{"deviceListStrategy", text("cdi-cri")},
                       {"deviceIDStrategy", text("index")},
@@ -187,7 +188,7 @@ TEST_CASE("the tool receives the driver's root") {
   CHECK(made.runs()[0].ends_with("--device-name-strategy=uuid --driver-root=/run/driver"));
 }
 
-TEST_CASE("an invalid output of the tool makes the cards Unhealthy, with a sentence") {
+TEST_CASE("if nvidia-ctk fails or its output is invalid, the cards are Unhealthy with the reason") {
   const FakeNvml fake(kTwoCards);
   const auto error = [](const std::string& tool) {
     const ToolRig made;
@@ -231,7 +232,7 @@ TEST_CASE("only a card that the specification does not name is Unhealthy") {
   CHECK(made.rig.error("GPU-b").empty());
 }
 
-// Adds a mount of the driver's library to the specification.
+// Adds a mount of the driver's library to a specification.
 std::string with_library(const std::string& specification, const std::string& library) {
   return specification.substr(0, specification.size() - 1) + R"(,"containerEdits":{"mounts":[{"hostPath":")" +
          library + R"("}]}})";
@@ -261,7 +262,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a later failure of nvidia-ctk makes no named card Unhealthy") {
+TEST_CASE("a later failure of nvidia-ctk makes only cards Unhealthy that the specification does not name") {
   const FakeNvml fake(kTwoCards);
   ToolRig made;
   made.prints(specification_of({"GPU-a", "GPU-b"}));
@@ -281,7 +282,8 @@ TEST_CASE("a later failure of nvidia-ctk makes no named card Unhealthy") {
   CHECK(made.rig.error("GPU-c").empty());
 }
 
-TEST_CASE("a former specification is not used if it names missing files, or cards by number") {
+TEST_CASE(
+    "a former specification is not used if it is invalid, names missing files, or names cards by index") {
   const FakeNvml fake(kTwoCards);
   const auto error = [](Keys keys, const std::string& former) {
     const ToolRig made(std::move(keys));
@@ -294,17 +296,17 @@ TEST_CASE("a former specification is not used if it names missing files, or card
   const std::string failed = "/usr/bin/nvidia-ctk cdi generate: the program exited with 1";
   const Keys by_uuid{{"deviceListStrategy", text("cdi-cri")}};
   const std::string cards = specification_of({"GPU-a", "GPU-b"});
-  // The driver was updated, and its library has another name.
+  // As after an update of the driver: the named library is missing.
   CHECK(error(by_uuid, with_library(cards, "/lib/libcuda.so.550")).starts_with(failed));
   CHECK(error(by_uuid, "half of {").starts_with(failed));
   CHECK(error(by_uuid, R"({"devices":[{"name":7}],"containerEdits":"none"})").starts_with(failed));
-  // The index may belong to another card now.
+  // The index may now belong to a different card.
   Keys by_index = by_uuid;
   by_index.emplace_back("deviceIDStrategy", text("index"));
   CHECK(error(by_index, specification_of({"0", "1"})).starts_with(failed));
 }
 
-// A ToolRig with a watch.
+// A ToolRig with a watch, in which nvidia-ctk does not block the scan.
 struct WatchedTool {
   EventLoop loop;
   Programs programs{loop};
@@ -334,7 +336,7 @@ TEST_CASE("a scan does not wait for nvidia-ctk, and is undecided until the cards
   CHECK(watched.made.runs().size() == 1);
 }
 
-TEST_CASE("an output for other cards than the present ones is not used, and the tool runs again") {
+TEST_CASE("if the cards change while nvidia-ctk runs, its output is not used, and nvidia-ctk runs again") {
   const FakeNvml fake(kTwoCards);
   WatchedTool watched;
   watched.made.prints(specification_of({"GPU-a", "GPU-b", "GPU-c"}));

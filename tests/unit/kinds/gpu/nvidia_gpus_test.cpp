@@ -1,4 +1,4 @@
-// NVIDIA's cards with NVML: which cards and parts of cards are devices.
+// Tests NVIDIA's cards with NVML: which cards and MIG devices are listed.
 
 #include <doctest/doctest.h>
 
@@ -36,7 +36,7 @@ TEST_CASE("NVIDIA's cards are found by NVML, each with what a template can name"
   CHECK(scan.remarks.empty());
 }
 
-TEST_CASE("a driver that is loaded later is used, and one that is unloaded is released") {
+TEST_CASE("NVML is opened when the driver is loaded later, and closed when the driver is unloaded") {
   const FakeNvml fake("fail nvmlInit_v2 9\n");
   const GpuRig rig({});
   CHECK(rig.scan().devices.empty());
@@ -50,7 +50,7 @@ TEST_CASE("a driver that is loaded later is used, and one that is unloaded is re
   CHECK(rig.scan().devices.size() == 2);
 }
 
-TEST_CASE("an unbound card is released, and so are all when no entry uses them") {
+TEST_CASE("NVML is closed when a card is unbound from the driver, and when no entry uses it any more") {
   const FakeNvml fake(kTwoCards);
   GpuRig rig({});
   add_pci(rig.machine, "0000:86:00.0", "10de", "030200", "nvidia");
@@ -71,8 +71,8 @@ TEST_CASE("an unbound card is released, and so are all when no entry uses them")
 TEST_CASE("at rest NVML is closed, and its last cards are Unhealthy until it reports them again") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({});
-  SUBCASE("from a look on") { REQUIRE(rig.scan().devices.size() == 2); }
-  SUBCASE("from the beginning: somebody has to tell them once") {
+  SUBCASE("if the rest begins after a scan") { REQUIRE(rig.scan().devices.size() == 2); }
+  SUBCASE("if the rest begins before the first scan, which still reads the cards") {
     rig.source->rest(true);
     REQUIRE(rig.scan().devices.size() == 2);
   }
@@ -90,7 +90,7 @@ TEST_CASE("at rest NVML is closed, and its last cards are Unhealthy until it rep
   CHECK(fake.in_use());
 }
 
-TEST_CASE("a scan in progress when the rest begins is not waited for, and closes NVML at its end") {
+TEST_CASE("if the rest begins during a scan, rest() does not wait, and NVML is closed at the scan's end") {
   const FakeNvml fake(kTwoCards + "hang nvmlDeviceGetUUID\n");
   const GpuRig rig({});
   auto look = std::async(std::launch::async, [&] { return rig.scan().devices.size(); });
@@ -103,7 +103,7 @@ TEST_CASE("a scan in progress when the rest begins is not waited for, and closes
   CHECK_FALSE(fake.in_use());
 }
 
-TEST_CASE("a driver that hangs while it releases cards delays no scan") {
+TEST_CASE("the end of an entry does not wait for a driver that hangs while NVML is closed") {
   const FakeNvml fake(kTwoCards);
   GpuRig rig({});
   REQUIRE(rig.scan().devices.size() == 2);
@@ -118,7 +118,7 @@ TEST_CASE("a driver that hangs while it releases cards delays no scan") {
   CHECK_FALSE(fake.in_use());
 }
 
-TEST_CASE("`mig: mixed` lists the parts of divided cards, and the other cards") {
+TEST_CASE("`mig: mixed` lists the MIG devices of divided cards, and the other cards whole") {
   const FakeNvml fake(kDividedCards);
   const GpuRig rig({{"mig", text("mixed")}, {"passDeviceSpecs", text("true")}});
   rig.machine.tree().file("/proc/driver/nvidia-caps/mig-minors",
@@ -144,7 +144,7 @@ TEST_CASE("`mig: mixed` lists the parts of divided cards, and the other cards") 
   CHECK(std::get<Allocation>(answer).env.at("NVIDIA_VISIBLE_DEVICES") == "MIG-x");
 }
 
-TEST_CASE("a change of the parts at run time is found by the next scan") {
+TEST_CASE("a change of MIG devices is found by the next scan") {
   const FakeNvml fake("card GPU-a mig=0\n");
   const GpuRig rig({{"mig", text("mixed")}});
   CHECK(ids_of(rig.scan()) == Texts{"GPU-a"});
@@ -152,7 +152,8 @@ TEST_CASE("a change of the parts at run time is found by the next scan") {
   CHECK(ids_of(rig.scan()) == Texts{"MIG-x"});
 }
 
-TEST_CASE("`mig: single` lists parts of one profile, and reports the others") {
+TEST_CASE(
+    "`mig: single` lists MIG devices of one profile, and reports an error if there are several profiles") {
   const FakeNvml fake("card GPU-a mig=1\nmig 0 MIG-x name=A_MIG_1g.5gb\nmig 0 MIG-y name=A_MIG_1g.5gb\n");
   const GpuRig rig({{"mig", text("single")}});
   CHECK(ids_of(rig.scan()) == Texts{"MIG-x", "MIG-y"});
@@ -166,12 +167,12 @@ TEST_CASE("`mig: single` lists parts of one profile, and reports the others") {
   CHECK_THROWS(rig.scan());
 }
 
-// Returns a choice of every device but those with that UUID.
+// Returns a selection of all devices except the one with this UUID.
 Choice without(const std::string& uuid) {
   return {.except = {{.attributes = {{"uuid", {uuid}}}, .where = "except[0]"}}};
 }
 
-TEST_CASE("`mig: single` accepts other cards and parts that the entry leaves out") {
+TEST_CASE("`mig: single` ignores cards and MIG devices that the entry leaves out") {
   const FakeNvml fake("card GPU-a mig=1\nmig 0 MIG-x name=A_MIG_1g.5gb\nmig 0 MIG-y name=A_MIG_2g.10gb\n");
   const GpuRig rig({{"mig", text("single")}});
   CHECK(ids_of(rig.scan(without("MIG-y"))) == Texts{"MIG-x"});
@@ -182,7 +183,7 @@ TEST_CASE("`mig: single` accepts other cards and parts that the entry leaves out
                     "`except`, or take both sorts with `mig: mixed`");
 }
 
-TEST_CASE("a divided card that the entry leaves out draws no remark with `mig: none`") {
+TEST_CASE("with `mig: none` a divided card that the entry leaves out causes no remark") {
   const FakeNvml fake(kDividedCards);
   const GpuRig rig({});
   const Scan scan = rig.scan(without("GPU-a"));

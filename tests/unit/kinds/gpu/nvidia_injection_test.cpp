@@ -1,4 +1,4 @@
-// Compares the answers of NVIDIA's device plugin to Allocate with plughost's.
+// Compares plughost's responses to Allocate with those of NVIDIA's device plugin.
 
 #include <doctest/doctest.h>
 
@@ -58,7 +58,8 @@ std::vector<Row> all_rows() {
   return rows;
 }
 
-// The table of NVIDIA's outputs, written independently.
+// Checks plughost's response against the rules of NVIDIA's plugin, which are written here independently of
+// src.
 void check(const Row& row, const Allocation& got) {
   const auto has = [&](const char* word) {
     return std::ranges::find(row.strategies, word) != row.strategies.end();
@@ -107,7 +108,7 @@ TEST_CASE("every combination of strategies gives the response of NVIDIA's plugin
                     {"deviceIDStrategy", text(row.id_strategy)},
                     {"passDeviceSpecs", text(row.specs ? "true" : "false")}};
     check(row, answer_of(keys, {kB, kA}));
-    // Replicas of one card count as that card, once.
+    // Several replicas of one card give the card once.
     check(row, answer_of(keys, {kB + "::1", kB + "::0", kA + "::3"}, 4));
   }
 }
@@ -118,7 +119,7 @@ TEST_CASE("without a strategy the variable has the cards' UUIDs") {
         Env{{"NVIDIA_VISIBLE_DEVICES", kVolumes}});
 }
 
-TEST_CASE("the key of an annotation depends on the devices only") {
+TEST_CASE("the annotation's key is the same for the same devices, and different for others") {
   const Keys keys{{"deviceListStrategy", text("cdi-annotations")}};
   const auto key = [&](const Texts& ids) { return answer_of(keys, ids).annotations.begin()->first; };
   CHECK(key({kA}) == key({kA}));
@@ -134,7 +135,7 @@ TEST_CASE("gds, mofed and gdrcopy are separate variables, once for all cards") {
                        {"NVIDIA_GDRCOPY", "enabled"}});
 }
 
-TEST_CASE("MPS adds its pipes and its memory, and waits for its daemon") {
+TEST_CASE("with MPS a container gets the pipe and the shared memory, and the cards wait for the MPS daemon") {
   const FakeNvml fake(kCards);
   const GpuRig rig({{"mps", text("true")}});
   const std::string control = "/run/nvidia/mps/nvidia.com/gpu/pipe/control";
@@ -175,7 +176,7 @@ TEST_CASE("variables that the entry sets override the kind's") {
         Env{{"NVIDIA_VISIBLE_DEVICES", "all"}, {"NVIDIA_GDS", "enabled"}});
 }
 
-TEST_CASE("a container may be refused several shares") {
+TEST_CASE("an entry can refuse containers that request several shares") {
   const FakeNvml fake(kCards);
   const GpuRig rig({});
   AllocationSpec spec;

@@ -1,4 +1,4 @@
-// NVIDIA's cards if NVML cannot be used.
+// Tests NVIDIA's cards when NVML cannot be used.
 
 #include <doctest/doctest.h>
 
@@ -37,7 +37,7 @@ void show_in_proc(const GpuRig& rig) {
                           "GPU UUID: " + kUuid + "\nBus Location: 0000:3b:00.0\nDevice Minor: 5\n");
 }
 
-TEST_CASE("cards are Unhealthy with the library's reason while it refuses") {
+TEST_CASE("while NVML cannot be initialized, the cards are Unhealthy with NVML's reason") {
   const FakeNvml fake("fail nvmlInit_v2 18\n");
   const GpuRig rig({{"healthChecks", text("false")}});
   show_in_proc(rig);
@@ -51,7 +51,7 @@ TEST_CASE("cards are Unhealthy with the library's reason while it refuses") {
   CHECK(rig.error(kUuid).empty());
 }
 
-TEST_CASE("a refusing library is retried after 5 s while no card is known, without a remark") {
+TEST_CASE("while NVML fails and no card is known, a scan is repeated after 5 s without a remark") {
   const FakeNvml fake("fail nvmlInit_v2 9\n");
   const GpuRig rig({});
   const Scan scan = rig.scan();
@@ -62,7 +62,7 @@ TEST_CASE("a refusing library is retried after 5 s while no card is known, witho
   CHECK(rig.scan().devices.size() == 2);
 }
 
-TEST_CASE("a library that cannot be loaded counts as a refusing one") {
+TEST_CASE("a library that cannot be loaded makes the cards Unhealthy with the loader's reason") {
   const TempDir files;
   files.file("libnvidia-ml.so.1", "half of it");
   const GpuRig rig({}, files.at("libnvidia-ml.so.1"));
@@ -70,7 +70,7 @@ TEST_CASE("a library that cannot be loaded counts as a refusing one") {
   CHECK(rig.error(kUuid).starts_with("NVML refuses: " + files.at("libnvidia-ml.so.1").string() + ": "));
 }
 
-TEST_CASE("devices that a refusing library reported before stay, with the parts of cards") {
+TEST_CASE("if NVML starts to fail, the MIG devices that it reported before stay listed as Unhealthy") {
   const FakeNvml fake("card " + kUuid +
                       " minor=5 pci=0000:3b:00.0 mig=1\nmig 0 MIG-x gi=7 name=A_MIG_1g.5gb\n");
   const GpuRig rig({{"mig", text("mixed")}});
@@ -83,7 +83,7 @@ TEST_CASE("devices that a refusing library reported before stay, with the parts 
   CHECK(scan.rescan_after == 5s);
 }
 
-TEST_CASE("a card that the driver has lost is removed although a refusing library reported it before") {
+TEST_CASE("if NVML starts to fail, a card that the driver no longer lists in /proc is removed") {
   const FakeNvml fake("card " + kUuid + " minor=5 pci=0000:3b:00.0\ncard " + kOther +
                       " minor=6 pci=0000:86:00.0\n");
   const GpuRig rig({});
@@ -93,7 +93,7 @@ TEST_CASE("a card that the driver has lost is removed although a refusing librar
   CHECK(ids_of(rig.scan()) == Texts{kUuid});
 }
 
-TEST_CASE("on a machine without a card there are no devices and no remarks") {
+TEST_CASE("on a machine without a card there are no devices, no remarks and no repeated scans") {
   const GpuRig rig({}, "libnvidia-none.so.1");
   const Scan scan = rig.scan();
   CHECK(scan.devices.empty());

@@ -1,4 +1,4 @@
-// NVML's information on cards and their errors, and what it lacks.
+// Tests what NVML reports on cards and their errors, and what happens if NVML fails.
 
 #include <doctest/doctest.h>
 
@@ -32,7 +32,7 @@ TEST_CASE("the distance of cards comes from the switches and links between them"
   CHECK(scan.devices[2].hardware->bonds == part);
 }
 
-TEST_CASE("an error of the card makes it sick, and time without errors makes it healthy") {
+TEST_CASE("an error makes its card Unhealthy, and 30 s without errors make the card Healthy") {
   const FakeNvml fake(kTwoCards);
   GpuRig rig({});
   CHECK(rig.error("GPU-a").empty());
@@ -58,11 +58,11 @@ TEST_CASE("after an error that only a reset clears, time does not make a card he
   rig.scan();
   fake.show(kTwoCards + "event 1 0 8 95\n");
   CHECK(rig.error("GPU-a") == lasts);
-  fake.show(kTwoCards + "event 1 0 8 95\nevent 2 0 8 63\n");  // it does not end the other
+  fake.show(kTwoCards + "event 1 0 8 95\nevent 2 0 8 63\n");  // this error does not end the lasting one
   rig.wait(24h);
   CHECK(device().error == lasts);
   CHECK(device().lasting);
-  SUBCASE("somebody says that it is well") {
+  SUBCASE("until forgive() is called") {
     rig.source->forgive(rig.scan().devices.back());
     CHECK(rig.error("GPU-a") == lasts);
     rig.source->forgive(device());
@@ -71,7 +71,7 @@ TEST_CASE("after an error that only a reset clears, time does not make a card he
     fake.show(kTwoCards + "event 3 0 8 95\n");
     CHECK(rig.error("GPU-a") == lasts);
   }
-  SUBCASE("its driver asked for a reset, and does not any more") {
+  SUBCASE("until the driver has requested a reset and no longer does") {
     fake.show("card GPU-a minor=3 pci=0000:3b:00.0 recovery=1\n");
     CHECK_FALSE(device().healthy());
     fake.show(kTwoCards);
@@ -80,7 +80,7 @@ TEST_CASE("after an error that only a reset clears, time does not make a card he
     rig.wait(30s);
     CHECK(device().healthy());
   }
-  SUBCASE("it was lost, and answers again") {
+  SUBCASE("until the card was lost and responds again") {
     fake.show("card GPU-a lost=1\ncard GPU-b minor=1\n");
     CHECK_FALSE(device().healthy());
     fake.show(kTwoCards);
@@ -88,7 +88,7 @@ TEST_CASE("after an error that only a reset clears, time does not make a card he
     rig.wait(30s);
     CHECK(device().healthy());
   }
-  SUBCASE("its driver lets it go, which resets it, and takes it again") {
+  SUBCASE("until the card was bound to a different driver and back, which resets the card") {
     fake.show(kTwoCards);
     rig.machine.bind(kPciRoot + "0000:3b:00.0", "vfio-pci");
     rig.scan();
@@ -96,7 +96,7 @@ TEST_CASE("after an error that only a reset clears, time does not make a card he
     rig.wait(30s);
     CHECK(device().healthy());
   }
-  SUBCASE("the driver is loaded anew") {
+  SUBCASE("until the driver was unloaded and loaded again") {
     fake.show("fail nvmlInit_v2 9\nfail nvmlDeviceGetCount_v2 1\n");
     rig.scan();
     fake.show(kTwoCards);
@@ -109,11 +109,11 @@ TEST_CASE("errors from which a card recovers by itself are known") {
   for (const unsigned xid : {13U, 31U, 43U, 45U, 63U, 68U, 69U, 92U, 137U, 157U}) CHECK_FALSE(xid_lasts(xid));
   for (const unsigned xid : {46U, 48U, 62U, 64U, 74U, 79U, 94U, 95U, 119U, 120U, 140U, 143U, 149U, 158U})
     CHECK(xid_lasts(xid));
-  CHECK(xid_lasts(9'999));  // unknown
+  CHECK(xid_lasts(9'999));  // an unknown XID lasts
   CHECK(xid_words(9'999) == "XID 9999");
 }
 
-TEST_CASE("a memory error that NVML counts lasts as long as its XID") {
+TEST_CASE("a memory error that NVML reports as its own event lasts until a reset") {
   const FakeNvml fake(kTwoCards);
   GpuRig rig({});
   rig.scan();
@@ -130,7 +130,7 @@ TEST_CASE("errors that programs cause are not the card's, unless configured") {
     const GpuRig rig(std::move(keys));
     rig.scan();
     fake.show(kTwoCards + events);
-    rig.scan();  // one event per file, and a scan reads them all
+    rig.scan();  // reads both events
     return std::pair(!rig.error("GPU-a").empty(), !rig.error("GPU-b").empty());
   };
   CHECK(errors({}) == std::pair(false, true));
@@ -150,7 +150,7 @@ TEST_CASE("errors that programs cause are not the card's, unless configured") {
   ::unsetenv("DP_ENABLE_HEALTHCHECKS");
 }
 
-TEST_CASE("an error of a part affects that part, and an error of the card all parts") {
+TEST_CASE("an error of a MIG device affects only that device, and an error of its card all MIG devices") {
   const FakeNvml fake(kDividedCards);
   const GpuRig rig({{"mig", text("mixed")}});
   rig.scan();
@@ -159,7 +159,7 @@ TEST_CASE("an error of a part affects that part, and an error of the card all pa
   CHECK(rig.error("MIG-x").empty());
   fake.show(kDividedCards + "event 2 0 8 79\n");
   CHECK(rig.error("MIG-x").starts_with("XID 79"));
-  // Forgiving a part also forgives its card, and no other part.
+  // forgive() for a MIG device also clears its card's errors, but not those of other MIG devices.
   rig.source->forgive(rig.scan().devices[0]);
   CHECK(rig.error("MIG-x").empty());
   CHECK(rig.error("MIG-y").starts_with("XID 48"));
@@ -219,7 +219,7 @@ TEST_CASE("a card that is lost at the start is left out with a remark") {
   CHECK(scan.remarks[0].find("GPU 0 is left out") == 0);
 }
 
-TEST_CASE("a card that left the bus does not make the one with its former index sick") {
+TEST_CASE("a card that has left the bus does not make a different card with its former index Unhealthy") {
   const FakeNvml fake("card GPU-a\ncard GPU-b\ncard GPU-c\n");
   const GpuRig rig({});
   rig.scan();
@@ -229,7 +229,7 @@ TEST_CASE("a card that left the bus does not make the one with its former index 
   for (const Device& device : scan.devices) CHECK(device.healthy());
 }
 
-TEST_CASE("a card that requests a reset is sick until it no longer does") {
+TEST_CASE("a card that requests a reset is Unhealthy until it no longer does") {
   const FakeNvml fake("card GPU-a recovery=1\n");
   GpuRig rig({});
   CHECK(rig.error("GPU-a").find("recovery action (1)") != std::string::npos);
@@ -255,7 +255,7 @@ TEST_CASE("a card is Unhealthy until the fabric manager has finished, and Health
   CHECK(unasked.error("GPU-a").empty());
 }
 
-TEST_CASE("a library from before the calls had versions lists its cards and reports their errors") {
+TEST_CASE("with an old library without versioned calls the cards are listed and their errors reported") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({}, kFakeNvmlOld);
   CHECK(ids_of(rig.scan()) == Texts{"GPU-a", "GPU-b"});
@@ -263,7 +263,7 @@ TEST_CASE("a library from before the calls had versions lists its cards and repo
   CHECK(rig.error("GPU-b").starts_with("XID 79"));
 }
 
-TEST_CASE("a call that hangs delays one scan, and its late result is complete") {
+TEST_CASE("a scan in which an NVML call hangs lists all cards when the driver responds") {
   for (const char* call :
        {"nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetUUID",
         "nvmlDeviceGetName", "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetMemoryInfo",
@@ -290,14 +290,14 @@ TEST_CASE("a card whose errors cannot be watched is Unhealthy, if health checks 
       CHECK(device.error.starts_with("its errors cannot be followed: nvml"));
     const GpuRig unasked({{"healthChecks", text("false")}});
     for (const Device& device : unasked.scan().devices) CHECK(device.healthy());
-    // One without events has none to watch.
+    // Error 3 means that the card supports no events, so nothing can be watched.
     fake.show(kTwoCards + "fail " + call + " 3\n");
     rig.wait(30s);
     for (const Device& device : rig.scan().devices) CHECK(device.healthy());
   }
 }
 
-TEST_CASE("a failing call loses nothing but its own value") {
+TEST_CASE("if an NVML call for one attribute fails, the cards are still listed and Healthy") {
   for (const char* call :
        {"nvmlDeviceGetName", "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetMemoryInfo",
         "nvmlDeviceGetMigMode", "nvmlDeviceGetTopologyCommonAncestor", "nvmlDeviceGetNvLinkState",

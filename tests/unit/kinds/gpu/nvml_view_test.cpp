@@ -1,4 +1,4 @@
-// NVIDIA's cards of a recorded machine.
+// Tests NVIDIA's cards on a recorded machine.
 
 #include "kinds/gpu/nvml_cards.hpp"
 
@@ -36,7 +36,7 @@ TEST_CASE("a scan finds the same from a recorded view as from NVML itself") {
     REQUIRE(ids_of(found) == ids_of(expected));
     for (std::size_t i = 0; i < found.devices.size(); ++i) {
       Device device = expected.devices[i];
-      device.spec = found.devices[i].spec;  // each source has its own
+      device.spec = found.devices[i].spec;  // each source has its own spec object
       CHECK(found.devices[i] == device);
     }
     CHECK(found.remarks == expected.remarks);
@@ -52,7 +52,7 @@ TEST_CASE("the library of this machine is not loaded for a recorded one") {
   CHECK_FALSE(fake.in_use());
 }
 
-TEST_CASE("a recorded failure of NVML is that of the recorded machine") {
+TEST_CASE("for a recorded machine, the recorded error of NVML is reported") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({});
   add_pci(rig.machine, "0000:3b:00.0", "10de", "030200", "nouveau");
@@ -65,7 +65,7 @@ TEST_CASE("a recorded failure of NVML is that of the recorded machine") {
   CHECK_FALSE(fake.in_use());
 }
 
-TEST_CASE("if NVML refused, the cards of the recorded machine are Unhealthy") {
+TEST_CASE("if the recorded NVML could not be initialized, the recorded cards are Unhealthy") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({});
   rig.machine.tree().file("/proc/driver/nvidia/gpus/0000:3b:00.0/information",
@@ -78,7 +78,7 @@ TEST_CASE("if NVML refused, the cards of the recorded machine are Unhealthy") {
         "NVML refuses: versions differ");
 }
 
-TEST_CASE("a library that cannot be loaded, or does not list its cards, is the view's error") {
+TEST_CASE("if NVML cannot be loaded or cannot list the cards, the view has the error") {
   const MadeSysfs machine;
   const NvmlView missing = query_nvml(machine.host(), "/none/libnvidia-ml.so.1");
   CHECK(missing.error.starts_with("/none/libnvidia-ml.so.1: "));

@@ -1,4 +1,4 @@
-// The cards of AMD, Intel and Iluvatar.
+// Tests the cards of AMD, Intel and Iluvatar.
 
 #include <doctest/doctest.h>
 
@@ -17,7 +17,7 @@ void add_drm(const MadeSysfs& machine, const std::string& address, const std::st
     machine.device(kPciRoot + address + "/drm/" + name, "drm", {}, {{"DEVNAME", "dri/" + name}});
 }
 
-TEST_CASE("a card of AMD whose memory fails needs a reset, and is healthy after it") {
+TEST_CASE("an AMD card with uncorrectable memory errors is Unhealthy until a reset clears their count") {
   const GpuRig rig({{"vendor", text("amd")}}, "");
   add_pci(rig.machine, "0000:03:00.0", "1002", "030000", "amdgpu");
   add_drm(rig.machine, "0000:03:00.0", "card0", "renderD128");
@@ -34,7 +34,7 @@ TEST_CASE("a card of AMD whose memory fails needs a reset, and is healthy after 
   CHECK(rig.error("0000:03:00.0").empty());
 }
 
-TEST_CASE("a card of Intel whose driver failed to start it is Unhealthy") {
+TEST_CASE("an Intel card in survivability mode is Unhealthy") {
   const GpuRig rig({{"vendor", text("intel")}}, "");
   add_pci(rig.machine, "0000:07:00.0", "8086", "038000", "xe");
   add_drm(rig.machine, "0000:07:00.0", "card1", "renderD129");
@@ -43,7 +43,7 @@ TEST_CASE("a card of Intel whose driver failed to start it is Unhealthy") {
   CHECK(rig.error("0000:07:00.0").find("survivability mode") != std::string::npos);
 }
 
-TEST_CASE("cards of AMD have the common node, and their own") {
+TEST_CASE("an AMD card has its own nodes and the common node /dev/kfd") {
   const GpuRig rig({{"vendor", text("amd")}}, "");
   add_pci(rig.machine, "0000:03:00.0", "1002", "030000", "amdgpu");
   add_drm(rig.machine, "0000:03:00.0", "card0", "renderD128");
@@ -58,7 +58,7 @@ TEST_CASE("cards of AMD have the common node, and their own") {
   CHECK(scan.devices[0].spec == nullptr);
 }
 
-TEST_CASE("cards of Intel are separated by their driver, and virtual functions are left out") {
+TEST_CASE("Intel cards have their driver as an attribute, and virtual functions are not listed") {
   const GpuRig rig({{"vendor", text("auto")}}, "");
   add_pci(rig.machine, "0000:00:02.0", "8086", "030000", "i915");
   add_drm(rig.machine, "0000:00:02.0", "card0", "renderD128");

@@ -42,7 +42,7 @@ class GpuRig {
     for (const Diagnostic& each : diagnostics.all()) problems.push_back(each.path + ": " + each.what);
   }
 
-  // Waits, so that this rig's thread does not release the next rig's cards.
+  // Waits until NVML is closed, so that this rig's thread does not close it during the next test.
   ~GpuRig() {
     source.reset();
     CHECK(NvidiaGpus::all_let_go(std::chrono::seconds(10)));
@@ -55,7 +55,7 @@ class GpuRig {
   }
   void wait(std::chrono::milliseconds duration) { now_ += duration; }
 
-  // Returns the error by id; "" means Healthy.
+  // Scans, and returns the error of the device with this id; empty: the device is Healthy.
   std::string error(const std::string& id) const {
     for (const Device& device : scan().devices) {
       if (device.id == id) return device.error;
@@ -69,7 +69,8 @@ class GpuRig {
   std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
 };
 
-// Returns the answer of an entry with that spec, whose only resource is nvidia.com/gpu.
+// Returns the response to an Allocate of these ids, for an entry with `spec` and one resource, by default
+// nvidia.com/gpu.
 inline std::variant<Allocation, Refusal> answer(const Scan& scan, AllocationSpec spec,
                                                 const std::vector<std::string>& ids) {
   if (spec.name.empty()) spec.name = Template("nvidia.com/gpu");

@@ -1,4 +1,4 @@
-// Errors in an entry of the kind `gpu`.
+// Tests the errors in a `gpu` entry, and its key `assume`.
 
 #include <doctest/doctest.h>
 
@@ -88,7 +88,7 @@ TEST_CASE("`assume` has the dialect's terms, with the entry's own overrides") {
   CHECK(one_word.terms->names[1].card == "x.com/card");
 }
 
-TEST_CASE("NVIDIA_VISIBLE_DEVICES is the dialect's only if the runtime reads it") {
+TEST_CASE("a dialect sets NVIDIA_VISIBLE_DEVICES only if the `deviceListStrategy` uses it") {
   const auto sets = [](std::vector<Node> strategies) {
     return AssumeRig({{"dialect", text("doslab")}}, {{"unit", map({{"memory", text("1GiB")}})},
                                                      {"deviceListStrategy", list(std::move(strategies))}})

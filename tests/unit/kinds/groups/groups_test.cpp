@@ -32,7 +32,7 @@ Scan scan_of(const TempDir& tree, std::vector<Node> groups) {
   return entry.source->scan(HostRoot(tree.path()));
 }
 
-// Links replace device nodes, so that the test needs no root.
+// Creates links to /dev/null instead of device nodes, because nodes need root.
 void make_nodes(const TempDir& tree, std::initializer_list<const char*> paths) {
   for (const char* each : paths) tree.link(each, "/dev/null");
 }
@@ -61,20 +61,20 @@ TEST_CASE("the n-th matches of a group's paths are one device") {
   CHECK(scan.devices[1].nodes == Nodes{{"/dev/a1", "/dev/a1", "rw"}, {"/dev/b1", "/dev/b1", "r"}});
 }
 
-TEST_CASE("a limit repeats the matches of a path when other paths have more") {
+TEST_CASE("`limit` lets the matches of a path be used several times if other paths have more matches") {
   const TempDir tree;
   make_nodes(tree, {"dev/a0", "dev/a1", "dev/b0", "dev/b1", "dev/b2", "dev/b3", "dev/b4"});
   const Scan scan = scan_of(tree, {group({path("/dev/a?", {{"limit", text("2")}}), path("/dev/b?")})});
   REQUIRE(ids_of(scan) == Ids{"a0", "a1", "a0-1", "a1-1"});
   CHECK(scan.devices[2].nodes == Nodes{{"/dev/a0", "/dev/a0", "rw"}, {"/dev/b2", "/dev/b2", "rw"}});
   CHECK(*scan.devices[2].attribute("name") == "a0");
-  // As many as the largest number of matches: a limit alone creates no devices.
+  // The number of devices is the largest number of matches, so `limit` alone adds none.
   CHECK(scan_of(tree, {group({path("/dev/a?", {{"limit", text("9")}})})}).devices.size() == 2);
   CHECK(scan_of(tree, {group({path("/dev/a0", {{"limit", text("9")}}), path("/dev/b?")})}).devices.size() ==
         5);
 }
 
-TEST_CASE("an optional path may be missing, and a required one is waited for") {
+TEST_CASE("an optional path may have fewer matches, but each device needs a match of each required path") {
   const TempDir tree;
   make_nodes(tree, {"dev/a0", "dev/a1", "dev/b0"});
   const Scan scan = scan_of(tree, {group({path("/dev/b?", {{"optional", text("true")}}), path("/dev/a?")})});
@@ -123,7 +123,8 @@ TEST_CASE("a mount adds files and directories") {
   CHECK(scan.devices[1].healthy());
 }
 
-TEST_CASE("a pattern skips files that are not device nodes, and a path to one is Unhealthy") {
+TEST_CASE(
+    "a pattern skips files that are not device nodes, and a path to such a file makes the device Unhealthy") {
   const TempDir tree;
   make_nodes(tree, {"dev/snd/timer"});
   tree.directory("dev/snd/by-path");
@@ -151,7 +152,7 @@ TEST_CASE("a directory such as /dev/snd adds its nodes") {
   CHECK(std::ranges::count(scan.watch, WatchedDirectory{"/dev/snd", "*"}) == 1);
 }
 
-TEST_CASE("characters that names cannot have become '_'") {
+TEST_CASE("in plainName other characters than letters, digits, '-' and '_' are replaced by '_'") {
   const TempDir tree;
   make_nodes(tree, {"dev/apex_0.1", "dev/v4l/by-path/pci-0000:00:14.0", "dev/A-z_9"});
   const auto plain_name = [&](const char* of) {
@@ -162,7 +163,9 @@ TEST_CASE("characters that names cannot have become '_'") {
   CHECK(plain_name("/dev/A-z_9") == "A-z_9");
 }
 
-TEST_CASE("a directory also adds the nodes below it, as container runtimes do") {
+TEST_CASE(
+    "a path to a directory also adds the nodes of subdirectories, except those that container runtimes "
+    "skip") {
   const TempDir tree;
   for (const char* directory : {"dev/bus/usb/001", "dev/bus/usb/002", "dev/bus/usb/pts", "dev/bus/usb/.udev"})
     tree.directory(directory);
@@ -170,7 +173,7 @@ TEST_CASE("a directory also adds the nodes below it, as container runtimes do") 
   const auto make = [&](const char* path) {
     return ::mknod(tree.at(path).c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0;
   };
-  if (!make("dev/bus/usb/002/001")) return;  // needs root
+  if (!make("dev/bus/usb/002/001")) return;  // creating nodes needs root
   REQUIRE(make("dev/bus/usb/001/002"));
   REQUIRE(make("dev/bus/usb/001/001"));
   REQUIRE(make("dev/bus/usb/pts/0"));
@@ -187,13 +190,13 @@ TEST_CASE("a directory also adds the nodes below it, as container runtimes do") 
   CHECK(std::ranges::count(scan.watch, WatchedDirectory{"/dev/bus/usb/003", "*"}) == 0);
 }
 
-TEST_CASE("a directory with more nodes than a response can have is Unhealthy") {
+TEST_CASE("a directory with more nodes than an Allocate response can have makes the device Unhealthy") {
   const TempDir tree;
   tree.directory("dev/many");
   const auto make = [&](int i) {
     return ::mknod(tree.at("dev/many/" + std::to_string(i)).c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0;
   };
-  if (!make(0)) return;  // needs root
+  if (!make(0)) return;  // creating nodes needs root
   for (int i = 1; i < 1000; ++i) REQUIRE(make(i));
   const Scan full = scan_of(tree, {group({path("/dev/many")})});
   CHECK(full.devices.at(0).healthy());
@@ -203,7 +206,7 @@ TEST_CASE("a directory with more nodes than a response can have is Unhealthy") {
         "/dev/many has more than 1000 device nodes; name those that are meant, as in /dev/many/*");
 }
 
-TEST_CASE("links by id keep the link's name, in the id and in the container") {
+TEST_CASE("a device found by a link below by-id has the link's name as id, and the link's path as node") {
   const TempDir tree;
   make_nodes(tree, {"dev/ttyUSB3"});
   tree.link("dev/serial/by-id/usb-FTDI_A1", "../../ttyUSB3");
@@ -221,7 +224,7 @@ TEST_CASE("a link's target is a path of the machine") {
   CHECK(*scan.devices.at(0).attribute("target") == "/data/real");
 }
 
-TEST_CASE("a node with a name that is not UTF-8 is Unhealthy once assembled") {
+TEST_CASE("a device whose node has a name that is not UTF-8 is Unhealthy") {
   const TempDir tree;
   make_nodes(tree, {"dev/x\xFF"});
   AllocationSpec spec;

@@ -55,7 +55,8 @@ TEST_CASE("vendor and product are hexadecimal text, however they are written") {
   CHECK(ids_of(usb_scan(sysfs, {{"port", text("1-2")}})) == Ids{"0451:f000:A1"});
 }
 
-TEST_CASE("devices without a serial number are identified by their ports, and others by either or both") {
+TEST_CASE(
+    "a USB device without a serial number is identified by its port, and others also by the serial number") {
   const MadeSysfs sysfs;
   plug_in(sysfs, "1-2", "f000", "");
   plug_in(sysfs, "1-3", "f000", "0001");
@@ -95,7 +96,7 @@ TEST_CASE("a vendor does not match a hub, because others are plugged into it") {
   CHECK(any_of("8143") == Ids{"usb-1-3"});
 }
 
-TEST_CASE("child nodes replace the bus node, by a persistent link if udev made one") {
+TEST_CASE("with `nodes` a device has its child nodes instead of the bus node, by udev's persistent links") {
   const MadeSysfs sysfs;
   plug_in(sysfs, "1-2", "f000", "A1");
   const Members wanted{{"vendor", text("0451")}, {"nodes", list({text("tty")})}};
@@ -112,12 +113,12 @@ TEST_CASE("child nodes replace the bus node, by a persistent link if udev made o
         Nodes{{"/dev/serial/by-id/usb-A1", "/dev/ttyUSB3", "rw"}});
   const Nodes by_path{{"/dev/serial/by-path/pci-2", "/dev/ttyUSB3", "rw"}};
   sysfs.tree().file("/dev/ttyUSB4");
-  sysfs.link("/dev/serial/by-id/usb-A1", "/dev/ttyUSB4");  // not a duplicate for this entry
+  sysfs.link("/dev/serial/by-id/usb-A1", "/dev/ttyUSB4");  // a device that the entry does not list
   CHECK(usb_scan(sysfs, wanted).devices[0].nodes == by_path);
   sysfs.tree().remove("/dev/serial");
-  plug_in(sysfs, "1-3", "f001", "A1");  // another product
+  plug_in(sysfs, "1-3", "f001", "A1");  // a device with the same serial number, but of a different product
   CHECK(usb_scan(sysfs, wanted).devices[0].nodes[0].host_path == "/dev/serial/by-id/usb-A1");
-  plug_in(sysfs, "1-4", "f000", "A1");  // a duplicate: the name by id is ambiguous now
+  plug_in(sysfs, "1-4", "f000", "A1");  // the same serial number and product: by-id is ambiguous
   CHECK(usb_scan(sysfs, wanted).devices[0].nodes == by_path);
   CHECK(std::ranges::count(scan.subsystems, "tty") == 1);
   CHECK(std::ranges::count(scan.subsystems, "usb") == 1);
@@ -134,7 +135,7 @@ TEST_CASE("a device is listed when udev has processed it and all of its nodes") 
   const Scan early = usb_scan(sysfs, wanted);
   CHECK(early.devices.empty());
   CHECK(early.unfinished == Ids{"/dev/ttyUSB1"});
-  CHECK(usb_scan(sysfs, {{"vendor", text("0451")}}).devices.size() == 1);  // its ttys are not selected
+  CHECK(usb_scan(sysfs, {{"vendor", text("0451")}}).devices.size() == 1);  // without `nodes`
   sysfs.tree().file("/run/udev/data/c188:1");
   CHECK(usb_scan(sysfs, wanted).devices.at(0).nodes.size() == 2);
 }
@@ -153,7 +154,7 @@ TEST_CASE("a mount path sets the node's path, and attributes name the device") {
   CHECK(*scan.devices[0].attribute("path") == "/dev/ttyUSB0");
 }
 
-TEST_CASE("a device whose identity changes keeps its id, which is its port") {
+TEST_CASE("a device found by anyOf keeps its port as id when its product and serial number change") {
   const MadeSysfs before;
   plug_in(before, "1-2", "0001", "");
   plug_in(before, "1-3", "0003", "A1");
@@ -173,7 +174,7 @@ TEST_CASE("a device whose identity changes keeps its id, which is its port") {
   CHECK(second.remarks.empty());
 }
 
-TEST_CASE("keys beside anyOf hold for every identity of a device") {
+TEST_CASE("keys beside anyOf must match, too, for each alternative of anyOf") {
   const MadeSysfs sysfs;
   for (const char* port : {"1-2", "1-3"}) plug_in(sysfs, port, "0001", "");
   CHECK(ids_of(usb_scan(sysfs, {{"port", text("1-3")},
@@ -200,7 +201,7 @@ TEST_CASE("errors of anyOf are found when it is read") {
       std::string::npos);
 }
 
-TEST_CASE("several USB devices of a group are combined: the first of each kind, then the second") {
+TEST_CASE("with several USB matches in a group, the n-th devices of all matches form one device") {
   const MadeSysfs sysfs;
   plug_in(sysfs, "1-2", "f000", "A1");
   plug_in(sysfs, "1-3", "f001", "B1");

@@ -41,7 +41,7 @@ class Rig {
   }
 
   Scan scan(const Choice& choice = {}) const { return source_->scan_chosen(machine.host(), taking(choice)); }
-  // Returns the only device.
+  // Scans, and returns the only device.
   Device card() const {
     const Scan found = scan();
     REQUIRE(found.devices.size() == 1);
@@ -50,7 +50,7 @@ class Rig {
   Texts ids() const { return ids_of(scan()); }
   void wait(std::chrono::milliseconds duration) { now_ += duration; }
 
-  // Adds a card's function with its RDMA device, verbs node and one network interface.
+  // Adds a PCI function with its RDMA device, its verbs node and at most one network interface.
   std::string add_card(const std::string& address, const std::string& name, unsigned n,
                        const std::string& vendor = "15b3", const std::string& netdev = "") const {
     const std::string function = "/sys/devices/pci0000:00/0000:00:01.0/" + address;
@@ -70,7 +70,7 @@ class Rig {
     machine.device(parent + "/infiniband_verbs/" + uverbs, "infiniband_verbs", {{"ibdev", name}},
                    {{"DEVNAME", "infiniband/" + uverbs}});
   }
-  // `mad` is "umad0" or "issm0".
+  // Adds a management node. `mad` is a name such as "umad0" or "issm0".
   void add_mad(const std::string& card, const std::string& mad) const {
     const std::filesystem::path path = card;
     machine.device(path.parent_path().parent_path() / "infiniband_mad" / mad, "infiniband_mad",
@@ -160,7 +160,7 @@ TEST_CASE("a card lists what can move to a network namespace: its RDMA device an
   CHECK(rig.card().hardware->in_namespace == Texts{function + "/infiniband"});
 }
 
-TEST_CASE("a card lists its virtual functions, or its physical one") {
+TEST_CASE("a card has the number of its virtual functions, and the address of its physical function") {
   const Rig rig;
   const std::string card = rig.add_card(kFirst, "mlx5_0", 0);
   const std::string function = card.substr(0, card.find("/infiniband"));
@@ -173,7 +173,7 @@ TEST_CASE("a card lists its virtual functions, or its physical one") {
   CHECK(value(rig.card(), "physfn") == "0000:99:00.0");
 }
 
-TEST_CASE("nodes are assigned to their card") {
+TEST_CASE("verbs and management nodes are assigned to the card to which they belong") {
   const Rig rig{{{"portState", text("ignore")}}};
   const std::string first = rig.add_card(kFirst, "mlx5_0", 1);
   const std::string second = rig.add_card(kSecond, "mlx5_1", 0);
@@ -185,7 +185,7 @@ TEST_CASE("nodes are assigned to their card") {
   CHECK(nodes_of(scan.devices[1]) == Texts{"/dev/infiniband/uverbs0", "/dev/infiniband/umad0"});
 }
 
-TEST_CASE("RoCE has no issm, and only uverbs is required") {
+TEST_CASE("a RoCE card needs no issm and umad nodes, only uverbs") {
   const Rig rig;
   const std::string card = rig.add_card(kFirst, "mlx5_0", 0, "15b3", "eth0");
   rig.set_port(card, 1, "4: ACTIVE", "Ethernet");
@@ -236,10 +236,10 @@ TEST_CASE("a software device is identified by its GUID and gets its interface fr
   rig.set_port(card, 1, "4: ACTIVE", "Ethernet");
   rig.machine.attribute(card + "/ports/1/gid_attrs/ndevs", "0", "eth7");
   rig.machine.attribute(card + "/ports/1/gid_attrs/ndevs", "1", "eth7");
-  rig.machine.tree().directory(card + "/ports/1/gid_attrs/ndevs/2");  // cannot be read
+  rig.machine.tree().directory(card + "/ports/1/gid_attrs/ndevs/2");  // an entry that cannot be read
   const Device device = rig.card();
   CHECK(device.id == "5054:00ff:fe12:3456");
-  CHECK(device.hardware->units == Texts{card});  // without the network card that it may run on
+  CHECK(device.hardware->units == Texts{card});  // and not the network card below it
   CHECK(device.healthy());
   CHECK(nodes_of(device) == Texts{"/dev/infiniband/uverbs3"});
   CHECK(value(device, "netdevs") == "eth7");
@@ -249,13 +249,13 @@ TEST_CASE("a software device is identified by its GUID and gets its interface fr
   CHECK(device.numa_nodes.empty());
 }
 
-TEST_CASE("a device without an address and a GUID has only its name") {
+TEST_CASE("a device with neither a PCI address nor a GUID is identified by its name") {
   const Rig rig{{{"portState", text("ignore")}}};
   rig.add_software_card("siw0", "0000:0000:0000:0000");
   CHECK(rig.ids() == Texts{"siw0"});
 }
 
-TEST_CASE("devices that share a PCI function have distinct ids, and the card keeps its address") {
+TEST_CASE("of RDMA devices on one PCI function one has the address as id, and the others their GUIDs") {
   const Rig rig{{{"portState", text("ignore")}}};
   const std::string card = rig.add_card(kFirst, "mlx5_1", 0);
   const std::string function = card.substr(0, card.find("/infiniband"));
@@ -327,7 +327,7 @@ TEST_CASE("a port's state counts once it has lasted, in both directions") {
   };
   CHECK(healthy_with("4: ACTIVE"));
   CHECK(healthy_with("1: DOWN"));
-  rig.wait(100ms);  // an unrelated event
+  rig.wait(100ms);  // as when a different event causes a scan
   CHECK(healthy_with("1: DOWN"));
   rig.wait(4900ms);
   CHECK_FALSE(healthy_with("1: DOWN"));
@@ -337,7 +337,7 @@ TEST_CASE("a port's state counts once it has lasted, in both directions") {
   rig.wait(5s);
   CHECK(healthy_with("4: ACTIVE"));
 
-  // A moment of the former state begins the wait again.
+  // A short return of the former state restarts the delay.
   CHECK(healthy_with("1: DOWN"));
   rig.wait(3s);
   CHECK(healthy_with("4: ACTIVE"));
@@ -393,13 +393,13 @@ TEST_CASE("a pool consists of the cards that the entry selects") {
   CHECK(rig.scan(named("*")).devices.empty());
 }
 
-TEST_CASE("the ports of a card that the entry leaves out are not read") {
+TEST_CASE("the port states of a card that the entry leaves out have no history") {
   const Rig rig;
   const std::string card = rig.add_card(kFirst, "mlx5_0", 0);
   rig.set_port(card, 1, "1: DOWN");
   CHECK(rig.scan({.only = {}, .except = {{.attributes = {{"pci", {kFirst}}}, .where = {}}}}).devices.empty());
   rig.set_port(card, 1, "4: ACTIVE");
-  CHECK(rig.card().healthy());  // a change would have to last
+  CHECK(rig.card().healthy());  // with a history, the change would not count yet
 }
 
 TEST_CASE("a pool without a working card has a reason") {

@@ -13,7 +13,7 @@ using namespace plughost;
 
 namespace {
 
-// Reports two devices, one of them on two NUMA nodes, or refuses.
+// A kubelet that reports two allocatable devices, one of them on two NUMA nodes, or an error.
 class Kubelet final : public v1::PodResourcesLister::Service {
  public:
   Kubelet(const test::TempDir& dir, grpc::Status status) : status_(std::move(status)) {

@@ -47,7 +47,8 @@ TEST_CASE("the checkpoint: a missing file means that there are no holders") {
 }
 
 TEST_CASE(
-    "the checkpoint: callers that accept the same age share one reading, and an older one does not count") {
+    "the checkpoint: callers that accept the same age share one read, and a read that is too old is "
+    "repeated") {
   Rig rig;
   rig.files.file("checkpoint", kOnePod);
   CheckpointReader reader = rig.reader();
@@ -78,7 +79,8 @@ TEST_CASE("the checkpoint: a caller that needs a newer reading than the current 
   CHECK(rig.told[0].began < rig.told[1].began);
 }
 
-TEST_CASE("the checkpoint: a caller that asks again from its callback gets the result at once, or the next") {
+TEST_CASE(
+    "the checkpoint: a callback may request a read, and gets the same result at once or the next one later") {
   Rig rig;
   CheckpointReader reader = rig.reader();
   reader.read(Clock::now(), [&](const CheckpointReader::Reading& reading) {

@@ -42,7 +42,7 @@ TEST_CASE("a checkpoint without any pod is read: Go writes null for an empty lis
   CHECK(checkpoint.pod_devices.empty());
 }
 
-TEST_CASE("an unreadable response in the checkpoint does not hide the holders") {
+TEST_CASE("if a stored response cannot be parsed, the ids that the container holds are still read") {
   const Checkpoint checkpoint = Checkpoint::parse(
       R"({"Data":{"PodDeviceEntries":[{"PodUID":"u","ContainerName":"c","ResourceName":"r/x",
           "DeviceIDs":{"-1":["a"]},"AllocResp":"not base64!"}]}})");
@@ -50,7 +50,7 @@ TEST_CASE("an unreadable response in the checkpoint does not hide the holders") 
   CHECK_FALSE(checkpoint.pod_devices.at(0).allocation.has_value());
 }
 
-TEST_CASE("an invalid checkpoint is refused with a sentence") {
+TEST_CASE("an invalid checkpoint is refused with an error text") {
   for (const char* text :
        {"", "[]", "{}", R"({"Data":{"PodDeviceEntries":[{}]}})", "{\"Data\":",
         R"({"Data":{"PodDeviceEntries":[{"PodUID":1,"ContainerName":"c","ResourceName":"r"}]}})"})

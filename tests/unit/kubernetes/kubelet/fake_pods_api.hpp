@@ -1,5 +1,5 @@
 #pragma once
-// A simulated pods API of the kubelet.
+// A fake server of the kubelet's Pods API.
 
 #include <cstddef>
 #include <deque>
@@ -16,18 +16,18 @@
 
 namespace plughost::test {
 
-// A kubelet of 1.37 that reports its pods, or an error. Thread-safe.
+// A kubelet of Kubernetes 1.37 that reports pods, or an error. Thread-safe.
 class FakePodsApi final : public v1alpha1::Pods::Service {
  public:
   explicit FakePodsApi(const std::filesystem::path& socket);
   ~FakePodsApi() override;
 
-  // Adds or replaces a pod, as the API server shows it.
+  // Adds or replaces a pod, which is given as the API server shows it.
   void put(const Json& pod);
   void remove(const std::string& uid);
-  // The same with given bytes.
+  // Adds or replaces a pod whose serialized bytes are given.
   void put(const std::string& uid, std::string bytes);
-  // Refuses that many calls.
+  // Refuses the next `times` calls.
   void refuse(grpc::StatusCode code, std::size_t times = 1);
   std::size_t calls() const;
 
@@ -36,7 +36,7 @@ class FakePodsApi final : public v1alpha1::Pods::Service {
                         v1alpha1::ListPodsResponse* response) override;
   grpc::Status GetPod(grpc::ServerContext* context, const v1alpha1::GetPodRequest* request,
                       v1alpha1::GetPodResponse* response) override;
-  // Returns the next refusal, or OK.
+  // Returns the status of the next call: the next refusal, or OK.
   grpc::Status come();
 
   mutable std::mutex mutex_;

@@ -1,4 +1,4 @@
-// The memory that a connection holds for its next read.
+// Tests how much memory a gRPC connection holds for its next read.
 
 #include <doctest/doctest.h>
 #include <grpc/event_engine/memory_allocator.h>

@@ -31,7 +31,7 @@ Device device(const std::string& id, unsigned replicas) {
 
 }  // namespace
 
-TEST_CASE("holders: ids are sorted, and of one pod's containers the last counts") {
+TEST_CASE("holders: ids are sorted, and if several containers of a pod hold an id, the last one is kept") {
   const HoldersOfIds held{{"b", holder("p", "init")}, {"a", holder("q")}, {"b", holder("p")}};
   CHECK(text_of(held.all()) == "a=q/main b=p/main ");
 }
@@ -45,7 +45,7 @@ TEST_CASE("holders: an id that the kubelet has given twice has both pods, in ord
   CHECK_FALSE(HoldersOfIds().contains(""));
 }
 
-TEST_CASE("holders: two values are equal if their ids and holders are, wherever the texts are stored") {
+TEST_CASE("holders: two values are equal if their ids and holders are equal") {
   const HoldersOfIds held{{"a", holder("p")}};
   CHECK(held == HoldersOfIds{{"a", holder("p")}});
   CHECK_FALSE(held == HoldersOfIds{{"a", holder("q")}});
@@ -62,7 +62,7 @@ TEST_CASE("holders: the builder's texts may be destroyed after building") {
   CHECK(holdings.at("x.com/a").contains("an id that is too long to be stored within a string"));
 }
 
-TEST_CASE("holders: a device's ids are those of its shares, and not those of devices with similar names") {
+TEST_CASE("holders: the ids of a device are those of its replicas, and not ids that only look similar") {
   const Holdings holdings{{"x.com/a",
                            {{"gpu", holder("p")},
                             {"gpu::0", holder("p")},

@@ -47,11 +47,11 @@ TEST_CASE("other files and late events change nothing") {
   const UniqueFd kubelet = listen_unix(f.kubelet);
   KubeletWatcher watcher(
       f.watcher, f.kubelet, [&] { ++f.changes; }, f.dir.path(), [&] { ++f.own; });
-  REQUIRE(test::run_until(f.loop, [&] { return f.own == 1; }));  // the watch is active
+  REQUIRE(test::run_until(f.loop, [&] { return f.own == 1; }));  // by now the watch is active
   f.dir.file("kubelet_internal_checkpoint");
   fs::rename(f.dir.at("kubelet_internal_checkpoint"), f.dir.at("other"));
   test::run_once(f.loop);
-  watcher.check();  // as a late CREATE would
+  watcher.check();  // as an event would that arrives late
   CHECK(f.changes == 0);
   CHECK(f.own == 1);
 }
@@ -61,7 +61,7 @@ TEST_CASE("the removal of an own socket is reported") {
   f.dir.file("plughost-x-1.sock");
   KubeletWatcher watcher(
       f.watcher, f.kubelet, [&] { ++f.changes; }, f.dir.path(), [&] { ++f.own; });
-  REQUIRE(test::run_until(f.loop, [&] { return f.own == 1; }));  // the watch is active
+  REQUIRE(test::run_until(f.loop, [&] { return f.own == 1; }));  // by now the watch is active
   f.dir.remove("plughost-x-1.sock");
   CHECK(test::run_until(f.loop, [&] { return f.own > 1; }));
   CHECK(f.changes == 0);

@@ -52,7 +52,7 @@ TEST_CASE("the ids that pods hold are reported by resource, each once") {
 TEST_CASE("holders with more than 4 MiB of ids are read") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
-  // Few but long ids: an answer has a deadline, and a sanitizer slows down each.
+  // Few but long ids, because a sanitizer makes each id slow, and the query has a deadline.
   for (int i = 0; i < 10'000; ++i) kubelet.add("x.com/a", std::string(500, 'x') + std::to_string(i));
   client.request();
   REQUIRE(client.answered(1));
@@ -63,12 +63,12 @@ TEST_CASE("holders with more than 4 MiB of ids are read") {
 TEST_CASE("without a kubelet the holders are unknown, with a reason") {
   Client client;
   std::string reason;
-  SUBCASE("there is no socket") { reason = "No such file or directory"; }
-  SUBCASE("nobody listens on it") {
+  SUBCASE("without a socket") { reason = "No such file or directory"; }
+  SUBCASE("after the kubelet has ended and removed its socket") {
     const test::TellingKubelet former(client.dir.at("kubelet.sock"));
     reason = "No such file or directory";
   }
-  SUBCASE("the socket is a file") {
+  SUBCASE("with a regular file instead of the socket") {
     client.dir.file("kubelet.sock");
     reason = "Connection refused";
   }
@@ -79,7 +79,7 @@ TEST_CASE("without a kubelet the holders are unknown, with a reason") {
   CHECK(client.answers[0].why.find(reason) != std::string::npos);
 }
 
-TEST_CASE("the holders of a refusing kubelet are unknown, with its own words") {
+TEST_CASE("if the kubelet refuses the query, the holders are unknown, with the kubelet's message") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.refuse_next({grpc::StatusCode::UNIMPLEMENTED, "no pods here"});
@@ -89,14 +89,14 @@ TEST_CASE("the holders of a refusing kubelet are unknown, with its own words") {
   CHECK(client.answers[0].why == "no pods here");
 }
 
-TEST_CASE("callers at the same time share a query, and the next query follows after a pause") {
+TEST_CASE("callers before the query begins share it, and the query for later callers follows after a pause") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.hold(true);
   client.request();
   client.request();
   REQUIRE(test::run_until(client.loop, [&] { return kubelet.calls().size() == 1; }));
-  client.request();  // too late, since the state may have changed
+  client.request();  // cannot share the running query, because the state may have changed since its begin
   kubelet.hold(false);
   REQUIRE(client.answered(2));
   CHECK(kubelet.calls().size() == 1);
@@ -107,7 +107,8 @@ TEST_CASE("callers at the same time share a query, and the next query follows af
   CHECK(client.answers[3].asked - client.answers[0].asked < PodResources::kPauseIfRefused);
 }
 
-TEST_CASE("a late enough response is reused, and a query in progress is shared") {
+TEST_CASE(
+    "a caller that accepts an older state shares the running query, or gets the last response at once") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.add("x.com/a", "one");
@@ -172,7 +173,7 @@ TEST_CASE("a query that hangs ends at the deadline") {
   CHECK(EventLoop::Clock::now() - start > PodResources::kDeadline - 100ms);
 }
 
-TEST_CASE("callbacks of a destroyed caller are not called") {
+TEST_CASE("after the client's destruction its callbacks are not called") {
   Client client;
   test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.hold(true);

@@ -21,7 +21,7 @@ struct Client {
   test::TempDir dir;
   EventLoop loop;
   std::vector<PodsApi::Answer> answers;
-  // A sanitizer makes a large answer slow.
+  // The long deadline is for sanitizers, which make a large response slow.
   std::optional<PodsApi> pods{std::in_place, loop, dir.at("pods.sock"), std::chrono::seconds(60)};
 
   void list() { pods->list(taken()); }
@@ -70,7 +70,9 @@ TEST_CASE("a pod is found by its UID, and a missing one is none") {
   CHECK(client.answers[1].pods.empty());
 }
 
-TEST_CASE("an older kubelet serves no pods, and one that has just started does not yet") {
+TEST_CASE(
+    "the outcome distinguishes a kubelet that does not serve the Pods API from one that does not serve it "
+    "yet") {
   Client client;
   client.list();
   REQUIRE(client.answered(1));
@@ -117,11 +119,11 @@ TEST_CASE("pods of more than 16 MiB are read") {
   client.list();
   REQUIRE(client.answered(1));
   CHECK(client.answers[0].pods.size() == 20);
-  // Unused values are not kept.
+  // The values of annotations that are not used are dropped.
   for (const Pod& pod : client.answers[0].pods) CHECK(pod.annotations.at("large").empty());
 }
 
-TEST_CASE("pods of more than 64 MiB are not queried ten times") {
+TEST_CASE("a list of pods with more than 64 MiB fails, and is not queried again") {
   Client client;
   FakePodsApi kubelet(client.dir.at("pods.sock"));
   for (int i = 0; i < 9; ++i) kubelet.put("uid-" + std::to_string(i), std::string(8 << 20, 'x'));
@@ -186,7 +188,7 @@ TEST_CASE("an unreadable pod is left out, and the others are kept") {
   CHECK(client.answers[0].pods.back().uid == "c");
 }
 
-TEST_CASE("a destroyed caller is not notified") {
+TEST_CASE("after the client's destruction its callbacks are not called") {
   Client client;
   FakePodsApi kubelet(client.dir.at("pods.sock"));
   client.list();

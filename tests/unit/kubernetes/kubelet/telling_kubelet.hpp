@@ -1,5 +1,5 @@
 #pragma once
-// A simulated pod resources API of the kubelet.
+// A fake server of the kubelet's pod resources API.
 
 #include <grpcpp/grpcpp.h>
 
@@ -15,7 +15,7 @@
 
 namespace plughost::test {
 
-// A kubelet that reports the holders, or an error. Thread-safe.
+// A kubelet that reports which ids pods hold, or an error. Thread-safe.
 class TellingKubelet final : public v1::PodResourcesLister::Service {
  public:
   explicit TellingKubelet(const std::filesystem::path& socket) {
@@ -44,19 +44,19 @@ class TellingKubelet final : public v1::PodResourcesLister::Service {
     devices.set_resource_name(resource);
     devices.add_device_ids(id);
   }
-  // Releases all devices.
+  // Removes all holders.
   void forget() {
     const std::lock_guard lock(mutex_);
     response_.Clear();
   }
-  // Adds the id to the resource's allocatable ones.
+  // Adds an id to the resource's allocatable devices.
   void count(const std::string& resource, const std::string& id) {
     const std::lock_guard lock(mutex_);
     auto& devices = *allocatable_.add_devices();
     devices.set_resource_name(resource);
     devices.add_device_ids(id);
   }
-  // Refuses to report allocatable devices for that reason; empty: reports them.
+  // Refuses queries for allocatable devices with this reason; empty: answers them.
   void keep_counts(const std::string& why) {
     const std::lock_guard lock(mutex_);
     why_no_counts_ = why;
@@ -65,7 +65,7 @@ class TellingKubelet final : public v1::PodResourcesLister::Service {
     const std::lock_guard lock(mutex_);
     return counted_;
   }
-  // Returns the times of the calls.
+  // Returns the time of each call.
   std::vector<EventLoop::Clock::time_point> calls() const {
     const std::lock_guard lock(mutex_);
     return calls_;

@@ -24,7 +24,7 @@ json golden(const std::string& name) {
   return json::parse(file);
 }
 
-// Returns the ids in the order of the plugin's request: the order in the variable of its answer.
+// Returns the ids in the order in which the plugin's Allocate received them, which its variable has.
 std::vector<std::string> asked_order(const Allocation& answer) {
   std::vector<std::string> ids;
   std::istringstream list(answer.env.begin()->second);
@@ -32,7 +32,7 @@ std::vector<std::string> asked_order(const Allocation& answer) {
   return ids;
 }
 
-// Returns the bytes that the kubelet stores: equal allocations give equal bytes.
+// Returns the bytes that the kubelet stores. Equal allocations give equal bytes.
 std::string bytes_of(const Allocation& allocation) {
   v1beta1::ContainerAllocateResponse message;
   write_allocation(allocation, message);
@@ -40,7 +40,7 @@ std::string bytes_of(const Allocation& allocation) {
   {
     google::protobuf::io::StringOutputStream stream(&bytes);
     google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);  // otherwise the order of a map is random
+    coded.SetSerializationDeterministic(true);  // without this the order of a map is random
     message.SerializeToCodedStream(&coded);
   }
   return bytes;
@@ -48,7 +48,7 @@ std::string bytes_of(const Allocation& allocation) {
 
 }  // namespace
 
-TEST_CASE("Allocate sends the first users' pods the same bytes as their plugin did") {
+TEST_CASE("for the same Allocate, plughost's response has the same bytes as the first users' plugin stored") {
   for (const char* file : {"checkpoint-one-pod.json", "checkpoint-two-resources.json"}) {
     const json document = golden(file);
     for (const json& entry : document["Data"]["PodDeviceEntries"]) {
@@ -61,7 +61,7 @@ TEST_CASE("Allocate sends the first users' pods the same bytes as their plugin d
 
       std::vector<Device> devices;
       for (int n = 0; n < 10; ++n) devices.push_back({.id = resource + "-" + std::to_string(n)});
-      // The first pod is older than the variable's suffix.
+      // The pod of the first file is from a version of that plugin without the variable's suffix.
       const bool suffix = theirs->env.begin()->first.find('/') != std::string::npos;
       AllocationSpec spec;
       spec.env.emplace_back(Template(suffix ? "NVIDIA_VISIBLE_DEVICES/{resource}" : "NVIDIA_VISIBLE_DEVICES"),
@@ -85,7 +85,7 @@ TEST_CASE("an allocation is unchanged on the way to the kubelet and back") {
 
 TEST_CASE("invalid bytes are not read as a response") { CHECK_FALSE(parse_allocation("\xff\xff\xff")); }
 
-TEST_CASE("a held share is Unhealthy in the list, and the others are not") {
+TEST_CASE("a replica that is held elsewhere is Unhealthy in the list, and the other replicas are Healthy") {
   const Inventory inventory({{.id = "gpu", .replicas = 3, .reasons = {Reason::holder("held", {1})}}});
   v1beta1::ListAndWatchResponse list;
   write_list(inventory, list);

@@ -29,7 +29,7 @@ grpc::Status answer(const ResourceSnapshot& from, const std::vector<std::string>
   return answer_container(from, ids, more, check, response);
 }
 
-// Returns an addition that makes an answer that long.
+// Returns an addition with which the response has exactly `bytes` bytes.
 Allocation addition_for(std::size_t bytes) {
   Allocation more{.env = {{"LONG", std::string(bytes - 200, 'x')}}};
   const auto all =
@@ -52,14 +52,15 @@ TEST_CASE("a container's response has the devices, and the program's additions")
   CHECK(response.envs().at("K") == "v");
 }
 
-TEST_CASE("a refusal has the category of its reason") {
+TEST_CASE("the gRPC code of a refusal depends on the reason") {
   CHECK(answer(snapshot(), {"none"}).error_code() == grpc::StatusCode::NOT_FOUND);
   CHECK(answer(snapshot(), {"ill"}).error_code() == grpc::StatusCode::UNAVAILABLE);
   CHECK(answer(snapshot(), {"a"}, {.nodes = {{.host_path = "/dev/b", .container_path = "/dev/a"}}})
             .error_code() == grpc::StatusCode::FAILED_PRECONDITION);
 }
 
-TEST_CASE("while the devices cannot be promised, an unknown device is still reported as such") {
+TEST_CASE(
+    "while all devices are refused for a common reason, an unknown device is still refused as unknown") {
   ResourceSnapshot stalled = snapshot();
   stalled.stalls = {{.terms = nullptr, .why = "the driver hangs"}};
   const grpc::Status status = answer(stalled, {"a"});
@@ -69,8 +70,8 @@ TEST_CASE("while the devices cannot be promised, an unknown device is still repo
 }
 
 TEST_CASE(
-    "hardware that a container holds through another resource is refused, and given hardware is entered in "
-    "the ledger") {
+    "an Allocate records its hardware in the ledger, and hardware held through a different resource is "
+    "refused") {
   ResourceSnapshot one = snapshot();
   one.ledger = std::make_shared<Ledger>();
   ResourceSnapshot other = one;
@@ -92,11 +93,12 @@ TEST_CASE(
         "resource x.com/other: device a: held by a container that has just got it as x.com/r a");
   CHECK(answer(other, {"shared::1"}).ok());
   CHECK(one.ledger->held({other.resource, "shared"}));
-  CHECK(answer(one, {"a"}).ok());  // the kubelet may give an id again
+  CHECK(answer(one, {"a"}).ok());  // allowed, because the kubelet may give an id again
 }
 
 TEST_CASE(
-    "a request for a share like an earlier one is another container, and gets nothing of that one's group") {
+    "an Allocate like an earlier one is for a new container, which gets no hardware of the earlier one's "
+    "IOMMU group") {
   ResourceSnapshot cards = snapshot();
   int given = 0;
   cards.ledger = std::make_shared<Ledger>([&] { ++given; });
@@ -119,7 +121,7 @@ TEST_CASE(
   CHECK(answer(others, {"sound"}).error_code() == grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_CASE("devices that the machine no longer has are not promised, and `near` does not count them") {
+TEST_CASE("a device whose node is missing is refused, and does not count as given for `near`") {
   const ResourceSnapshot whole = snapshot();
   const grpc::Status status =
       answer(whole, {"a"}, {}, [](const Allocation& of) { return of.nodes.at(0).host_path + " is gone"; });

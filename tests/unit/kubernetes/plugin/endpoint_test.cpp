@@ -76,7 +76,7 @@ std::shared_ptr<const AllocationSpec> with_programs() {
   return std::make_shared<const AllocationSpec>(std::move(spec));
 }
 
-// An endpoint with two devices, and a kubelet's client of it.
+// An endpoint with two devices, and a client that acts as the kubelet.
 struct Served {
   test::TempDir dir;
   EventLoop loop;
@@ -102,7 +102,7 @@ struct Served {
     return v1beta1::DevicePlugin::NewStub(
         grpc::CreateInsecureChannelFromFd("localhost", connect_unix(socket()).release()));
   }
-  // Makes a call of the kubelet on a thread of its own, while the loop runs.
+  // Makes a call in a separate thread, as the kubelet would, while the loop runs. Returns the call's status.
   grpc::Status call(const std::function<grpc::Status(v1beta1::DevicePlugin::Stub& stub,
                                                      grpc::ClientContext& context)>& what) {
     std::atomic<bool> done = false;
@@ -131,7 +131,7 @@ v1beta1::AllocateRequest request(const std::vector<std::vector<std::string>>& co
 
 }  // namespace
 
-TEST_CASE("an endpoint reports to its owner who opens a stream, on which listener, and its end") {
+TEST_CASE("the begin and the end of a stream are reported, with the listener and the process of the caller") {
   Served served;
   for (int round = 1; round <= 2; ++round) {
     served.endpoint->listen_anew(served.dir.path());
@@ -186,7 +186,7 @@ TEST_CASE("an endpoint returns its options to every caller") {
   CHECK(served.owner.dialed == std::vector{Caller{served.endpoint->incarnation(), ::getpid()}});
 }
 
-TEST_CASE("in plugins_registry the registry finds an endpoint, and a call for its options does not count") {
+TEST_CASE("an endpoint in plugins_registry reports only GetInfo, and not a call for its options") {
   Served served(std::make_shared<const AllocationSpec>(), Announcement::kPluginsRegistry);
   served.endpoint->listen_anew(served.dir.path());
   v1beta1::DevicePluginOptions options;
@@ -221,7 +221,7 @@ TEST_CASE("an endpoint refuses users other than root and its own") {
   REQUIRE(::chmod(served.socket().c_str(), 0666) == 0);
   std::optional<UniqueFd> stranger;
   std::thread([&] {
-    // The system call changes only this thread, unlike the C library's function.
+    // A direct system call, because the C library's function would change all threads.
     REQUIRE(::syscall(SYS_setresuid, -1, 65534, -1) == 0);
     stranger = connect_unix(served.socket());
   }).join();
@@ -230,10 +230,11 @@ TEST_CASE("an endpoint refuses users other than root and its own") {
         std::vector<std::string>{
             "a connection of user 65534 was refused: only root and plughost's own user have access"});
   char byte = 0;
-  CHECK(::read(stranger->get(), &byte, 1) == 0);  // the end
+  CHECK(::read(stranger->get(), &byte, 1) == 0);  // 0: the connection was closed
 }
 
-// Makes this thread that user's, and root's again at the end. The system call changes only this thread.
+// Makes this thread run as `user`, and as root again at the end. Uses a direct system call, because the C
+// library's function would change all threads.
 class AsUser {
  public:
   explicit AsUser(uid_t user) { REQUIRE(::syscall(SYS_setresuid, -1, user, -1) == 0); }
@@ -253,7 +254,7 @@ TEST_CASE("an endpoint of a user other than root accepts root's connections, and
   REQUIRE(::chmod(served.socket().c_str(), 0666) == 0);
   const AsUser nobody(65534);
   const UniqueFd own = connect_unix(served.socket());
-  // HTTP/2 begins with the server's settings.
+  // The server's first bytes show that it has accepted the connection.
   CHECK(test::run_until(served.loop, [&] {
     std::array<pollfd, 2> both{{{of_root.get(), POLLIN, 0}, {own.get(), POLLIN, 0}}};
     return ::poll(both.data(), both.size(), 0) == 2;
@@ -261,14 +262,14 @@ TEST_CASE("an endpoint of a user other than root accepts root's connections, and
   CHECK(served.owner.errors.empty());
 }
 
-TEST_CASE("an allocation with a program queries the owner for each container") {
+TEST_CASE("with an `allocate` program the owner is queried for each container of an Allocate") {
   Served served(with_programs());
   served.endpoint->listen_anew(served.dir.path());
   v1beta1::AllocateResponse response;
   const auto allocate = [&](auto& stub, auto& context) {
     return stub.Allocate(&context, request({{"one"}, {"two"}}), &response);
   };
-  SUBCASE("it answers") {
+  SUBCASE("and answers") {
     CHECK(served.call(allocate).ok());
     REQUIRE(response.container_responses_size() == 2);
     CHECK(response.container_responses(1).envs().at("KEY") == "value");
@@ -277,7 +278,7 @@ TEST_CASE("an allocation with a program queries the owner for each container") {
     CHECK(served.owner.answered[0].ids == "one, two");
     CHECK(served.owner.answered[0].refusal.empty());
   }
-  SUBCASE("it refuses") {
+  SUBCASE("and refuses") {
     served.owner.refuses = true;
     const grpc::Status status = served.call(allocate);
     CHECK(status.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
@@ -285,13 +286,13 @@ TEST_CASE("an allocation with a program queries the owner for each container") {
     REQUIRE(test::run_until(served.loop, [&] { return !served.owner.answered.empty(); }));
     CHECK(served.owner.answered[0].refusal == "resource example.com/a: not\rtoday");
   }
-  SUBCASE("it drops the question") {
+  SUBCASE("and drops the query") {
     served.owner.drops = true;
     CHECK(served.call(allocate).error_code() == grpc::StatusCode::UNAVAILABLE);
   }
 }
 
-// An Allocate under way beside others.
+// An Allocate that runs in gRPC's threads while the test continues.
 struct AllocateUnderWay {
   AllocateUnderWay(const Served& served, const std::vector<std::string>& ids)
       : stub(served.dial()), asked(request({ids})) {
@@ -302,7 +303,7 @@ struct AllocateUnderWay {
       done->set_value();
     });
   }
-  // gRPC uses the members until the call ends, even if a check has failed before.
+  // Waits for the end of the call, because gRPC uses the members until then.
   ~AllocateUnderWay() {
     context.TryCancel();
     done->get_future().wait();
@@ -322,7 +323,7 @@ struct AllocateUnderWay {
   const std::shared_ptr<std::promise<void>> done = std::make_shared<std::promise<void>>();
 };
 
-TEST_CASE("an id whose Allocate is in progress is refused to another call, and given afterwards") {
+TEST_CASE("an id whose Allocate is in progress is refused to a second Allocate") {
   Served served(with_programs());
   served.endpoint->listen_anew(served.dir.path());
   served.owner.waits = true;
@@ -331,7 +332,7 @@ TEST_CASE("an id whose Allocate is in progress is refused to another call, and g
   };
   AllocateUnderWay first(served, {"one"});
   REQUIRE(asked(1));
-  SUBCASE("while its caller waits") {
+  SUBCASE("until the first call has been answered") {
     AllocateUnderWay second(served, {"two", "one"});
     const grpc::Status refused = second.end(served.loop);
     CHECK(refused.error_code() == grpc::StatusCode::UNAVAILABLE);
@@ -350,16 +351,16 @@ TEST_CASE("an id whose Allocate is in progress is refused to another call, and g
     served.owner.waiting[2](Allocation{});
     CHECK(next.end(served.loop).ok());
   }
-  SUBCASE("but not once its caller has gone, as a restarted kubelet has") {
+  SUBCASE("until the caller of the first call has gone, as when the kubelet restarts") {
     first.context.TryCancel();
     CHECK(first.end(served.loop).error_code() == grpc::StatusCode::CANCELLED);
-    // The server notices the end later than the client.
+    // The server notices the end of the call later than the client does.
     REQUIRE(test::run_until(served.loop, [&] {
       AllocateUnderWay again(served, {"one"});
       if (!test::run_until(served.loop, [&] { return again.over || served.owner.waiting.size() == 2; }))
         return false;
       if (served.owner.waiting.size() != 2) return false;
-      // The late answer to the first call releases nothing that the second has claimed.
+      // The late result of the first call must not release the id that the second call now claims.
       served.owner.waiting[0](Allocation{});
       AllocateUnderWay third(served, {"one"});
       CHECK(third.end(served.loop).error_code() == grpc::StatusCode::UNAVAILABLE);
@@ -369,7 +370,7 @@ TEST_CASE("an id whose Allocate is in progress is refused to another call, and g
   }
 }
 
-TEST_CASE("an endpoint reports each answered Allocate to its owner") {
+TEST_CASE("each answered Allocate is reported to the owner, with its ids and the refusal") {
   Served served;
   served.endpoint->listen_anew(served.dir.path());
   const auto allocate = [&](const v1beta1::AllocateRequest& asked) {
@@ -395,7 +396,7 @@ TEST_CASE("an endpoint reports each answered Allocate to its owner") {
   CHECK(call.ids == "one, three");
   CHECK(call.refusal == "resource example.com/a has no device \"three\"; it lists 2 devices now");
 
-  // The refusal of the first container stands, whatever the answer for the second would be.
+  // After a refusal for the first container the second one does not matter.
   CHECK(allocate(request({{"three"}, {"one"}})).error_code() == grpc::StatusCode::NOT_FOUND);
   call = told(3);
   CHECK(call.containers == 2);
@@ -422,7 +423,7 @@ TEST_CASE("the text of a refusal is printable, whatever a device reports") {
   CHECK(refused.error_message().find("worn\\x1B[2J\\x0Aout") != std::string::npos);
 }
 
-TEST_CASE("an allocation whose card a scheduler chooses is answered by the owner, whatever the ids") {
+TEST_CASE("with `assume` the owner answers each Allocate and each container start, whatever ids they name") {
   AllocationSpec spec;
   spec.assume.emplace();
   Served served(std::make_shared<const AllocationSpec>(std::move(spec)));
@@ -431,7 +432,7 @@ TEST_CASE("an allocation whose card a scheduler chooses is answered by the owner
   const auto allocate = [&](auto& stub, auto& context) {
     return stub.Allocate(&context, request({{"one"}, {"nobody's"}}), &response);
   };
-  SUBCASE("it answers") {
+  SUBCASE("and has a response") {
     CHECK(served.call(allocate).ok());
     REQUIRE(response.container_responses_size() == 2);
     CHECK(response.container_responses(0).envs().at("CARD") == "1");
@@ -448,13 +449,13 @@ TEST_CASE("an allocation whose card a scheduler chooses is answered by the owner
     CHECK(served.owner.card_started == IdSet::of("example.com/a", std::vector<std::string>{"two"}));
     CHECK(served.owner.started.empty());
   }
-  SUBCASE("it drops the question") {
+  SUBCASE("and drops the query") {
     served.owner.drops = true;
     CHECK(served.call(allocate).error_code() == grpc::StatusCode::UNAVAILABLE);
   }
 }
 
-TEST_CASE("a container start with a preparation queries the owner") {
+TEST_CASE("with a `preStart` program the owner is queried for each container start") {
   Served served(with_programs());
   served.endpoint->listen_anew(served.dir.path());
   v1beta1::PreStartContainerRequest start;
@@ -463,19 +464,19 @@ TEST_CASE("a container start with a preparation queries the owner") {
   const auto pre_start = [&](auto& stub, auto& context) {
     return stub.PreStartContainer(&context, start, &response);
   };
-  SUBCASE("it says why not") {
+  SUBCASE("and refuses") {
     const grpc::Status status = served.call(pre_start);
     CHECK(status.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
     CHECK(status.error_message() == "resource example.com/a: it is not ready");
     CHECK(served.owner.started == std::vector<std::string>{"two"});
   }
-  SUBCASE("it drops the question") {
+  SUBCASE("and drops the query") {
     served.owner.drops = true;
     CHECK(served.call(pre_start).error_code() == grpc::StatusCode::UNAVAILABLE);
   }
 }
 
-TEST_CASE("with the endpoint its socket and its streams end, and its owner is not notified again") {
+TEST_CASE("the endpoint's destruction closes its socket and streams, and reports no end of a stream") {
   Served served;
   served.endpoint->listen_anew(served.dir.path());
   const std::filesystem::path socket = served.socket();

@@ -21,7 +21,7 @@ ResourceSnapshot snapshot_of(std::vector<std::string> ids, std::string path = ""
 
 }  // namespace
 
-TEST_CASE("readers are woken by a new list, and not by the same one with other facts") {
+TEST_CASE("readers are notified of a new list, and not if only attributes of its devices changed") {
   InventoryFeed feed(snapshot_of({"a"}, "/one"));
   const auto reader = std::make_shared<CountingReader>();
   feed.readers().subscribe(reader);

@@ -22,7 +22,7 @@ struct Asking {
   EventLoop loop;
   std::filesystem::path socket = dir.at("kubelet.sock");
   RegistrationClient client;
-  std::optional<pid_t> process;  // the process that was called
+  std::optional<pid_t> process;  // process that listens on the kubelet's socket, as send() returns it
   std::optional<RegistrationClient::Result> result;
   std::string why;
 
@@ -50,14 +50,14 @@ TEST_CASE("a kubelet other than the expected one is not called") {
   FileIdentity former = identity_of(asking.socket).value();
   --former.changed_ns;
   asking.send(former);
-  CHECK_FALSE(asking.result.has_value());  // never from within the call
+  CHECK_FALSE(asking.result.has_value());  // the callback is not called from within send()
   REQUIRE(asking.answered());
   CHECK(*asking.result == RegistrationClient::Result::kNobodyListens);
   CHECK(asking.why == "another kubelet is about to listen");
   CHECK_FALSE(asking.process.has_value());
 }
 
-TEST_CASE("a socket without a listener, or a missing one, is known at once") {
+TEST_CASE("a missing socket is reported at once") {
   Asking asking;
   asking.send({});
   REQUIRE(asking.answered());
@@ -75,7 +75,7 @@ TEST_CASE("a kubelet that closes the connection counts as gone, not as refusing"
   CHECK(*asking.result == RegistrationClient::Result::kWentAway);
 }
 
-TEST_CASE("the process of the called kubelet is known, and that it does not respond") {
+TEST_CASE("the process of the called kubelet is known, and no response within the deadline is reported") {
   Asking asking(std::chrono::milliseconds(300));
   std::vector<UniqueFd> connections;
   const Listener kubelet(

@@ -19,7 +19,7 @@ Holder holder(const std::string& pod) { return {.pod_namespace = "ns", .pod = po
 
 }  // namespace
 
-TEST_CASE("holders have as many ids of the card as they were given") {
+TEST_CASE("each holder is assumed to hold as many ids of its card as it was given") {
   const HoldersOfIds held{{"a::0", holder("p")}, {"a::1", holder("p")}, {"b::0", holder("q")}};
   const HoldersOfIds known = by_card(held, kCards, [](const Holder& of) {
     return of.pod == "p" ? kCards.find("b::0") : kCards.find("a::0");
@@ -27,7 +27,7 @@ TEST_CASE("holders have as many ids of the card as they were given") {
   CHECK(known == HoldersOfIds{{"b::0", holder("p")}, {"b::1", holder("p")}, {"a::0", holder("q")}});
 }
 
-TEST_CASE("a holder with an unknown card keeps its ids, or gets others if those are taken") {
+TEST_CASE("a holder whose card is unknown keeps its ids, or gets free ones if these are assigned to others") {
   const HoldersOfIds held{{"a::0", holder("p")}, {"b::0", holder("stranger")}, {"b::2", holder("stranger")}};
   const HoldersOfIds known =
       by_card(held, kCards, [](const Holder& of) { return of.pod == "p" ? kCards.find("b::0") : nullptr; });
@@ -35,14 +35,14 @@ TEST_CASE("a holder with an unknown card keeps its ids, or gets others if those 
         HoldersOfIds{{"b::0", holder("p")}, {"b::1", holder("stranger")}, {"b::2", holder("stranger")}});
 }
 
-TEST_CASE("a card without enough units for its holders uses those of other cards") {
+TEST_CASE("if a card has too few ids for its holders, they get ids of other cards") {
   const HoldersOfIds held{{"b::0", holder("p")}, {"b::1", holder("p")}, {"b::2", holder("p")}};
   const HoldersOfIds known = by_card(held, kCards, [](const Holder&) { return kCards.find("a::0"); });
   CHECK(known == HoldersOfIds{{"a::0", holder("p")}, {"a::1", holder("p")}, {"b::0", holder("p")}});
   CHECK(by_card({}, kCards, [](const Holder&) { return nullptr; }) == HoldersOfIds());
 }
 
-TEST_CASE("48,000 units of one pod are counted by one pass, with one query for its card") {
+TEST_CASE("the holders of 48,000 ids are assigned with one query for the card of their pod") {
   constexpr unsigned kUnits = 24'000;
   const Inventory cards({card("a", kUnits), card("b", kUnits)});
   std::vector<std::string> ids;
@@ -61,7 +61,7 @@ TEST_CASE("48,000 units of one pod are counted by one pass, with one query for i
   CHECK(known == held);
 }
 
-TEST_CASE("holders of a resource have the name that the resource has for them, and no others do") {
+TEST_CASE("holders are renamed by the given function, and holders that it does not know keep their name") {
   const HoldersOfIds held{{"a::0", holder("p")}, {"a::1", holder("q")}};
   const auto called = [](const Holder& of) { return of.pod == "p" ? holder("trainer") : of; };
   CHECK(by_name(held, called) == HoldersOfIds{{"a::0", holder("trainer")}, {"a::1", holder("q")}});

@@ -11,7 +11,7 @@ namespace {
 using Names = std::set<std::string>;
 using Told = std::function<void(const std::string& error)>;
 
-// Returns a checkpoint with a pod that holds these ids.
+// Returns a checkpoint with one pod that holds these ids.
 std::string checkpoint_of(const std::string& ids) {
   return R"({"Data":{"PodDeviceEntries":[{"PodUID":"a","ContainerName":"c0","ResourceName":")" +
          std::string(kGpuMemory) + R"(","DeviceIDs":{"-1":[)" + ids +
@@ -47,7 +47,7 @@ struct AssumingRig : test::PodsRig {
 
 const std::string kHeld = late_device(IdSet::of(kGpuMemory, std::vector<std::string>{"x", "y"}));
 
-TEST_CASE("the definition of a late name stays while the kubelet's checkpoint has its ids") {
+TEST_CASE("the CDI specification of a late device is kept while the kubelet's checkpoint has its ids") {
   AssumingRig rig;
   rig.directory.file(kCheckpointName, checkpoint_of(R"("y","x")"));
   CHECK(rig.tidied() == Names{kHeld});
@@ -55,7 +55,9 @@ TEST_CASE("the definition of a late name stays while the kubelet's checkpoint ha
   CHECK(rig.tidied() == Names{late_device(IdSet::of(kGpuMemory, std::vector<std::string>{"z"}))});
 }
 
-TEST_CASE("a late name that is being written stays, and goes when the checkpoint no longer has its ids") {
+TEST_CASE(
+    "the CDI specification of a late device is kept while it is being written, and later only if the "
+    "checkpoint has its ids") {
   AssumingRig rig;
   rig.specify("late-new");
   CHECK(rig.tidied() == Names{"late-new"});
@@ -63,13 +65,13 @@ TEST_CASE("a late name that is being written stays, and goes when the checkpoint
   REQUIRE(rig.writing.size() == 1);
   rig.writing[0]("no room");
   CHECK(rig.told == std::vector<std::string>{"no room"});
-  // A read that began after the write would have its ids.
+  // The checkpoint was read after the write, so it would have the ids.
   CHECK(rig.tidied().empty());
   rig.specify("late-new");
   CHECK(rig.tidied() == Names{"late-new"});
 }
 
-TEST_CASE("without a readable checkpoint nothing is removed") {
+TEST_CASE("without a readable checkpoint no CDI specification is removed") {
   AssumingRig rig;
   rig.directory.file(kCheckpointName, "{");
   rig.assuming.tidy_later();

@@ -1,4 +1,4 @@
-// `guess` with a kubelet that writes its checkpoint when the test says so.
+// Tests `identify: guess`. The test decides when the kubelet writes its checkpoint.
 
 #include <doctest/doctest.h>
 
@@ -41,14 +41,14 @@ SharedSnapshot snapshot_of(AssumeTerms terms, Inventory cards) {
 }
 
 struct GuessedRig : test::PodsRig {
-  // A container that the kubelet has admitted.
+  // A container that the kubelet has admitted, with its ids and its response.
   struct Held {
     std::string pod;
     std::string container;
     Ids ids;
     Allocation answer;
   };
-  // plughost, and the annotations of each pod as another reader sees them.
+  // The state of a running plughost, and a second reader of the pods, whose card is the current annotation.
   struct Process {
     Process(GuessedRig& rig, const SharedSnapshot& snapshot)
         : assuming({.loop = rig.loop,
@@ -83,7 +83,7 @@ struct GuessedRig : test::PodsRig {
     process.emplace(*this, snapshot);
   }
 
-  // Waits for the watch, because plughost does not know a change of the cluster before.
+  // Waits until plughost's watch shows the pod in the wanted state.
   bool sees(const std::string& uid, const std::function<bool(const AskingPod* pod)>& condition) {
     return until([&] { return condition(process->pods.book().find(uid)); });
   }
@@ -119,7 +119,7 @@ struct GuessedRig : test::PodsRig {
     REQUIRE(until([&] { return outcome.has_value(); }));
     return *outcome;
   }
-  // Returns the cards of two overlapping Allocates.
+  // Returns the cards of two Allocates that overlap in time.
   std::vector<std::string> allocate_both(const Ids& one, const Ids& other) {
     std::vector<std::string> given;
     for (const Ids& ids : {one, other})
@@ -129,7 +129,8 @@ struct GuessedRig : test::PodsRig {
     REQUIRE(until([&] { return given.size() == 2; }));
     return given;
   }
-  // Admits the container: stores its ids and answer in the checkpoint. Returns its card, or the error.
+  // Runs an Allocate and admits the container: adds its ids and response to the checkpoint. Returns the
+  // container's card, or the error.
   std::string admit(const std::string& pod, const Ids& ids, const std::string& container = "c0") {
     const Outcome outcome = allocate(ids);
     if (const auto* const why = std::get_if<std::string>(&outcome)) return *why;
@@ -138,7 +139,7 @@ struct GuessedRig : test::PodsRig {
     write_checkpoint();
     return answer.env.contains(kIndex) ? answer.env.at(kIndex) : "none";
   }
-  // Frees everything that the pod holds.
+  // Removes everything that the pod holds from the checkpoint.
   void release(const std::string& pod) {
     std::erase_if(held, [&](const Held& each) { return each.pod == pod; });
     write_checkpoint();
@@ -158,14 +159,14 @@ struct GuessedRig : test::PodsRig {
     directory.file(kCheckpointName, R"({"Data":{"PodDeviceEntries":[)" + entries +
                                         R"(],"RegisteredDevices":{}},"Checksum":1})");
   }
-  // Returns why the container with these ids does not start; empty: it does.
+  // Runs the check before a container's start. Returns why the container may not start; empty: it may.
   std::string start(const Ids& ids) {
     std::optional<std::string> error;
     process->cards->prepare_start(snapshot, set(ids), [&](std::string told) { error = std::move(told); });
     REQUIRE(until([&] { return error.has_value(); }));
     return *error;
   }
-  // Returns true if plughost has written marks only.
+  // Returns true if plughost's patches of pods contain only marks.
   bool marks_alone() const {
     for (const std::string& body : cluster.pod_patches()) {
       if (has(body, kIndex) || !has(body, "\"" + kAssigned + R"(":"true")")) return false;
@@ -190,8 +191,7 @@ const Ids kThird{"5", "6"};
 }  // namespace
 
 TEST_CASE(
-    "holders by annotation: a pod's units are counted on the card in its annotation, whether it is found by "
-    "UID or by name") {
+    "a pod's units are counted on the card in its annotation, whether the holder has the pod's UID or name") {
   GuessedRig rig;
   rig.pod("mine", "100", "1");
   const auto by_card = rig.process->cards->by_annotation(rig.snapshot->inventory);
@@ -202,7 +202,7 @@ TEST_CASE(
     CHECK(by_card({{"x", holder}}) == HoldersOfIds{{card_1 + "::0", by_name}});
   const Holder elsewhere{.pod_namespace = "other", .pod = "mine", .container = "c0"};
   CHECK(by_card({{"x", elsewhere}}) == HoldersOfIds{{"x", elsewhere}});
-  // The function has copies, so later changes of the pod have no effect.
+  // The function works on copies, so it does not see later changes.
   rig.remove("mine");
   CHECK(by_card({{"x", by_uid}}) == HoldersOfIds{{card_1 + "::0", by_name}});
 }
@@ -214,7 +214,7 @@ TEST_CASE("an edited annotation after an Allocate changes no other pod") {
   REQUIRE(rig.marked("mine"));
   rig.pod("theirs", "200", "0");
   rig.edit("mine", "7");
-  // Its container keeps the card.
+  // The container keeps the card that it was given.
   CHECK(rig.start(kFirst) == "");
   CHECK(rig.admit("theirs", kSecond) == "0");
   CHECK(rig.start(kSecond) == "");
@@ -225,11 +225,13 @@ TEST_CASE("an edited annotation after an Allocate changes no other pod") {
   CHECK(rig.cluster.pod_patches().size() == 2);
 }
 
-TEST_CASE("a container on a card that was chosen for another pod does not start, and the other pod's does") {
+TEST_CASE(
+    "a container that was given the card chosen for a different pod does not start, and that pod's container "
+    "does") {
   GuessedRig rig;
   rig.pod("a", "100", "0");
   rig.pod("b", "200", "1");
-  // The kubelet admits them in the reverse order.
+  // The kubelet admits the pods in the reverse order of their annotations.
   REQUIRE(rig.admit("b", kFirst) == "0");
   REQUIRE(rig.admit("a", kSecond) == "0");
   const std::string why = rig.start(kFirst);
@@ -239,7 +241,7 @@ TEST_CASE("a container on a card that was chosen for another pod does not start,
       "ALIYUN_COM_GPU_MEM_IDX): plughost took its Allocate for another pod's, or the annotation has changed "
       "since. Delete the pod; its controller creates another");
   CHECK(rig.start(kSecond) == "");
-  // Editing the annotation does not give b's owner the other card either.
+  // If the owner of b edits the annotation, the container still does not start.
   rig.edit("b", "0");
   CHECK(rig.start(kFirst) == why);
   CHECK(rig.cluster.annotation("a", kIndex) == "0");
@@ -277,7 +279,7 @@ TEST_CASE("a start whose ids are not in the checkpoint yet is refused, and retri
   CHECK(rig.start(kFirst) == "");
 }
 
-TEST_CASE("the response of a former process is compared with the present annotation") {
+TEST_CASE("after a restart of plughost, a stored response is compared with the current annotation") {
   GuessedRig rig;
   rig.pod("right", "100", "0");
   REQUIRE(rig.admit("right", kFirst) == "0");
@@ -293,14 +295,14 @@ TEST_CASE("the response of a former process is compared with the present annotat
   CHECK(rig.start(kFirst) == "");
   CHECK(has(rig.start(kSecond), "given card 0, but the scheduler chose card 1 for its pod ns/wrong"));
   CHECK(rig.start(kThird) == "");
-  // An edit cannot be distinguished from a wrong guess.
+  // After a restart an edited annotation looks like a wrong guess.
   CHECK(has(rig.start({"7", "8"}), "given card 1, but the scheduler chose card 0 for its pod ns/edited"));
   rig.edit("edited", "1");
   rig.start_again();
   CHECK(rig.start({"7", "8"}) == "");
 }
 
-TEST_CASE("a start with an unknown pod waits for it, and is refused if it stays unknown") {
+TEST_CASE("a container whose pod is unknown is refused after a wait, and starts when the pod is known") {
   GuessedRig rig;
   rig.pod("a", "100", "1");
   REQUIRE(rig.admit("a", kFirst) == "1");
@@ -315,7 +317,8 @@ TEST_CASE("a start with an unknown pod waits for it, and is refused if it stays 
   CHECK(rig.until([&] { return rig.start(kFirst).empty(); }));
 }
 
-TEST_CASE("a pod that no scheduler has assumed does not start on another pod's card") {
+TEST_CASE(
+    "a pod that no scheduler has assumed does not start on the card that was chosen for a different pod") {
   GuessedRig rig;
   rig.pod("a", "100", "0");
   rig.put({.uid = "stranger", .name = "stranger", .annotations = R"("x":"y")"});
@@ -325,7 +328,9 @@ TEST_CASE("a pod that no scheduler has assumed does not start on another pod's c
   CHECK(rig.start(kSecond) == "");
 }
 
-TEST_CASE("a pod without a scheduler gets the node's only card, or none") {
+TEST_CASE(
+    "a pod that no scheduler has assumed gets the node's only card with onlyCard, or none with "
+    "answerWithoutCard") {
   AssumeTerms terms = guess();
   terms.only_card = true;
   {
@@ -344,7 +349,7 @@ TEST_CASE("a pod without a scheduler gets the node's only card, or none") {
   CHECK(rig.start(kFirst) == "");
 }
 
-TEST_CASE("of containers with the same ids none starts if one of them has another pod's card") {
+TEST_CASE("of two containers with the same ids neither starts if one has a wrong card") {
   GuessedRig rig;
   rig.put(
       {.uid = "b", .name = "b", .units = {2}, .init = {2}, .annotations = gpushare_annotations("200", "1")});
@@ -355,14 +360,13 @@ TEST_CASE("of containers with the same ids none starts if one of them has anothe
   CHECK(has(rig.start(kFirst), "given card 0, but the scheduler chose card 1"));
 }
 
-TEST_CASE(
-    "a pod whose annotations have an early time and a card that does not exist takes no other pod's card") {
+TEST_CASE("a pod that claims an early time and a card that does not exist gets no other pod's card") {
   GuessedRig rig;
   rig.pod("claims", "1", "7");
   std::optional<GuessedRig::Outcome> outcome;
   rig.process->cards->allocate(rig.snapshot, GuessedRig::set(kFirst),
                                [&](GuessedRig::Outcome told) { outcome = std::move(told); });
-  // The intended pod appears later.
+  // The pod whose Allocate this is appears later.
   rig.pod("honest", "900", "1");
   REQUIRE(rig.until([&] { return outcome.has_value(); }));
   REQUIRE(std::holds_alternative<Allocation>(*outcome));
@@ -391,7 +395,7 @@ TEST_CASE("a wrong guess is refused although volcano's response does not name th
   CHECK(has(rig.start(kFirst), "given card 0, but the scheduler chose card 1 for its pod ns/b"));
   CHECK(rig.start(kSecond) == "");
   CHECK(has(rig.start(kFirst), "given card 0, but the scheduler chose card 1 for its pod ns/b"));
-  // The next holder of the ids has another answer.
+  // The next container with the same ids has a different card.
   rig.release("b");
   rig.remove("b");
   put("c", "300", "1");
@@ -399,9 +403,7 @@ TEST_CASE("a wrong guess is refused although volcano's response does not name th
   CHECK(rig.start(kFirst) == "");
 }
 
-TEST_CASE(
-    "after a wrong guess the guessed pod is a candidate again for one Allocate, and not for two that "
-    "overlap") {
+TEST_CASE("after a wrong guess the guessed pod can be guessed again, for one of two overlapping Allocates") {
   GuessedRig rig;
   rig.pod("a", "100", "0");
   rig.pod("b", "200", "1");
@@ -411,13 +413,12 @@ TEST_CASE(
   CHECK(rig.allocate_both(kSecond, kThird) == std::vector<std::string>{"0", "1"});
 }
 
-TEST_CASE(
-    "if the kubelet refuses the requesting pod after the response, the pod that was guessed loses nothing") {
+TEST_CASE("if the kubelet refuses a pod after its Allocate, the pod that was guessed still gets its card") {
   for (const Ids& ids : {kFirst, kSecond}) {
     GuessedRig rig;
     rig.pod("a", "100", "0");
     rig.pod("refused", "200", "1");
-    // As if another resource of the container failed: the checkpoint is not written.
+    // The checkpoint is not written, as if a different resource of the container had failed.
     REQUIRE(std::get<Allocation>(rig.allocate(kFirst)).env.at(kIndex) == "0");
     rig.phase("refused", "Failed");
     CHECK(rig.admit("a", ids) == "0");
@@ -462,10 +463,11 @@ TEST_CASE("onlyCard and answerWithoutCard give nothing to a pod whose annotation
   CHECK(has(rig.admit("a", kFirst), "is \"7\", and no card of this node is that; there are 0"));
 }
 
-// Pods are created, admitted in any order, started and ended; owners edit their cards, and plughost restarts.
+// A random sequence: pods are created, admitted in any order, started and removed, their annotations are
+// edited, and plughost restarts.
 TEST_CASE(
-    "a container starts only on the card that its pod's annotation named first, and pods are changed by "
-    "their mark alone") {
+    "in random sequences a container starts only on the card that its pod's annotation named first, and only "
+    "marks are written") {
   for (const bool edits : {true, false}) {
     CAPTURE(edits);
     for (const unsigned seed : {1u, 2u, 3u}) {
@@ -509,7 +511,7 @@ TEST_CASE(
         Known& pod = pods[any(pods.size())];
         if (what < 5 && pod.ids.empty()) {
           const Ids ids = free_ids(pod.units);
-          // Sometimes the kubelet refuses the pod after the answer.
+          // Sometimes the kubelet refuses the pod after the response.
           if (any(5) == 0) rig.allocate(ids);
           pod.given = rig.admit(pod.uid, ids);
           pod.ids = ids;

@@ -24,7 +24,7 @@ const Checkpoint kCheckpoint{.pod_devices = {some("a", "c0", "x.com/m", {{0, {"1
 
 }  // namespace
 
-TEST_CASE("holders of units of one resource are found, on all NUMA nodes together") {
+TEST_CASE("the containers that hold units of a resource are found, with the ids of all NUMA nodes together") {
   const std::vector<HeldUnits> held = held_units(kCheckpoint, "x.com/m");
   REQUIRE(held.size() == 3);
   CHECK(held[0].pod_uid == "a");
@@ -36,7 +36,7 @@ TEST_CASE("holders of units of one resource are found, on all NUMA nodes togethe
   CHECK(held_units(kCheckpoint, "x.com/o").empty());
 }
 
-TEST_CASE("a container's response is that of its resource, if it is known") {
+TEST_CASE("a container's response is found by its resource, if the checkpoint has it") {
   const std::vector<HeldUnits> held = held_units(kCheckpoint, "x.com/m");
   CHECK(answer_for(kCheckpoint, "x.com/m", held[0])->env.at("CARD") == "0");
   CHECK(answer_for(kCheckpoint, "x.com/m", held[1])->env.at("CARD") == "1");
@@ -45,7 +45,7 @@ TEST_CASE("a container's response is that of its resource, if it is known") {
   CHECK(answer_for(kCheckpoint, "x.com/n", held[2]) == nullptr);
 }
 
-TEST_CASE("the late devices that are in use are those of all resources") {
+TEST_CASE("the late devices in use are those for the ids of each container and resource") {
   const auto device = [](const std::string& resource, const std::vector<std::string>& ids) {
     return late_device(IdSet::of(resource, ids));
   };

@@ -17,7 +17,7 @@ Pod waiting(const std::string& uid, const std::string& card) {
 
 PodBook book() { return PodBook(kGpuMemory, terms_of(Dialect::kGpushare)); }
 
-TEST_CASE("pods are found by their UIDs and by their names") {
+TEST_CASE("a pod is found by its UID until it is removed, or missing in a new list") {
   PodBook pods = book();
   pods.replace({waiting("a", "0"), waiting("b", "1")});
   CHECK(pods.all().size() == 2);
@@ -84,7 +84,7 @@ TEST_CASE("late: the card of a pod is its present annotation") {
   CHECK(pods.find("a")->card == "1");
 }
 
-TEST_CASE("a marked pod stays marked, whatever older events have, until the mark is seen") {
+TEST_CASE("a pod that was marked stays marked despite older events, until an event has the mark") {
   PodBook pods = book();
   pods.put(waiting("a", "0"));
   pods.set_marked("a");
@@ -115,7 +115,7 @@ TEST_CASE("neither the mark nor the card of a former pod is used for a later pod
   CHECK(pods.find("b")->assigned == "false");
 }
 
-TEST_CASE("an ended pod is not kept, and makes room for another") {
+TEST_CASE("a pod that has ended is removed from the book, whether an event or a list reports the end") {
   PodBook pods = book();
   for (std::size_t n = 0; n < PodBook::kMostPods; ++n)
     pods.put(
@@ -130,7 +130,7 @@ TEST_CASE("an ended pod is not kept, and makes room for another") {
   CHECK_FALSE(pods.find("a"));
 }
 
-TEST_CASE("pods beyond a node's limit are not kept, and the others continue") {
+TEST_CASE("pods beyond the limit are not kept, and known pods are still updated") {
   PodBook pods = book();
   for (std::size_t n = 0; n < PodBook::kMostPods; ++n) pods.put(waiting(std::to_string(n), "0"));
   pods.put(waiting("one more", "0"));

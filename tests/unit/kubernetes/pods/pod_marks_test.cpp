@@ -23,7 +23,7 @@ struct MarksRig : test::PodsRig {
   bool patched(std::size_t times) {
     return until([&] { return cluster.asked(kPatch) == times; });
   }
-  // Waits for another answer.
+  // Waits for the next response of the API server.
   bool answered() {
     const auto heard = [this] { return server.client()->state().heard; };
     const bool came = until([&] { return heard() != heard_; });
@@ -82,7 +82,7 @@ TEST_CASE("a new mark is tried at once while others wait, and its success ends t
   CHECK(rig.cluster.asked()[1] == kPatch + "new/status");
 }
 
-TEST_CASE("a mark is dropped with its pod, waiting or being written") {
+TEST_CASE("marks of pods that are gone are dropped, both waiting ones and one that is being written") {
   MarksRig rig;
   for (const std::string name : {"a", "b", "c", "d"}) rig.put(name);
   rig.cluster.refuse(kPatch, 403);
@@ -99,7 +99,7 @@ TEST_CASE("a mark is dropped with its pod, waiting or being written") {
   REQUIRE(rig.answered());
   CHECK(rig.marked("c"));
   test::pass(rig.loop, PodMarks::kLongestPause);
-  // One request is under way at a time, so a pending mark would be written before the next one.
+  // Only one request runs at a time, so a waiting mark would be written before this one.
   rig.add("d");
   REQUIRE(rig.until([&] { return rig.marked("d"); }));
   CHECK(rig.cluster.asked(kPatch) == 4);
@@ -107,7 +107,8 @@ TEST_CASE("a mark is dropped with its pod, waiting or being written") {
   CHECK_FALSE(rig.marked("a"));
 }
 
-TEST_CASE("the mark of a pod that the API server lacks, or has as another pod, is not retried") {
+TEST_CASE(
+    "the mark of a pod that the API server does not have, or has with a different UID, is not tried again") {
   MarksRig rig;
   rig.cluster.put_pod(PodText{.uid = "of-before", .name = "other"}.json());
   rig.put("a");
@@ -124,8 +125,7 @@ TEST_CASE("the mark of a pod that the API server lacks, or has as another pod, i
   CHECK_FALSE(rig.marked("other"));
 }
 
-TEST_CASE(
-    "without an API server a mark waits until there is one again, and an interrupted write is repeated") {
+TEST_CASE("without a configured API server marks wait, and an interrupted write is repeated") {
   MarksRig rig;
   rig.put("a");
   rig.put("b");

@@ -76,7 +76,7 @@ TEST_CASE("pods with megabytes of arguments are read, and so are those after the
     pod["spec"]["args"] = std::string(std::size_t{5} << 20u, 'x');
     return pod;
   };
-  // With a sanitizer, each megabyte takes seconds.
+  // The long deadline is for sanitizers, with which each megabyte takes seconds.
   const auto sees = [&](const std::string& uid) {
     return test::run_until(
         rig.loop, [&] { return rig.find(uid) != nullptr; }, 60s);
@@ -114,7 +114,8 @@ TEST_CASE("a waiting caller is served at once, by the next event, or by one more
   CHECK(asked == 1);
 }
 
-TEST_CASE("a caller that waits in vain is told once, with the reason why the API server did not respond") {
+TEST_CASE(
+    "if the pod does not appear, the caller is notified once, with the API server's error if there is one") {
   SearchRig rig;
   rig.cluster.put_pod(rig.pod("a", "0"));
   REQUIRE(rig.sees("a", "0"));
@@ -130,7 +131,7 @@ TEST_CASE("a caller that waits in vain is told once, with the reason why the API
   rig.pods.until("", never, rig.record(), 1ms);
   REQUIRE(rig.until([&] { return rig.given_up.size() == 3; }));
   CHECK(rig.given_up[2] == "the configuration names no API server any more");
-  // They are forgotten.
+  // A caller that was notified is forgotten.
   rig.cluster.refuse("GET /api/v1/pods", 0);
   rig.use();
   rig.cluster.put_pod(rig.pod("b", "0"));
@@ -145,7 +146,7 @@ TEST_CASE("with the pods API the kubelet is queried each time, and the API serve
   REQUIRE(rig.sees("a", "0"));
   CHECK(rig.source.by_kubelet());
   CHECK(rig.lists == 1);
-  // The earlier answer is not enough, because that pod may have ended.
+  // The former response is not enough, because the pod in it may have ended.
   kubelet.remove("a");
   kubelet.put(rig.pod("b", "1"));
   bool served = false;
@@ -190,7 +191,7 @@ TEST_CASE("with the pods API the kubelet is queried repeatedly for a pod, until 
   CHECK_FALSE(served);
   kubelet.put(rig.pod("a", "1"));
   REQUIRE(rig.until([&] { return served; }));
-  CHECK(rig.find("other"));  // all of them were never requested
+  CHECK(rig.find("other"));  // a query for one pod does not replace the list
   const auto asked = EventLoop::Clock::now();
   rig.pods.until("b", rig.seen("b", served), rig.record(), 600ms);
   REQUIRE(rig.until([&] { return rig.given_up.size() == 1; }));
@@ -216,7 +217,7 @@ TEST_CASE("while the pods API does not respond yet, the API server is queried, a
   CHECK(kubelet.calls() == 3);
 }
 
-TEST_CASE("a kubelet without the pods API leads to a watch, and callers get the API server's pods") {
+TEST_CASE("if the kubelet's Pods API fails, the API server is watched and serves callers") {
   SearchRig rig;
   FakePodsApi kubelet(rig.socket);
   kubelet.refuse(grpc::StatusCode::INTERNAL, 1000);
@@ -224,7 +225,7 @@ TEST_CASE("a kubelet without the pods API leads to a watch, and callers get the 
   REQUIRE(rig.sees("a", "0"));
   CHECK_FALSE(rig.source.by_kubelet());
   CHECK(rig.until([&] { return rig.cluster.asked(kWatch) == 1; }));
-  // The next request retries it, and it is read from then on.
+  // The next request tries the Pods API again, and it is used from then on.
   kubelet.refuse(grpc::StatusCode::OK, 0);
   kubelet.put(rig.pod("b", "1"));
   bool served = false;
@@ -248,7 +249,7 @@ TEST_CASE("a query during a change of kubelet is answered") {
   REQUIRE(rig.until([&] { return rig.given_up.size() == 1; }));
 }
 
-TEST_CASE("a caller that waits in vain gets both reasons") {
+TEST_CASE("if both the kubelet and the API server fail, the caller gets both reasons") {
   SearchRig rig;
   FakePodsApi kubelet(rig.socket);
   kubelet.put(rig.pod("a", "0"));
@@ -262,7 +263,9 @@ TEST_CASE("a caller that waits in vain gets both reasons") {
   CHECK(rig.given_up[0].find("refused by the test") != std::string::npos);
 }
 
-TEST_CASE("an older kubelet after a newer one gets its pods from the API server, and the reverse") {
+TEST_CASE(
+    "after a kubelet with the Pods API is replaced by one without it, the API server is used, and vice "
+    "versa") {
   SearchRig rig;
   {
     FakePodsApi kubelet(rig.socket);
@@ -276,7 +279,7 @@ TEST_CASE("an older kubelet after a newer one gets its pods from the API server,
   CHECK_FALSE(rig.find("a"));
   FakePodsApi kubelet(rig.socket);
   kubelet.put(rig.pod("c", "0"));
-  // A request succeeds.
+  // The next query of the kubelet succeeds.
   bool served = false;
   rig.pods.until("", rig.seen("c", served), rig.record(), 0ms);
   REQUIRE(rig.until([&] { return served; }));
@@ -310,7 +313,7 @@ TEST_CASE("a caller that was served, or is destroyed, is not called again") {
   CHECK(rig.given_up.empty());
 }
 
-TEST_CASE("a pod is waited for at most a second and a half, and with the last list two") {
+TEST_CASE("the wait for a pod is at least one second, and with the last list less than two") {
   CHECK(PodSearch::kPatience + PodSource::kLastList < 2s);
   CHECK(PodSearch::kPatience >= 1s);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// An API server, and a client of it on the test's loop.
+// A fake API server, and its clients on the test's loop.
 
 #include <string>
 
@@ -15,7 +15,7 @@ inline const std::string kAssigned = "ALIYUN_COM_GPU_MEM_ASSIGNED";
 
 struct PodsRig {
   PodsRig() { use(); }
-  // Starts the client again.
+  // Starts the client, or replaces it by a new one.
   void use() {
     ++uses;
     server.use(ApiServerConfig{.kubeconfig = cluster.kubeconfig(directory, "kubeconfig"),

@@ -39,11 +39,11 @@ std::vector<Device> ten(const std::string& resource) {
   return devices;
 }
 
-TEST_CASE("the simulated GPUs' variables are those that their authors' kubelet stored") {
+TEST_CASE("the first users' simulated GPUs get the variables that are stored in their kubelet's checkpoint") {
   const std::string gpu = "nicktming.com/gpu";
   const std::string rdma = "nicktming.com/rdma";
   const AllocationSpec per_resource = with_env("NVIDIA_VISIBLE_DEVICES/{resource}", "{id}");
-  // tests/golden/checkpoint-two-resources.json, testpod-gpu2-rdma10
+  // The pod testpod-gpu2-rdma10 of tests/golden/checkpoint-two-resources.json.
   CHECK(given(per_resource, ten(gpu), {gpu + "-0", gpu + "-4"}, gpu).env ==
         std::map<std::string, std::string>{
             {"NVIDIA_VISIBLE_DEVICES/nicktming.com/gpu", "nicktming.com/gpu-0,nicktming.com/gpu-4"}});
@@ -55,7 +55,7 @@ TEST_CASE("the simulated GPUs' variables are those that their authors' kubelet s
   }
   CHECK(given(per_resource, ten(rdma), ids, rdma).env ==
         std::map<std::string, std::string>{{"NVIDIA_VISIBLE_DEVICES/nicktming.com/rdma", joined}});
-  // podtest-8
+  // The pod podtest-8.
   CHECK(given(with_env("NVIDIA_VISIBLE_DEVICES", "{id}"), ten(gpu), {gpu + "-2", gpu + "-3", gpu + "-7"}, gpu)
             .env.at("NVIDIA_VISIBLE_DEVICES") ==
         "nicktming.com/gpu-2,nicktming.com/gpu-3,nicktming.com/gpu-7");
@@ -70,11 +70,11 @@ TEST_CASE("a device's text cannot lead out of the configured directory") {
   CHECK(refusal.text ==
         "resource example.com/gpu: device \"a\": its {serial} is \"../../etc\", which leads to a different "
         "directory and cannot be in a path; use a different attribute there");
-  // Neither on the machine nor in the container, for nodes and for mounts.
+  // A path in the container is checked in the same way.
   AllocationSpec inside;
   inside.nodes = {{.host_path = Template("/dev/null"), .container_path = Template("/dev/{serial}")}};
   CHECK(refused(inside, {device("a", {{"serial", "x/y"}})}, {"a"}).reason == Refusal::Reason::kConflict);
-  // A variable is no path.
+  // A variable's value is not checked, because it is no path.
   CHECK(given(with_env("SERIAL", "{serial}"), {device("a", {{"serial", "x/y"}})}, {"a"}).env.at("SERIAL") ==
         "x/y");
 }
@@ -91,7 +91,7 @@ TEST_CASE("the resource's name can be a part of a variable's name") {
       std::map<std::string, std::string>{{"X_A_B_C_D_9_E", "a,b"}});
 }
 
-TEST_CASE("a device's placeholder in a name makes one variable per device") {
+TEST_CASE("a variable whose name has a device's placeholder is set once per device") {
   const Allocation allocation =
       given(with_env("X_{n}", "{id} of {count}"), {device("a"), device("b")}, {"b", "a"});
   CHECK(allocation.env == std::map<std::string, std::string>{{"X_0", "b of 2"}, {"X_1", "a of 2"}});
@@ -105,7 +105,8 @@ TEST_CASE("replicas of one device count as that device once") {
   CHECK(allocation.env.at("X") == "2:gpu,z");
 }
 
-TEST_CASE("a device adds its nodes and mounts, placed by its position in the allocation") {
+TEST_CASE(
+    "a device adds its nodes and mounts, and {n} in a path is the device's position in the allocation") {
   Device a = device("a");
   a.nodes = {{"/dev/ttyUSB0", "/dev/modem{n}", "rw"}, {"/dev/ctl", "/dev/ctl", "r"}};
   a.mounts = {{"/etc/a{}", "/etc/{{x}}{n}", true}};
@@ -120,7 +121,8 @@ TEST_CASE("a device adds its nodes and mounts, placed by its position in the all
         std::vector<ContainerMount>{{"/etc/a{}", "/etc/{x}0", true}, {"/etc/a{}", "/etc/{x}1", true}});
 }
 
-TEST_CASE("an entry's nodes and mounts are added once, or once per device that they name") {
+TEST_CASE(
+    "an entry's node or mount is added once, or once per device if its path has a device's placeholder") {
   AllocationSpec spec;
   spec.nodes = {{Template("/dev/ctl"), Template("/dev/ctl"), "rw"},
                 {Template("/dev/{id}"), Template("/dev/x{n}"), "r"}};
@@ -156,7 +158,7 @@ TEST_CASE("an Unhealthy device is refused with its reason") {
   CHECK(refusal.text == "device \"a\" of example.com/gpu is Unhealthy: it is gone");
 }
 
-TEST_CASE("a share that is held by another id is refused, and the others are not") {
+TEST_CASE("a replica that is held elsewhere is refused, and the device's other replicas are given") {
   Device gpu = device("a");
   gpu.replicas = 3;
   gpu.reasons = {Reason::holder("held by a/b", {1})};
@@ -166,7 +168,7 @@ TEST_CASE("a share that is held by another id is refused, and the others are not
   CHECK_NOTHROW(given({}, {gpu}, {"a::0", "a::2"}));
 }
 
-TEST_CASE("two things at one path are refused and both are named") {
+TEST_CASE("two nodes with one path in the container are refused, and the error names both") {
   Device a = device("a");
   a.nodes = {{"/dev/ttyUSB0", "/dev/modem", "rw"}};
   Device b = device("b");
@@ -196,7 +198,7 @@ TEST_CASE("{n} counts the nodes of one pattern if a device has several, and othe
   CHECK(paths(given({}, {modem, other}, {"a", "b"})) ==
         Paths{"/dev/modem0", "/dev/modem1", "/dev/x0", "/dev/modem2", "/dev/x1", "/srv/0", "/srv/1"});
   CHECK(paths(given({}, {modem, other}, {"b"})) == Paths{"/dev/modem0", "/dev/x0", "/srv/0", "/srv/1"});
-  // The number is the position of the device, even if it has none.
+  // A device without such a node still takes a number.
   modem.nodes = {{"/dev/x0", "/dev/x{n}"}};
   const Device none = device("b");
   Device last = device("c");
@@ -223,7 +225,7 @@ TEST_CASE("one variable or annotation with two values is refused") {
   CHECK(refused(annotated, devices, {"a"}).text.find("the annotation k would be both") != std::string::npos);
 }
 
-TEST_CASE("an attribute that a device lacks is refused by name") {
+TEST_CASE("a placeholder that a device has no value for is refused with its name") {
   const std::vector<Device> devices = {device("a", {{"serial", "A"}}), device("b")};
   CHECK(refused(with_env("X", "{serial}"), devices, {"a", "b"}).text ==
         "resource example.com/gpu: device \"b\" has no {serial}, which this resource's configuration needs");
@@ -245,7 +247,7 @@ TEST_CASE("a name that cannot be a variable's is refused") {
   CHECK(refused(with_env("{empty}", "1"), devices, {"a"}).text.find("\"\" cannot be") != std::string::npos);
 }
 
-TEST_CASE("a device's own variables differ by its position, or the allocation is refused") {
+TEST_CASE("the variables of two devices must have different names, for example by {n}, or the same value") {
   const auto disk = [](const char* id, const char* name, const char* value) {
     Device made = device(id);
     made.env = {{.name = name, .value = value}};
@@ -293,7 +295,7 @@ TEST_CASE("units of several cards are refused with the free units of each") {
   CHECK(given(of_units(SharesOf::kAny), cards, ids).env.at("V") == "GPU-b,GPU-a");
 }
 
-TEST_CASE("shares that `shares` forbids are refused with the devices") {
+TEST_CASE("replicas that `shares` forbids for one container are refused, with their devices") {
   const std::vector<Device> disks{shared_disk("a", 4), shared_disk("b", 4)};
   AllocationSpec spec = with_env("V", "{id}");
   CHECK(given(spec, disks, {"a::3", "b::0", "a::1"}).env.at("V") == "a,b");
@@ -317,7 +319,7 @@ TEST_CASE("shares that `shares` forbids are refused with the devices") {
         "share");
 }
 
-TEST_CASE("templates can name a container's units, its card's and all listed ones") {
+TEST_CASE("templates can have the units of the container, of its card and of all listed cards") {
   AllocationSpec spec = of_units(SharesOf::kAny);
   spec.env = {{Template("OF_{uuid}"), Template("{units} of {cardUnits}, {totalUnits}")}};
   spec.annotations = {{Template("x/units"), Template("{units}/{cardUnits}/{totalUnits}")}};
@@ -326,7 +328,7 @@ TEST_CASE("templates can name a container's units, its card's and all listed one
   for (const CdiNames cdi : {CdiNames::kNone, CdiNames::kCri}) {
     spec.cdi = cdi;
     const Allocation allocation = given(spec, cards, ids);
-    // It is unknown when the specification is written.
+    // Such a value is not in the CDI specification, because it is known only at the Allocate.
     CHECK(allocation.env == std::map<std::string, std::string>{{"OF_GPU-b", "3 of 8, 12"}});
     CHECK(allocation.annotations.at("x/units") == "3/8/12");
   }
@@ -349,13 +351,13 @@ TEST_CASE("with assume a template may name the container's pod, and a specificat
   CHECK(answer.env ==
         std::map<std::string, std::string>{{"trainer", "team/trainer 7"}, {"OF_GPU-a", "trainer"}});
   CHECK(answer.by_cdi.env == std::map<std::string, std::string>{{"ID_GPU-a", "GPU-a"}});
-  spec.env[0].first = Template("NAME");  // a specification is written before a pod exists
+  spec.env[0].first = Template("NAME");  // a CDI specification is written before the pod exists
   CHECK(cdi_edits("example.com/gpu", spec, gpu).env ==
         std::map<std::string, std::string>{{"ID_GPU-a", "GPU-a"}});
 }
 
 TEST_CASE(
-    "a scheduler's device is given under any id with the dialect's settings, which must not contradict") {
+    "a scheduler's device is given with the dialect's variables, and contradicting variables are refused") {
   AllocationSpec spec = with_env("WHO", "{id}");
   Device sick = device("a");
   sick.error = "sick";
@@ -370,7 +372,7 @@ TEST_CASE(
         std::string::npos);
 }
 
-TEST_CASE("if ids are not units, attributes may have the names of the counting placeholders") {
+TEST_CASE("for resources without units, attributes may be named like the units' placeholders") {
   const AllocationSpec spec = with_env("V", "{units}-{cardUnits}-{totalUnits}");
   const Device odd = device("a", {{"units", "u"}, {"cardUnits", "c"}, {"totalUnits", "t"}});
   CHECK(given(spec, {odd}, {"a"}).env.at("V") == "u-c-t");

@@ -44,7 +44,7 @@ JsonValue specification(const AllocationSpec& spec, const std::vector<Device>& d
   return text.empty() ? JsonValue() : JsonValue::parse(text);
 }
 
-// The rule of pkg/parser.ValidateDeviceName.
+// Returns true if CDI's pkg/parser.ValidateDeviceName accepts the name.
 bool is_device_name(const std::string& name) {
   const auto alphanumeric = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
   return !name.empty() && alphanumeric(name.front()) && alphanumeric(name.back()) &&
@@ -75,7 +75,7 @@ TEST_CASE("every id has a unique CDI name") {
   CHECK(cdi_device_name("example.com/gpu-0") == "example.com_x2Fgpu-0");
 }
 
-TEST_CASE("edits of one device are in the specification, and the response has its name") {
+TEST_CASE("a device's nodes are in the CDI specification, and the response has the CDI name instead") {
   const std::vector<Device> devices = {camera("video0", "/dev/video0"), camera("video1", "/dev/video1")};
   const Allocation answer = allocate(with_cdi(), devices, {"video1", "video0"});
   CHECK(answer.nodes.empty());
@@ -120,7 +120,9 @@ TEST_CASE("with `access: group` the container's processes get the groups of the 
   CHECK(specification(with_cdi(), {device})["cdiVersion"] == "0.5.0");
 }
 
-TEST_CASE("the entry's nodes and mounts are each device's, and so are variables that are named after it") {
+TEST_CASE(
+    "the entry's nodes and mounts, and variables named after a device, are in the specification of each "
+    "device") {
   AllocationSpec spec = with_cdi();
   spec.nodes = {{Template("/dev/fuse"), Template("/dev/fuse"), "rwm"}};
   spec.mounts = {{Template("/etc/cameras/{id}"), Template("/etc/camera/{id}"), true}};
@@ -177,7 +179,7 @@ TEST_CASE("an annotation carries the names for older kubelets") {
   CHECK(names == "example.com/camera=video0,example.com/camera=video1");
 }
 
-TEST_CASE("devices without edits have no name, and alone no specification") {
+TEST_CASE("a device without nodes, mounts and variables has no CDI name, and alone no specification") {
   Device bare;
   bare.id = "bare";
   CHECK(allocate(with_cdi(), {bare}, {"bare"}).cdi.empty());
@@ -187,7 +189,7 @@ TEST_CASE("devices without edits have no name, and alone no specification") {
   CHECK(allocate(with_cdi(), both, {"bare", "video0"}).cdi == Texts{"example.com/camera=video0"});
 }
 
-TEST_CASE("two devices at one path are refused, whatever a runtime would do") {
+TEST_CASE("two nodes with one path in the container are refused, also if CDI adds them") {
   Device one = camera("one", "/dev/one");
   Device other = camera("other", "/dev/other");
   one.nodes[0].container_path = other.nodes[0].container_path = "/dev/camera";
@@ -226,7 +228,7 @@ TEST_CASE("a CDI specification ends with a newline") {
   CHECK(cdi_specification(kCamera, "late-1", {}, device).ends_with("}\n"));
 }
 
-TEST_CASE("one name with known edits has its own specification") {
+TEST_CASE("a specification for a single name can be written with given edits") {
   Device device = camera("a", "/dev/a");
   device.cdi_nodes = {{"/dev/by-id/a", "/dev/a"}};
   const CdiEdits edits{.env = {{"A", "1"}},

@@ -14,7 +14,7 @@ using Clock = Ledger::Clock;
 using Ids = std::vector<std::string>;
 
 constexpr Clock::time_point kStart{1000h};
-const std::string kNic = "x.com/nic";  // the same functions in two entries
+const std::string kNic = "x.com/nic";  // a second resource, x.com/vfio, lists the same functions
 const std::string kVfio = "x.com/vfio";
 const std::string kCard = "/sys/devices/pci0000:00/0000:00:02.0";
 const std::string kOther = "/sys/devices/pci0000:00/0000:00:03.0";
@@ -37,7 +37,7 @@ struct Rig {
   std::string give(const std::string& resource, const Ids& ids, Clock::time_point now = kStart) {
     return ledger.give(resource, ids, now);
   }
-  // Returns why the device is not available; empty: it is.
+  // Returns why the ledger makes the device Unhealthy; empty: it does not.
   std::string why(const std::string& resource, const std::string& id) const {
     std::vector<Device> devices = lists.at(resource);
     ledger.apply(resource, devices);
@@ -57,7 +57,9 @@ struct Rig {
 
 }  // namespace
 
-TEST_CASE("ledger: a device of two resources is held in both while it is held in one") {
+TEST_CASE(
+    "ledger: hardware that two resources list is blocked in the other resource while one of its devices is "
+    "held") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard}), device_of("b", {kOther})});
   rig.list(kVfio, {device_of("0000:00:02.0", {kCard})});
@@ -83,7 +85,8 @@ TEST_CASE("ledger: a device of two resources is held in both while it is held in
   CHECK(rig.why(kNic, "a") == "held by a container that has just got it as x.com/vfio 0000:00:02.0");
 }
 
-TEST_CASE("ledger: a unit includes what is below it, and not what is beside it") {
+TEST_CASE(
+    "ledger: a held unit blocks the units above and below it in the device tree, and not those beside it") {
   Rig rig;
   rig.list(kNic, {device_of("stick", {kCard + "/usb1/1-2"}),
                   device_of("tty", {kCard + "/usb1/1-2/1-2:1.0/tty/ttyS0"}),
@@ -103,8 +106,8 @@ TEST_CASE("ledger: a unit includes what is below it, and not what is beside it")
 }
 
 TEST_CASE(
-    "ledger: a device that is listed later is blocked from its first list on, and an unlisted one stays "
-    "held") {
+    "ledger: a device is blocked already in its first list, and a held device blocks others although it is "
+    "not listed") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard})});
   rig.give(kNic, {"a"});
@@ -118,7 +121,9 @@ TEST_CASE(
   CHECK(rig.why(kVfio, "v").empty());
 }
 
-TEST_CASE("ledger: removed hardware holds nothing, and returned hardware only at its new place") {
+TEST_CASE(
+    "ledger: a held device that was removed blocks nothing, and after its return it blocks only its new "
+    "place") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard})});
   rig.list(kVfio, {device_of("v", {kCard}), device_of("w", {kOther})});
@@ -136,7 +141,8 @@ TEST_CASE("ledger: removed hardware holds nothing, and returned hardware only at
   CHECK(rig.why(kVfio, "w").empty());
 }
 
-TEST_CASE("ledger: hardware that a container was given stays held, though its id has another meaning now") {
+TEST_CASE(
+    "ledger: hardware that a container was given stays blocked when its id now names different hardware") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard}), device_of("b", {kOther})});
   rig.update_holds({{{kNic, "a"}, "p"}}, kStart);
@@ -149,7 +155,7 @@ TEST_CASE("ledger: hardware that a container was given stays held, though its id
   CHECK(rig.why(kNic, "b").empty());
 }
 
-TEST_CASE("ledger: a changed link takes no hardware from the container that was given it") {
+TEST_CASE("ledger: when a link changes, the old target stays blocked for the container that was given it") {
   Rig rig;
   rig.list(kNic, {device_of("by-id", {kCard})});
   rig.list(kVfio, {device_of("v", {kCard}), device_of("w", {kOther})});
@@ -165,7 +171,9 @@ TEST_CASE("ledger: a changed link takes no hardware from the container that was 
   CHECK(rig.why(kVfio, "w").empty());
 }
 
-TEST_CASE("ledger: a given device stays held although an earlier query does not report it") {
+TEST_CASE(
+    "ledger: a query of the kubelet that began before an Allocate, or soon after it, does not release the "
+    "device") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard})});
   rig.list(kVfio, {device_of("v", {kCard})});
@@ -176,15 +184,15 @@ TEST_CASE("ledger: a given device stays held although an earlier query does not 
   CHECK_FALSE(rig.why(kVfio, "v").empty());
   rig.update_holds({}, kStart + 1s + Ledger::kUntold);
   CHECK(rig.why(kVfio, "v").empty());
-  // An incomplete answer ends nothing.
+  // A query that failed releases nothing.
   rig.update_holds({{{kNic, "a"}, "p"}}, kStart + 10s);
   rig.update_holds({}, Clock::time_point::min());
   CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
 }
 
-TEST_CASE("ledger: a share is held as a sole use when the sharing ends, however soon") {
+TEST_CASE("ledger: when a device loses its replicas, a replica that was given blocks the hardware at once") {
   Rig rig;
-  rig.list(kNic, {device_of("a", {})});  // shared: an entry's shares have no hardware of their own
+  rig.list(kNic, {device_of("a", {})});  // with replicas: devices with replicas have no hardware of their own
   rig.list(kVfio, {device_of("v", {kCard})});
   CHECK(rig.give(kNic, {"a"}).empty());
   CHECK(rig.give(kNic, {"a"}, kStart + 1s).empty());
@@ -196,7 +204,7 @@ TEST_CASE("ledger: a share is held as a sole use when the sharing ends, however 
   CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
 }
 
-TEST_CASE("ledger: a former sole holder keeps its device when a share is given") {
+TEST_CASE("ledger: when a device gets replicas, its former only holder keeps the hardware") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard})});
   rig.list(kVfio, {device_of("v", {kCard})});
@@ -205,7 +213,7 @@ TEST_CASE("ledger: a former sole holder keeps its device when a share is given")
   rig.list(kNic, {device_of("a", {})});
   CHECK(rig.give(kNic, {"a"}, kStart + 1s).empty());
   CHECK_FALSE(rig.why(kVfio, "v").empty());
-  rig.update_holds({}, kStart + 1s + Ledger::kUntold - 1ms);  // the share is recent
+  rig.update_holds({}, kStart + 1s + Ledger::kUntold - 1ms);  // a replica was given too recently
   CHECK_FALSE(rig.why(kVfio, "v").empty());
   rig.update_holds({}, kStart + 1s + Ledger::kUntold);
   CHECK(rig.why(kVfio, "v").empty());
@@ -224,32 +232,32 @@ TEST_CASE("ledger: an IOMMU group belongs to one container at a time") {
   CHECK(rig.why(kVfio, "2").empty());
   rig.update_holds({}, kStart + 1min);
 
-  SUBCASE("which may have all of it at once") {
+  SUBCASE("and its devices can be given together in one request") {
     CHECK(rig.give(kVfio, {"0", "1"}, kStart + 1min).empty());
     CHECK(rig.why(kVfio, "0").empty());
     CHECK(rig.why(kVfio, "1").empty());
   }
-  SUBCASE("or one by one, through other resources, while it is being admitted") {
+  SUBCASE("and one by one through different resources while a container is admitted") {
     rig.list(kNic, {device_of("audio", {kOther, group})}, kStart + 1min);
     CHECK(rig.give(kVfio, {"0"}, kStart + 1min).empty());
     CHECK_FALSE(rig.why(kVfio, "1").empty());
     CHECK(rig.why(kNic, "audio").empty());
-    SUBCASE("which it does at once") {
+    SUBCASE("within the time for one container") {
       CHECK(rig.give(kNic, {"audio"}, kStart + 1min + Ledger::kSameContainer).empty());
       CHECK(rig.why(kNic, "audio").empty());
     }
-    SUBCASE("and is over soon") {
+    SUBCASE("until that time is over") {
       rig.ledger.refresh(kStart + 1min + Ledger::kSameContainer);
       CHECK(rig.why(kNic, "audio").empty());
       rig.ledger.refresh(kStart + 1min + Ledger::kSameContainer + 1ms);
       CHECK_FALSE(rig.why(kNic, "audio").empty());
       CHECK_FALSE(rig.give(kNic, {"audio"}, kStart + 1min + Ledger::kSameContainer + 1ms).empty());
     }
-    SUBCASE("or when the next container is admitted") {
+    SUBCASE("until the same resource is requested a second time") {
       CHECK(rig.give(kVfio, {"2"}, kStart + 1min).empty());
       CHECK_FALSE(rig.give(kNic, {"audio"}, kStart + 1min).empty());
     }
-    SUBCASE("or when the next container asks for a share of what the first one has a share of") {
+    SUBCASE("until the same replica is requested a second time") {
       CHECK(rig.give("x.com/shared", {"s"}, kStart + 1min).empty());
       CHECK(rig.why(kNic, "audio").empty());
       CHECK(rig.give("x.com/shared", {"s"}, kStart + 1min).empty());
@@ -258,26 +266,26 @@ TEST_CASE("ledger: an IOMMU group belongs to one container at a time") {
   }
 }
 
-TEST_CASE("ledger: an ended holder that is not reported yet does not block a sole use") {
+TEST_CASE("ledger: of two reported holders one may have ended, and does not block the other's device") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard})});
   rig.list(kVfio, {device_of("1", {kCard})});
   CHECK(rig.give(kNic, {"a"}).empty());
   rig.update_holds({{{kNic, "a"}, "default/nic"}, {{kVfio, "1"}, "default/vm"}},
-                   kStart + 10s);  // two pods hold it
-  CHECK(rig.ledger.open());        // one of them may have ended
+                   kStart + 10s);  // two pods hold the same hardware
+  CHECK(rig.ledger.open());        // one of the two pods may have ended
   rig.update_holds({{{kNic, "a"}, "default/vm"}, {{kVfio, "1"}, "default/vm"}}, kStart + 11s);
-  CHECK_FALSE(rig.ledger.open());  // one pod holds both
+  CHECK_FALSE(rig.ledger.open());  // one pod holds both devices
   rig.update_holds({{{kNic, "a"}, "default/nic"}, {{kVfio, "1"}, "default/vm"}}, kStart + 12s);
   CHECK(rig.give(kNic, {"a"}, kStart + 20s) == "a: held by default/vm as x.com/vfio 1");
-  CHECK(rig.why(kNic, "a").empty());  // unchanged until the kubelet reports
+  CHECK(rig.why(kNic, "a").empty());  // stays available until the next report of the kubelet
   rig.update_holds({{{kVfio, "1"}, "default/vm"}}, kStart + 30s);
   CHECK(rig.why(kNic, "a") == "held by default/vm as x.com/vfio 1");
   rig.update_holds({}, kStart + 40s);
   CHECK_FALSE(rig.ledger.open());
 }
 
-TEST_CASE("ledger: a device is reported as held once") {
+TEST_CASE("ledger: a device that is already reported as held gets no second reason") {
   Rig rig;
   rig.list(kNic, {device_of("a", {kCard})});
   rig.list(kVfio, {device_of("1", {kCard})});

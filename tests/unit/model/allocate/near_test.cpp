@@ -15,7 +15,8 @@ const std::string kSwitchA = "pci0000:3a/0000:3a:00.0/0000:3b:00.0/";
 const std::string kSwitchB = "pci0000:3a/0000:3a:02.0/0000:4b:00.0/";
 const std::string kOtherRoot = "pci0000:85/0000:85:00.0/";
 
-// a and b are behind one switch, c behind another of the same host bridge, d behind another host bridge.
+// Returns devices a and b behind one switch, c behind a different switch of the same host bridge, and d
+// behind a different host bridge.
 Inventory four() {
   std::vector<Device> devices(4);
   const Texts paths = {kSwitchA + "0000:3c:00.0", kSwitchA + "0000:3d:00.0", kSwitchB + "0000:4c:00.0",
@@ -34,7 +35,9 @@ Texts choose(AllocationPolicy policy, std::size_t size, const Texts& near,
   return preferred(policy, inventory, all, {}, size, near);
 }
 
-TEST_CASE("a common switch is nearer than a host bridge, and that nearer than nothing") {
+TEST_CASE(
+    "devices behind one switch are nearer than devices behind one host bridge, and these nearer than "
+    "others") {
   const Texts card = {kSwitchA + "0000:3e:00.0"};
   const unsigned by_switch = nearness(kSwitchA + "0000:3c:00.0", card);
   const unsigned by_bridge = nearness(kSwitchB + "0000:4c:00.0", card);
@@ -47,14 +50,14 @@ TEST_CASE("a common switch is nearer than a host bridge, and that nearer than no
 TEST_CASE("of equally near devices the one with more devices beside it comes first") {
   const Texts cards = {kSwitchA + "0000:3e:00.0", kSwitchB + "0000:4d:00.0", kSwitchB + "0000:4e:00.0"};
   CHECK(nearness(kSwitchB + "0000:4c:00.0", cards) > nearness(kSwitchA + "0000:3c:00.0", cards));
-  // Farther ones do not count, at any position.
+  // The number of devices that are farther away does not matter.
   const Texts one = {kSwitchA + "0000:3e:00.0"};
   const Texts behind_others = {kSwitchB + "0000:4d:00.0", kSwitchB + "0000:4e:00.0", one[0],
                                kOtherRoot + "0000:86:00.0"};
   CHECK(nearness(kSwitchA + "0000:3c:00.0", behind_others) == nearness(kSwitchA + "0000:3c:00.0", one));
 }
 
-TEST_CASE("names with a common beginning are not one bridge") {
+TEST_CASE("bridges whose names only begin with the same characters are different bridges") {
   CHECK(nearness("pci0000:3a/0000:3a:00.0", Texts{"pci0000:3/0000:03:00.0"}) == 0);
 }
 
@@ -75,13 +78,13 @@ TEST_CASE("the policy precedes nearness") {
   devices[1].attributes = {{"pciPath", kSwitchA + "0000:3c:00.0"}};
   for (Device& device : devices) device.replicas = 2;
   const Inventory inventory(std::move(devices));
-  const Texts free = {"a::0", "b::0", "b::1"};  // a is in use
+  const Texts free = {"a::0", "b::0", "b::1"};  // so a is in use
   const Texts near = {kSwitchA + "0000:3d:00.0"};
   CHECK(preferred(kPacked, inventory, free, {}, 1, near) == Texts{"a::0"});
   CHECK(preferred(kDistributed, inventory, Texts{"a::0", "a::1", "b::0"}, {}, 1, near) == Texts{"a::0"});
 }
 
-TEST_CASE("of equally near sets the one near the other resource is chosen") {
+TEST_CASE("of several equally good sets of cards the set near the other resource is chosen") {
   std::vector<Device> devices(4);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const std::string pci = "0000:0" + std::to_string(i) + ":00.0";

@@ -1,4 +1,4 @@
-// Tests that a container's units all belong to one card: which units are preferred for every pattern of free
+// Tests that all units of a container belong to one card: which units are preferred for each pattern of free
 // units, and which requests are refused.
 
 #include <doctest/doctest.h>
@@ -27,10 +27,10 @@ class Cards {
     spec_.shares = SharesOf::kOneDevice;
   }
 
-  // `free` has a bit per free unit for each card. Checks every policy.
+  // Checks each policy for one pattern. `free` has one number per card, with a bit for each free unit.
   void check(const std::vector<unsigned>& free, unsigned wanted) const {
     Ids available;
-    std::optional<unsigned> smallest;  // remainder of a card with enough units
+    std::optional<unsigned> smallest;  // the smallest number of free units of a card that has enough
     for (std::size_t card = 0; card < free.size(); ++card) {
       const Device& device = inventory_.devices()[card];
       for (unsigned unit = 0; unit < device.replicas; ++unit) {
@@ -40,7 +40,7 @@ class Cards {
       const auto rest = static_cast<unsigned>(std::popcount(free[card]));
       if (rest >= wanted) smallest = std::min(smallest.value_or(rest), rest);
     }
-    if (available.size() < wanted) return;  // the kubelet asks for no preference
+    if (available.size() < wanted) return;  // the kubelet would not request a preference
     for (const AllocationPolicy policy :
          {AllocationPolicy::kOneCard, AllocationPolicy::kPacked, AllocationPolicy::kDistributed,
           AllocationPolicy::kSpread, AllocationPolicy::kAligned}) {
@@ -86,7 +86,7 @@ class Cards {
   AllocationSpec spec_;
 };
 
-// Checks each pattern of the cards from `card` on.
+// Checks each pattern of free units of the cards from index `card` on.
 void every_pattern(const Cards& cards, const Sizes& sizes, std::vector<unsigned>& free, std::size_t card) {
   if (card == sizes.size()) {
     for (unsigned wanted = 1; wanted <= 5; ++wanted) cards.check(free, wanted);
@@ -100,7 +100,7 @@ TEST_CASE(
     "for every pattern of free units on up to three cards, all chosen units belong to one card if any card "
     "has enough") {
   std::vector<Sizes> all{{2}, {4}, {4, 2}, {4, 4}, {3, 4, 2}};
-#ifndef PLUGHOST_SANITIZED  // a sanitizer would take most of a minute for these
+#ifndef PLUGHOST_SANITIZED  // with a sanitizer these take most of a minute
   all.push_back({4, 4, 4});
 #endif
   for (const Sizes& sizes : all) {
@@ -111,7 +111,9 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("with eight different cards, all chosen units belong to one card if any card has enough") {
+TEST_CASE(
+    "for random patterns on eight cards of different sizes, the chosen units belong to one card if a card "
+    "has enough") {
   const Sizes sizes{16, 24, 2, 30, 8, 1, 16, 12};
   const Cards cards(sizes);
   std::mt19937 random(8);  // NOLINT(bugprone-random-generator-seed): the same patterns each time

@@ -15,7 +15,7 @@ namespace {
 using Ids = std::vector<std::string>;
 using enum AllocationPolicy;
 
-// a, b and c with four replicas each.
+// Returns devices a, b and c with four replicas each.
 Inventory three_shared() {
   std::vector<Device> devices(3);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -33,7 +33,7 @@ Ids all_but(const Inventory& inventory, const std::set<std::string>& used) {
   return ids;
 }
 
-TEST_CASE("without a policy the ids keep their order") {
+TEST_CASE("without a policy the required ids come first, and the others keep their order") {
   CHECK(preferred(kNone, three_shared(), Ids{"c::1", "a::0", "b::3"}, Ids{"b::3"}, 2) == Ids{"b::3", "c::1"});
 }
 
@@ -58,20 +58,20 @@ TEST_CASE("distributed chooses the least used device each time") {
         Ids{"a::3", "b::0", "c::0"});
 }
 
-TEST_CASE("spread chooses shares of different devices first, and of those the least used") {
+TEST_CASE("spread takes replicas of different devices first, in the order of least use") {
   const Inventory inventory = three_shared();
   const Ids available = all_but(inventory, {"a::0", "a::1", "a::2", "b::0"});
   CHECK(preferred(kSpread, inventory, available, {}, 1) == Ids{"c::0"});
   CHECK(preferred(kSpread, inventory, available, {}, 3) == Ids{"c::0", "b::1", "a::3"});
   CHECK(preferred(kSpread, inventory, available, {}, 6) ==
         Ids{"c::0", "b::1", "a::3", "c::1", "b::2", "c::2"});
-  // The ids that the container must get count, too.
+  // The required ids count as taken.
   CHECK(preferred(kSpread, inventory, available, Ids{"c::3"}, 3) == Ids{"c::3", "b::1", "a::3"});
   CHECK(preferred(kSpread, inventory, Ids{"c::0", "b::1", "c::3", "c::2"}, Ids{"c::3", "c::2"}, 4) ==
         Ids{"c::3", "c::2", "b::1", "c::0"});
 }
 
-TEST_CASE("eight shares of eight devices with ten each are of eight devices, whatever is free") {
+TEST_CASE("with spread, eight replicas come from as many different devices as have a free replica") {
   std::vector<Device> devices(8);
   for (std::size_t i = 0; i < 8; ++i) {
     devices[i].id = std::string(1, "abcdefgh"[i]);
@@ -95,7 +95,7 @@ TEST_CASE("eight shares of eight devices with ten each are of eight devices, wha
   }
 }
 
-// Four devices on node 0, two on node 1, three on node 2 and one on none.
+// Returns four devices on NUMA node 0, two on node 1, three on node 2, and one without a node.
 Inventory nodes() {
   std::vector<Device> devices;
   for (const auto& [id, node] : std::vector<std::pair<std::string, int>>{
@@ -105,7 +105,7 @@ Inventory nodes() {
   return Inventory(std::move(devices));
 }
 
-TEST_CASE("aligned chooses the NUMA node with the fewest sufficient free devices") {
+TEST_CASE("aligned takes the NUMA node with the fewest free devices that still suffice") {
   const Inventory inventory = nodes();
   const Ids all = all_but(inventory, {});
   CHECK(preferred(kAligned, inventory, all, {}, 2) == Ids{"1a", "1b"});
@@ -192,7 +192,7 @@ TEST_CASE("required devices are included even if they are not available or too m
 
 using Score = std::function<unsigned(std::size_t, std::size_t)>;
 
-// Devices "c00" to "c15" and so on, each with its own PCI address.
+// Returns devices "c00", "c01" and so on, each with its own PCI address, and with `score` for each pair.
 Inventory bonded(std::size_t count, const Score& score) {
   std::vector<Device> devices;
   const auto name = [](std::size_t i) { return std::string(i < 10 ? "0" : "") + std::to_string(i); };
@@ -209,7 +209,8 @@ Inventory bonded(std::size_t count, const Score& score) {
   return Inventory(std::move(devices));
 }
 
-// Even cards are on one board, with links between neighbours in groups of four; odd ones are on another.
+// Returns the score of two cards. Even cards are on one board, in two groups of four with links, and odd
+// cards on a second board.
 unsigned two_boards(std::size_t i, std::size_t j) {
   if (i % 2 != j % 2) return 10;
   return i / 8 == j / 8 ? 360 : 20;
@@ -228,7 +229,7 @@ TEST_CASE("aligned chooses the cards that are nearest to each other") {
 }
 
 TEST_CASE("aligned tries every set of 8 among 16, fast enough for a pod") {
-  // Scores without an order, the same in every run.
+  // Scores without a pattern, which are the same in each run.
   const Score score = [](std::size_t i, std::size_t j) {
     return static_cast<unsigned>((i * 7919 + j * 104729) * 2654435761u % 467);
   };
@@ -263,16 +264,16 @@ TEST_CASE("aligned of more than 16 cards finds a near set") {
         Ids{"c08", "c09", "c10", "c11", "c12", "c13", "c14", "c15"});
 }
 
-TEST_CASE("oneCard chooses the card with the smallest sufficient rest") {
+TEST_CASE("oneCard takes the card with the fewest free units that still suffice") {
   const Inventory inventory = three_shared();
-  const Ids available = all_but(inventory, {"a::0", "b::0", "b::1"});  // 3, 2 and 4 are free
+  const Ids available = all_but(inventory, {"a::0", "b::0", "b::1"});  // 3 of a, 2 of b, 4 of c
   CHECK(preferred(kOneCard, inventory, available, {}, 1) == Ids{"b::2"});
   CHECK(preferred(kOneCard, inventory, available, {}, 2) == Ids{"b::2", "b::3"});
   CHECK(preferred(kOneCard, inventory, available, {}, 3) == Ids{"a::1", "a::2", "a::3"});
   CHECK(preferred(kOneCard, inventory, available, {}, 4) == Ids{"c::0", "c::1", "c::2", "c::3"});
 }
 
-TEST_CASE("with oneCard the ids that a container already has decide the card") {
+TEST_CASE("with oneCard the required ids decide the card") {
   const Inventory inventory = three_shared();
   const Ids available = all_but(inventory, {"a::0", "b::0", "b::1"});
   CHECK(preferred(kOneCard, inventory, available, Ids{"c::1"}, 2) == Ids{"c::1", "c::0"});
@@ -317,12 +318,13 @@ TEST_CASE("if ids have to be of different devices, every policy chooses one of e
   CHECK(chosen(kDistributed, 2) == Ids{"a::0", "c::1"});
   CHECK(chosen(kSpread, 3) == Ids{"a::0", "c::1", "b::2"});
   CHECK(chosen(kPacked, 2, {"b::3"}) == Ids{"b::3", "c::1"});
-  // Too few devices are no error.
+  // With too few devices, the number of ids is still complete.
   for (const AllocationPolicy policy : {kNone, kPacked, kAligned, kOneCard, kDistributed, kSpread})
     CHECK(chosen(policy, 5).size() == 5);
 }
 
-TEST_CASE("a container's own cards come before others, whatever their ids are") {
+TEST_CASE(
+    "the cards that the container already has are preferred, also if their ids differ between entries") {
   std::vector<Device> devices(3);
   for (std::size_t i = 0; i < 3; ++i) {
     devices[i].id = std::string(1, "xyz"[i]);
@@ -336,7 +338,7 @@ TEST_CASE("a container's own cards come before others, whatever their ids are") 
   CHECK(preferred(kOneCard, inventory, available, {}, 2, {}, terms) == Ids{"z::0", "z::1"});
   CHECK(preferred(kNone, inventory, available, {}, 2, {}, {.of = SharesOf::kAny, .same = same}) ==
         Ids{"z::0", "z::1"});
-  // A card with too few units is no error.
+  // If the card has too few units, units of others are added.
   CHECK(preferred(kOneCard, inventory, available, {}, 5, {}, terms) ==
         Ids{"z::0", "z::1", "z::2", "z::3", "x::1"});
 }

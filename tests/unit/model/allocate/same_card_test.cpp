@@ -35,7 +35,7 @@ TEST_CASE("cards are compared by the first of UUID, PCI address and index that b
   CHECK_FALSE(same({}, {}));
 }
 
-TEST_CASE("cards are the same if neither side has one more") {
+TEST_CASE("two sets of cards are the same if each contains the other") {
   CHECK(same_cards(uuids({"a", "b"}), uuids({"b", "a"})));
   CHECK_FALSE(same_cards(uuids({"a", "b"}), uuids({"a"})));
   CHECK_FALSE(same_cards(uuids({"a"}), uuids({"a", "b"})));
@@ -52,12 +52,12 @@ TEST_CASE("the cards of earlier resources are required of the next") {
   CHECK(given.before("memory", now).empty());
   CHECK(names_of(given.before("cores", now)) == "a");
   CHECK(names_of(given.give("cores", uuids({"b"}), now)) == "a");
-  // The pod is rejected, and the next request belongs to another.
+  // The pod was refused, so the next request is for a different container.
   CHECK(given.before("cards", now).empty());
   CHECK(given.give("cores", uuids({"b"}), now).empty());
 }
 
-TEST_CASE("a resource that is requested a second time is for another container") {
+TEST_CASE("when a resource is requested a second time, the request is for a new container") {
   GivenCards given;
   const auto now = GivenCards::Clock::time_point(1h);
   CHECK(given.give("memory", uuids({"a"}), now).empty());
@@ -69,7 +69,7 @@ TEST_CASE("a resource that is requested a second time is for another container")
   CHECK(given.give("memory", uuids({"b"}), now).empty());
 }
 
-TEST_CASE("after a while a request is for another container") {
+TEST_CASE("a request after the time for one container is for a new container") {
   const auto now = GivenCards::Clock::time_point(1h);
   GivenCards given;
   CHECK(given.give("memory", uuids({"a"}), now).empty());
@@ -87,7 +87,7 @@ AllocationSpec spec(const std::string& name, const std::string& near, bool same_
   return made;
 }
 
-TEST_CASE("entries are joined by `sameCard` only, also over others") {
+TEST_CASE("only `sameCard` joins entries, also indirectly") {
   const std::vector<AllocationSpec> specs{spec("x/a", "x/b"), spec("x/b", "x/a"),   spec("x/c", "x/b"),
                                           spec("y/a", "y/b"), spec("y/b", "y/a"),   spec("x/d", "x/a", false),
                                           spec("z/a", "x/d"), spec("z/b", "z/none")};

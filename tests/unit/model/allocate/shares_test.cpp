@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 using Texts = std::vector<std::string>;
 
-TEST_CASE("`shares` is decided by the numbers alone") {
+TEST_CASE("whether a container's replicas fulfil `shares` depends only on how many belong to each device") {
   const Inventory inventory({{.id = "a", .replicas = 4}, {.id = "b", .replicas = 4}});
   using enum SharesOf;
   CHECK(fulfils(kAny, inventory, Texts{"a::0", "a::1", "b::0"}));
@@ -33,7 +33,7 @@ TEST_CASE("free units are reported by card, in the cards' order, without empty c
   CHECK(free_shares(cards, {}).empty());
 }
 
-TEST_CASE("the free units are those for the next container of that resource") {
+TEST_CASE("recorded free units are used only for the same resource, and for one second") {
   FreeShares free;
   const auto now = FreeShares::Clock::time_point(1h);
   CHECK(free.just_now(now).empty());

@@ -1,4 +1,5 @@
-// Containers with devices of several entries that form one resource: each device has its own entry's terms.
+// Tests containers with devices of several entries that form one resource: for each device the settings of
+// its own entry apply.
 
 #include <doctest/doctest.h>
 
@@ -37,7 +38,7 @@ Paths container_paths(const auto& things) {
 
 }  // namespace
 
-TEST_CASE("each device is answered by its own entry") {
+TEST_CASE("each device is given with the settings of its own entry") {
   const auto rdma = terms(), vfio = terms();
   rdma->env = {{Template("RDMA"), Template("{id}")}};
   rdma->mounts = {{.host_path = Template("/etc/rdma"), .container_path = Template("/etc/rdma")}};
@@ -77,7 +78,7 @@ TEST_CASE("different values of one name in several entries are refused") {
   CHECK(std::get<Refusal>(answer).text.find("CARDS would be both \"a\" and \"card b\"") != std::string::npos);
 }
 
-TEST_CASE("a device's position is that among all of the container's devices, of any entry") {
+TEST_CASE("{n} is a device's position among all devices of the container, including those of other entries") {
   const auto one = terms(), other = terms();
   one->nodes = {{.host_path = Template("/dev/{name}"), .container_path = Template("/dev/port{n}")}};
   other->mounts = {{.host_path = Template("/sys/{name}"), .container_path = Template("/ports/{n}")}};
@@ -89,7 +90,7 @@ TEST_CASE("a device's position is that among all of the container's devices, of 
   CHECK(container_paths(all.mounts) == Paths{"/ports/0", "/ports/2"});
 }
 
-TEST_CASE("equal additions of two entries' kinds are applied once, for the devices of both") {
+TEST_CASE("a setting that is equal in two entries' kinds applies once, for the devices of both") {
   const auto spec = [] {
     const auto made = std::make_shared<KindSpec>();
     made->env = {{Template("VISIBLE"), Template("{id}")}};
@@ -100,7 +101,7 @@ TEST_CASE("equal additions of two entries' kinds are applied once, for the devic
   CHECK(given_devices(devices, {"a", "b"}).env == Env{{"VISIBLE", "a,b"}});
 }
 
-TEST_CASE("one entry's devices are named by CDI, and another's are in the response itself") {
+TEST_CASE("devices of one entry can be given by CDI name, and those of the other in the response itself") {
   const auto by_name = terms(), itself = terms();
   by_name->cdi = CdiNames::kCri;
   by_name->env = {{Template("A_{id}"), Template("named")}};
@@ -111,7 +112,7 @@ TEST_CASE("one entry's devices are named by CDI, and another's are in the respon
   CHECK(both.cdi == Paths{"example.com/net=a"});
   CHECK(container_paths(both.nodes) == Paths{"/dev/b"});
   CHECK(both.env == Env{{"B_b", "itself"}});
-  // Whichever entry is the resource's first.
+  // The result does not depend on which entry is the resource's first.
   for (const auto& first : {by_name, itself}) {
     const std::string specification = cdi_specification(kResource, *first, Inventory(devices));
     CHECK(specification.find("/dev/a") != std::string::npos);

@@ -24,7 +24,9 @@ ResourceSnapshot snapshot(AssumeTerms terms, Inventory inventory = two_cards()) 
           .spec = std::make_shared<const AllocationSpec>(std::move(spec))};
 }
 
-TEST_CASE("a response on a card has the dialect's settings, the entry's own, and the node's for isolation") {
+TEST_CASE(
+    "a response for a card has the dialect's variables, the entry's own, and CGPU_DISABLE on nodes without "
+    "isolation") {
   const ResourceSnapshot gpushare = snapshot(terms_of(Dialect::kGpushare));
   const Device& card = gpushare.inventory.devices()[1];
   Env env{{"NVIDIA_VISIBLE_DEVICES", "1"},  {"ALIYUN_COM_GPU_MEM_IDX", "1"},
@@ -46,8 +48,8 @@ TEST_CASE("a response on a card has the dialect's settings, the entry's own, and
 }
 
 TEST_CASE(
-    "without a pod the response is an error, or the only card by its UUID, or gpushare's response without a "
-    "card") {
+    "without a pod the response is an error, the only card with onlyCard, or no card with "
+    "answerWithoutCard") {
   AssumeTerms terms = terms_of(Dialect::kGpushare);
   CHECK(std::get<std::string>(answer_without_pod(snapshot(terms), 2, "nobody", false)) == "nobody");
   terms.only_card = true;
@@ -66,7 +68,7 @@ TEST_CASE(
   CHECK(nothing.env == no_card_env(terms, 2, 0));
 }
 
-TEST_CASE("a late response's edits are complete") {
+TEST_CASE("a late response has all variables and mounts in its CDI edits") {
   ResourceSnapshot late = snapshot(terms_of(Dialect::kGpushare));
   AllocationSpec spec = *late.spec;
   spec.cdi = CdiNames::kCri;
@@ -82,7 +84,7 @@ TEST_CASE("a late response's edits are complete") {
         std::vector<ContainerMount>{{.host_path = "/a", .container_path = "/b", .read_only = true}});
 }
 
-TEST_CASE("an entry's variables may name the pod and its sum, and are refused without a pod") {
+TEST_CASE("an entry's variables can have the pod's name and units, and are refused if the pod is unknown") {
   AssumeTerms terms = terms_of(Dialect::kGpushare);
   terms.only_card = true;
   ResourceSnapshot one = snapshot(terms, Inventory({card_device("0", 16, "16384")}));

@@ -39,7 +39,7 @@ TEST_CASE("a pod that is being deleted is recognised by its timestamp") {
   CHECK(PodText{.more_metadata = R"("deletionTimestamp":"2026-11-23T12:00:01Z",)"}.asking().deleted);
 }
 
-TEST_CASE("doslab's users have two sets of names, and a pod is read by the one whose time it has") {
+TEST_CASE("doslab has two sets of annotation names, and the set whose time the pod has is used") {
   const AssumeTerms terms = terms_of(Dialect::kDoslab);
   PodText text{
       .annotations =
@@ -101,7 +101,7 @@ TEST_CASE("the next container is the first unanswered one, init containers befor
   CHECK(pod.next(answered) == nullptr);
 }
 
-TEST_CASE("texts of other tenants in a pod are bounded") {
+TEST_CASE("the length of a pod's annotations and the number of its containers are limited") {
   PodText text;
   text.annotations = gpushare_annotations("1", std::string(100'000, '7'));
   text.units = std::vector<std::uint64_t>(1000, 1);
@@ -110,7 +110,7 @@ TEST_CASE("texts of other tenants in a pod are bounded") {
   CHECK(pod.containers.size() == AskingPod::kMostContainers);
 }
 
-TEST_CASE("units are a whole number, as the API writes quantities, and never more than a node can have") {
+TEST_CASE("units are read as a quantity of the API, which must be a whole number, and are limited") {
   const auto units = [](const std::string& limit) {
     const auto pod = asking_pod(
         pod_of(Json::parse(
@@ -129,7 +129,7 @@ TEST_CASE("units are a whole number, as the API writes quantities, and never mor
   CHECK(units("\"9223372036854775807\"") == 1ull << 50);
 }
 
-TEST_CASE("pods that have ended, successfully or not, are over") {
+TEST_CASE("pods in the phases Succeeded and Failed have ended") {
   for (const std::string phase : {"Succeeded", "Failed"}) CHECK(PodText{.phase = phase}.asking().ended());
   for (const std::string phase : {"Pending", "Running", "Unknown", ""})
     CHECK_FALSE(PodText{.phase = phase}.asking().ended());

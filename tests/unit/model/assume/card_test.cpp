@@ -46,7 +46,7 @@ TEST_CASE("an unknown card is refused with the known ones") {
   CHECK(refusal(terms, pod_with_card("0"), Inventory()).ends_with("there are none"));
 }
 
-TEST_CASE("a missing annotation, and a sick card, are refused with the reason") {
+TEST_CASE("a pod without the annotation, and a pod whose card is Unhealthy, are refused with the reason") {
   const AssumeTerms terms = terms_of(Dialect::kGpushare);
   const AskingPod none = PodText{.annotations = R"("x":"y")"}.asking();
   CHECK(refusal(terms, none, two_cards()) ==
@@ -68,7 +68,7 @@ TEST_CASE("volcano's list may have only one card") {
   CHECK(refusal(terms, pod, two_cards()).ends_with("is \"0,1\", and a container's units are of one card"));
 }
 
-TEST_CASE("texts of other tenants stay on one line") {
+TEST_CASE("control characters in a pod's annotation are escaped in the error") {
   CHECK(refusal(terms_of(Dialect::kGpushare), pod_with_card(R"(0\nERROR)"), two_cards()).find('\n') ==
         std::string::npos);
 }
@@ -109,7 +109,9 @@ TEST_CASE("an index is a number in any form, and a UUID is compared as text") {
   CHECK_FALSE(refusal(by_uuid, pod_with_card(""), Inventory({Device{}})).empty());
 }
 
-TEST_CASE("a container may start on its pod's own card alone, in any digits, and otherwise gets the reason") {
+TEST_CASE(
+    "a container may start only on the card that its pod's annotation names, and otherwise the reason is "
+    "returned") {
   AssumeTerms terms = terms_of(Dialect::kGpushare);
   CHECK(why_not_on(terms, pod_with_card("1"), "1").empty());
   CHECK(why_not_on(terms, pod_with_card("01"), "1").empty());

@@ -88,7 +88,7 @@ TEST_CASE("each dialect has its own annotations") {
   CHECK(terms_of(Dialect::kVolcano).card_is == CardIs::kIndexes);
 }
 
-TEST_CASE("the card of a response is named as in the dialect's annotation") {
+TEST_CASE("a response's card is read from its variables, in the form of the dialect's annotation") {
   const AssumedCard card{.uuid = "GPU-b3f6", .index = "1", .units = 15, .memory = 15360, .total_units = 30};
   for (const Dialect dialect : {Dialect::kDoslab, Dialect::kGpushare, Dialect::kVolcano}) {
     for (const CardIs card_is : {CardIs::kUuid, CardIs::kIndex}) {
@@ -100,7 +100,7 @@ TEST_CASE("the card of a response is named as in the dialect's annotation") {
       CHECK(card_in(terms, no_card_env(terms, 2, 15)).empty());
     }
   }
-  // The dialect's own variable has it even if the runtime gets something else, or the UUID.
+  // The dialect's own variable has the card, even if NVIDIA_VISIBLE_DEVICES is not set or has the UUID.
   AssumeTerms gpushare = terms_of(Dialect::kGpushare);
   CHECK(card_in(gpushare, card_env(gpushare, card, 2, 2, true)) == "1");
   gpushare.sets_visible = false;
@@ -110,7 +110,7 @@ TEST_CASE("the card of a response is named as in the dialect's annotation") {
   CHECK(card_in(doslab, card_env(doslab, card, 2, 2)) == "GPU-b3f6");
 }
 
-TEST_CASE("if cards are mounted, NVIDIA_VISIBLE_DEVICES names no card") {
+TEST_CASE("if cards are given as mounts, NVIDIA_VISIBLE_DEVICES has no card to read") {
   AssumeTerms volcano = terms_of(Dialect::kVolcano);
   const std::map<std::string, std::string> env{
       {"NVIDIA_VISIBLE_DEVICES", "/var/run/nvidia-container-devices"}};
@@ -118,7 +118,7 @@ TEST_CASE("if cards are mounted, NVIDIA_VISIBLE_DEVICES names no card") {
   CHECK(card_in(volcano, env).empty());
 }
 
-TEST_CASE("terms have defaults") {
+TEST_CASE("the settings of each dialect have defaults") {
   for (const Dialect dialect : {Dialect::kDoslab, Dialect::kGpushare, Dialect::kVolcano}) {
     const AssumeTerms terms = terms_of(dialect);
     CHECK(terms.dialect == dialect);

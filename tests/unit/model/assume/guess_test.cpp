@@ -35,13 +35,13 @@ TEST_CASE("a guess is right or wrong once the checkpoint has its ids, and open o
   }
 }
 
-TEST_CASE("a former holder of the ids is not their present holder") {
+TEST_CASE("a container that held the ids before the guess does not decide it") {
   Guess guess = kGuess;
   guess.former = {{"ended", "c0"}};
   CHECK(is(guess, {held_by("ended", "c0")}) == GuessIs::kOpen);
   CHECK(is(guess, {held_by("ended", "c0")}, true) == GuessIs::kVoid);
   CHECK(is(guess, {held_by("b", "c0"), held_by("ended", "c0")}) == GuessIs::kWrong);
-  // An init container's ids are those of a later container.
+  // An init container's ids are given again to a later container.
   guess.former = {{"a", "i0"}};
   CHECK(is(guess, {held_by("a", "i0")}) == GuessIs::kOpen);
   CHECK(is(guess, {held_by("a", "i0"), held_by("a", "c0")}) == GuessIs::kRight);

@@ -28,7 +28,7 @@ TEST_CASE("the device's name depends on the ids only, in any order") {
   CHECK(late("volcano.sh/gpu-memory", ids) != name);
   CHECK(late(kGpuMemory, Ids{"GPU-0::0", "GPU-0::1"}) != name);
   CHECK(late(kGpuMemory, Ids{"GPU-0::0", "GPU-0::1", "GPU-1::8"}) != name);
-  // Checkpoints contain it, so it must be the same in every version.
+  // Checkpoints contain the name, so it must be the same in every version.
   CHECK(late("a/b", Ids{"1", "2"}) == "late-47ae9e21a48bf30420798c103990e187");
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("two equal pods get their own cards, in every order of creation, bindi
     do {
       std::vector<std::size_t> admitted{0, 1};
       do {
-        // The kubelet gives ids in the order of admission; only the pod has the scheduler's choice.
+        // The ids depend only on the order of admission. The scheduler's choice is only in the pod.
         std::vector<AskingPod> pods;
         std::vector<HeldUnits> held;
         for (std::size_t i = 0; i < 2; ++i) {

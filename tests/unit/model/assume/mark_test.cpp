@@ -6,8 +6,8 @@
 
 using namespace plughost;
 
-// The annotations of the originals' patches, byte for byte. The UID is plughost's addition, so that no other
-// pod of the name is marked.
+// The annotations are exactly those that the original plugins patch. plughost adds the UID, so that no later
+// pod with the same name is marked.
 TEST_CASE("gpushare's mark is the flag and the present time") {
   CHECK(mark_patch(terms_of(Dialect::kGpushare), PodText{}.asking(), 1764000000123456789) ==
         R"({"metadata":{"uid":"uid-a","annotations":{"ALIYUN_COM_GPU_MEM_ASSIGNED":"true",)"
@@ -28,7 +28,7 @@ TEST_CASE("volcano's mark is the flag alone") {
         R"({"metadata":{"uid":"uid-a","annotations":{"volcano.sh/gpu-assigned":"true"}}})");
 }
 
-TEST_CASE("a pod is answered with its last container") {
+TEST_CASE("a pod is complete when its last container has been answered") {
   const AskingPod pod = PodText{.units = {1, 2}, .init = {4}}.asking();
   AnsweredContainers answered{{"uid-a", "i0"}, {"uid-a", "c0"}};
   CHECK(!all_answered(pod, answered));
@@ -38,7 +38,7 @@ TEST_CASE("a pod is answered with its last container") {
   CHECK(all_answered(pod, answered));
 }
 
-TEST_CASE("exactly the pods that hold their units and are unmarked need a mark") {
+TEST_CASE("pods whose containers all hold their units and that have no mark yet are to be marked") {
   const std::vector<AskingPod> pods{
       PodText{.uid = "holds"}.asking(),
       PodText{.uid = "runs", .phase = "Running"}.asking(),

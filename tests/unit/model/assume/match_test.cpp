@@ -31,7 +31,7 @@ std::string found(const std::vector<AskingPod>& pods, std::uint64_t units,
 
 }  // namespace
 
-TEST_CASE("the earliest pod whose next container requests this amount is chosen, in any order") {
+TEST_CASE("of the pods whose next container requests this number of units the earliest is chosen") {
   std::vector<AskingPod> pods{waiting("a", {2}, "300"), waiting("b", {2}, "100"), waiting("c", {3}, "50"),
                               waiting("d", {2}, "soon")};
   std::ranges::sort(pods, {}, &AskingPod::uid);
@@ -43,7 +43,7 @@ TEST_CASE("the earliest pod whose next container requests this amount is chosen,
   } while (std::ranges::next_permutation(pods, {}, &AskingPod::uid).found);
 }
 
-TEST_CASE("of equal pods on two cards the earlier one is chosen, and then the other") {
+TEST_CASE("of two equal pods the earlier is chosen first, and the other one after it") {
   const std::vector<AskingPod> pods{waiting("a", {2}, "2", "0"), waiting("b", {2}, "1", "1")};
   CHECK(found(pods, 2) == "b c0");
   CHECK(found(pods, 2, {{"b", "c0"}}) == "a c0");
@@ -60,29 +60,30 @@ TEST_CASE("containers of 1, 2 and 2 units and an init container are answered one
   CHECK(found({pod}, 2, answered).ends_with("ns/a: each of its containers has been answered"));
 }
 
-TEST_CASE("a later container is not taken before its turn") {
+TEST_CASE("a container is not chosen before the containers in front of it") {
   const AskingPod pod = waiting("a", {1, 2}, "1");
   CHECK(found({pod}, 2) == "no pod on this node waits for 2 units: ns/a: its container c0 asks for 1");
   CHECK(found({pod}, 2, {{"a", "c0"}}) == "a c1");
 }
 
-TEST_CASE("a pod with an answered container precedes the others") {
+TEST_CASE("a pod that already has a container with a response has priority") {
   const std::vector<AskingPod> pods{waiting("a", {2, 2}, "1", "0"), waiting("b", {2, 2}, "2", "1")};
   CHECK(found(pods, 2) == "a c0");
   CHECK(found(pods, 2, {{"b", "c0"}}) == "b c1");
   CHECK(found(pods, 2, {{"b", "c0"}, {"b", "c1"}}) == "a c0");
 }
 
-TEST_CASE("if no container fits, the pod whose containers' sum fits is taken whole") {
+TEST_CASE(
+    "if no single container fits, a pod whose containers fit together is chosen with all its containers") {
   const AskingPod pod = waiting("a", {1, 2}, "1");
   CHECK(found({pod}, 3) == "a c0 c1");
   CHECK(found({pod, waiting("b", {3}, "2")}, 3) == "b c0");
   CHECK(found({pod}, 3, {{"a", "c0"}}).find("its container c1 asks for 2") != std::string::npos);
-  // The schedulers do not count init containers.
+  // Init containers do not count, because the schedulers do not count them.
   CHECK(found({PodText{.uid = "a", .units = {1, 2}, .init = {4}}.asking()}, 3) == "a i0 c0 c1");
 }
 
-TEST_CASE("assigned, deleted, running and ended pods of the size are never matched") {
+TEST_CASE("pods that are marked, being deleted, running or ended are not chosen") {
   const std::string time = R"("ALIYUN_COM_GPU_MEM_ASSUME_TIME":"1")";
   const std::string assigned = R"("ALIYUN_COM_GPU_MEM_ASSIGNED":)";
   const auto why = [](PodText text) { return why_no_candidate(text.asking(), kTerms); };
@@ -104,7 +105,9 @@ TEST_CASE("assigned, deleted, running and ended pods of the size are never match
     CHECK(found({text.asking()}, 2).starts_with("no pod on this node waits for 2 units: ns/a: it"));
 }
 
-TEST_CASE("volcano's scheduler never marks a pod as not assigned") {
+TEST_CASE(
+    "with volcano a pod without the flag is a candidate, because volcano's scheduler does not set it to "
+    "false") {
   const AssumeTerms volcano = terms_of(Dialect::kVolcano);
   PodText text{.annotations = R"("volcano.sh/predicate-time":"1","volcano.sh/gpu-index":"0")"};
   CHECK(why_no_candidate(text.asking(volcano), volcano).empty());
@@ -114,7 +117,7 @@ TEST_CASE("volcano's scheduler never marks a pod as not assigned") {
   CHECK(!why_no_candidate(text.asking(volcano), volcano).empty());
 }
 
-TEST_CASE("if no pod fits, the sentence names the candidates, at most a few") {
+TEST_CASE("if no pod fits, the error names a few candidates with the reason") {
   CHECK(found({}, 1) == "no pod on this node waits for 1 unit: there is none that asks for any");
   CHECK(found({waiting("a", {2}, "1"), PodText{.uid = "b", .name = "b", .phase = "Running"}.asking()}, 7) ==
         "no pod on this node waits for 7 units: ns/a: its container c0 asks for 2; ns/b: it is Running");
@@ -125,7 +128,7 @@ TEST_CASE("if no pod fits, the sentence names the candidates, at most a few") {
   CHECK(text.size() < 1000);
   many.resize(5);
   CHECK(found(many, 7).find("more") == std::string::npos);
-  // Only waiting ones are named.
+  // Pending pods are named first.
   for (AskingPod& pod : many) pod.phase = "Running";
   many.push_back(waiting("late", {3}, "9"));
   CHECK(found(many, 7).starts_with(
@@ -140,11 +143,12 @@ TEST_CASE("pods with an unknown or Unhealthy card are chosen last, whatever time
   CHECK(found(pods, 2, {}, cards) == "honest c0");
   CHECK(found(pods, 2, {{"honest", "c0"}}, cards) == "invented c0");
   CHECK(found({pods[1]}, 2, {}, cards) == "sick c0");
-  // A pod whose sum fits precedes an invented card, and follows a container of a Healthy card.
+  // A pod whose containers fit together ranks before one with an unknown card, and after one with a Healthy
+  // card.
   const AskingPod sum = waiting("sum", {1, 1}, "950", "0");
   CHECK(found({pods[0], sum}, 2, {}, cards) == "sum c0 c1");
   CHECK(found({pods[3], sum}, 2, {}, cards) == "honest c0");
-  // The next container of a pod comes next, even if its card has become Unhealthy.
+  // A pod that already has a container with a response ranks first, even if its card has become Unhealthy.
   CHECK(found({waiting("begun", {1, 2}, "990", "1"), pods[3]}, 2, {{"begun", "c0"}}, cards) == "begun c1");
 }
 
@@ -153,7 +157,7 @@ TEST_CASE("a time before the pod's creation counts as its creation") {
     return PodText{.uid = uid, .name = uid, .annotations = gpushare_annotations(time, "0"), .created = at}
         .asking();
   };
-  // 1795435200 is 2026-11-23T12:00:00Z.
+  // The times in annotations: 1795435200 s is 2026-11-23T12:00:00Z.
   const std::vector<AskingPod> pods{created("early", "1795435201000000000", "2026-11-23T12:00:00Z"),
                                     created("claims", "1", "2026-11-23T12:00:02Z"),
                                     created("late", "1795435203000000000", "2026-11-23T12:00:01Z")};

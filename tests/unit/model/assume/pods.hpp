@@ -1,5 +1,5 @@
 #pragma once
-// Pods as an API server shows them, and devices of a node's cards.
+// Builds pods as an API server shows them, and the devices of a node's cards.
 
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ namespace plughost {
 
 inline constexpr const char* kGpuMemory = "aliyun.com/gpu-mem";
 
-// A waiting pod of gpushare: one container per number, named c0, c1 and so on.
+// A pending pod of gpushare with one container per number in `units`, named c0, c1 and so on.
 struct PodText {
   std::string uid = "uid-a";
   std::string name = "a";
@@ -55,7 +55,7 @@ inline std::string gpushare_annotations(const std::string& time, const std::stri
          R"(","ALIYUN_COM_GPU_MEM_ASSIGNED":"false","ALIYUN_COM_GPU_MEM_IDX":")" + card + "\"";
 }
 
-// Returns the annotations of a pod that has its card.
+// Returns the annotations of a pod that is marked as having its card.
 inline std::string marked_annotations(const std::string& time, const std::string& card) {
   return R"("ALIYUN_COM_GPU_MEM_ASSUME_TIME":")" + time +
          R"(","ALIYUN_COM_GPU_MEM_ASSIGNED":"true","ALIYUN_COM_GPU_MEM_IDX":")" + card + "\"";
@@ -71,7 +71,7 @@ inline Device card_device(const std::string& index, unsigned units, const std::s
   return device;
 }
 
-// Returns cards 0 and 1 of 16 and 80 GiB, in GiB.
+// Returns card 0 with 16 units of 1 GiB, and card 1 with 80.
 inline Inventory two_cards() {
   return Inventory({card_device("0", 16, "16384"), card_device("1", 80, "81920")});
 }

@@ -7,7 +7,8 @@
 namespace plughost {
 namespace {
 
-// Returns the term in which two specs disagree after one of them was changed.
+// Applies `change` to one of two equal specs, and returns the setting in which they then disagree; empty:
+// none.
 std::string_view changed(const std::function<void(AllocationSpec&)>& change) {
   const AllocationSpec one;
   AllocationSpec other;
@@ -31,7 +32,7 @@ TEST_CASE("settings of a whole resource must be equal in its entries") {
   CHECK(changed([](AllocationSpec& spec) { spec.pre_start.emplace(); }) == "preStart");
 }
 
-TEST_CASE("`assume` needs a single entry, even if two are equal") {
+TEST_CASE("a resource with `assume` must have only one entry") {
   AllocationSpec one;
   one.assume.emplace();
   const AllocationSpec other = one;

@@ -39,7 +39,7 @@ bool remarked(const Assembly& assembly, std::string_view words) {
   return false;
 }
 
-TEST_CASE("a value is refused in a path unless it is one name, or a path by definition") {
+TEST_CASE("an attribute can be used in a path if it is a single name, or known to be a path") {
   const Device made = device("sub/licence", {{"path", "/etc/gophers/sub/licence"},
                                              {"name", "sub/licence"},
                                              {"link", "/dev/disk/by-id/x"},
@@ -62,7 +62,7 @@ TEST_CASE("a value is refused in a path unless it is one name, or a path by defi
   CHECK(made.path_error("vendor").find("has a '/' in it") != std::string::npos);
 }
 
-TEST_CASE("a resource without devices exists") {
+TEST_CASE("a resource whose entry finds no devices has an empty list") {
   const Assembly assembly = assemble(named("example.com/x"), {});
   CHECK(assembly.resources.size() == 1);
   CHECK(ids_of(assembly).empty());
@@ -101,7 +101,7 @@ TEST_CASE("ids leave room for the longest replica's suffix") {
   CHECK(remarked(assembly, "too long"));
 }
 
-TEST_CASE("nodes that an entry shares are no container's own hardware") {
+TEST_CASE("a device with replicas has no hardware of its own") {
   Device own = device("own");
   own.hardware.edit().units = {"/sys/devices/a"};
   CHECK(assemble(named("example.com/x"), {own}).resources.at("example.com/x")[0].hardware->units.size() == 1);
@@ -126,7 +126,7 @@ TEST_CASE("of devices with one id the first stays, and the remark has the remedy
   CHECK(remarked(assembly, "set `id`"));
 }
 
-TEST_CASE("a device whose id is another's replica is left out") {
+TEST_CASE("a device whose id equals that of a replica is left out") {
   Device shared = device("gpu");
   shared.replicas = 2;
   const Assembly assembly = assemble(named("example.com/x"), {shared, device("gpu::1"), device("gpu::2")});
@@ -231,7 +231,9 @@ TEST_CASE("any name that a file can have becomes a valid id") {
   for (const std::string& remark : assembly.remarks) CHECK(valid_utf8(remark));
 }
 
-TEST_CASE("devices that do not fit into a message are new or sick ones, not listed healthy ones") {
+TEST_CASE(
+    "if a list is cut, new and Unhealthy devices are left out before Healthy devices that are already "
+    "listed") {
   const std::string resource = "example.com/a";
   AllocationSpec spec;
   spec.name = Template(resource);
@@ -260,14 +262,14 @@ TEST_CASE("devices that do not fit into a message are new or sick ones, not list
   for (const Device& device : kept) bytes += wire_size(device);
   CHECK(bytes <= kListLimit);
   CHECK(bytes + 2 * wire_size(scanned.back()) > kListLimit);
-  // Healthy devices come first even if nothing is listed yet.
+  // For a first list, Healthy devices have priority.
   const std::vector<Device> first = kept_of({});
   CHECK(count(first, "a-junk", true) == 10'000);
   CHECK(count(first, "z-real", true) == 99);
   CHECK(count(first, "z-real", false) == 0);
 }
 
-TEST_CASE("the size of the largest list includes everything that its ids take") {
+TEST_CASE("the computed size of the largest list includes the final ids and all replicas") {
   AllocationSpec spec;
   spec.name = Template("example.com/{type}");
   spec.id = Template("{type}-{n}");
@@ -305,7 +307,7 @@ Device with_node(std::string id, std::string node) {
   return made;
 }
 
-// Returns the second entry's devices if the first entry has `first`.
+// Returns the ids of the second entry's devices if the first entry has the device `first`.
 std::vector<std::string> beside(Device first, std::vector<Device> second, bool* left_out = nullptr) {
   const auto one = std::make_shared<const AllocationSpec>();
   const auto other = std::make_shared<const AllocationSpec>();
@@ -339,7 +341,9 @@ TEST_CASE("entries may have resources that the others lack") {
   CHECK(ids_of(joint, "x/b") == std::vector<std::string>{"1"});
 }
 
-TEST_CASE("hardware that two entries find belongs to the first: the same, a part of it, or its parent") {
+TEST_CASE(
+    "hardware that two entries find is kept in the first, also if it is a part or the parent of the "
+    "other's") {
   using Ids = std::vector<std::string>;
   bool left_out = true;
   for (const char* unit : {"/sys/devices/card", "/sys/devices/card/function", "/sys/devices"})
@@ -348,11 +352,11 @@ TEST_CASE("hardware that two entries find belongs to the first: the same, a part
   CHECK_FALSE(left_out);
   for (const char* unit : {"/sys/devices/card2", "/sys/devices/car", "/sys/device", "/sys/devices/other"})
     CHECK(beside(with_unit("a", "/sys/devices/card"), {with_unit("b", unit)}) == Ids{"b"});
-  // A unit that only one container can use at a time is no hardware.
+  // A unit that only marks exclusive use, such as an IOMMU group, does not count as hardware.
   CHECK(beside(with_unit("a", "iommu_groups/7"), {with_unit("b", "iommu_groups/7")}) == Ids{"b"});
 }
 
-TEST_CASE("hardware that two entries find belongs to the first: the same nodes") {
+TEST_CASE("a device is left out if a device of an earlier entry has the same nodes") {
   using Ids = std::vector<std::string>;
   CHECK(beside(with_node("a", "/dev/one"), {with_node("b", "/dev/one"), with_node("c", "/dev/two")}) ==
         Ids{"c"});
@@ -378,7 +382,7 @@ TEST_CASE("a different device with the id of an earlier entry's is left out, wit
   CHECK(left_out);
 }
 
-TEST_CASE("devices that do not fit into a message are the new ones, whichever entry found them") {
+TEST_CASE("if the joined list is cut, new devices are left out, whichever entry found them") {
   std::vector<Device> many, more;
   for (int i = 0; i < 30'000; ++i) {
     many.push_back(device("a" + std::string(54, 'x') + std::to_string(10'000 + i)));

@@ -15,7 +15,7 @@ BadSpells::Patience after(BadSpells::Clock::duration so_long) {
   return [so_long](const std::string&) { return so_long; };
 }
 
-// Returns one device with that error.
+// Returns a list of one device with this error.
 std::vector<Device> device_with(const std::string& error, bool drained = false) {
   std::vector<Device> made{{.id = "a", .error = error}};
   if (drained) made[0].reasons = {Reason::drain("drained")};
@@ -74,7 +74,7 @@ TEST_CASE("a drained device is out of service on purpose and has no bad spell") 
   CHECK(spells.take_due(kStart + 24h, after(0s)).empty());
 }
 
-TEST_CASE("each device has its own spell, and the earliest due one is waited for") {
+TEST_CASE("each device has its own bad spell, and next_due() returns the earliest") {
   BadSpells spells;
   spells.record(Devices{{.id = "a"}, {.id = "b", .error = "sick"}}, kStart);
   spells.record(
@@ -83,11 +83,11 @@ TEST_CASE("each device has its own spell, and the earliest due one is waited for
   CHECK(spells.next_due(after(30s)) == kStart + 30s);
   CHECK(spells.take_due(kStart + 30s, after(30s)) == Ids{"b"});
   CHECK(spells.next_due(after(30s)) == kStart + 35s);
-  // Another configuration waits less.
+  // With a shorter time, as after a change of the configuration.
   CHECK(spells.take_due(kStart + 30s, after(0s)) == Ids{"a", "c"});
 }
 
-TEST_CASE("a held device has no bad spell, unless it is sick") {
+TEST_CASE("a held device has no bad spell, unless it also has an error") {
   BadSpells spells;
   Device held{.id = "a", .reasons = {Reason::holder("held", {0})}};
   spells.record(std::vector<Device>{held}, kStart);

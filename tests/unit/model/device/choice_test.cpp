@@ -29,7 +29,7 @@ std::vector<DevicePattern> patterns(const std::vector<Attributes>& all) {
   return made;
 }
 
-// Returns the ids that are chosen.
+// Returns the ids of the cards that `only` and `except` select.
 Texts chosen(const std::vector<Attributes>& only, const std::vector<Attributes>& except) {
   std::vector<Device> devices = cards();
   choose({.only = patterns(only), .except = patterns(except)}, devices);
@@ -43,7 +43,7 @@ Texts unmatched(const std::vector<Attributes>& only, const std::vector<Attribute
   return choose({.only = patterns(only), .except = patterns(except)}, devices).unmatched;
 }
 
-TEST_CASE("without a choice every device is taken") {
+TEST_CASE("without `only` and `except` all devices are selected") {
   CHECK(chosen({}, {}) == Texts{"GPU-a", "GPU-b", "GPU-c"});
   CHECK(unmatched({}, {}).empty());
 }
@@ -67,7 +67,7 @@ TEST_CASE("a pattern matches a whole value, with its case") {
   CHECK(chosen({{{"pci", {"0000:[38]?:00.0"}}}}, {}) == Texts{"GPU-a", "GPU-b"});
 }
 
-TEST_CASE("a value that looks like a pattern matches itself") {
+TEST_CASE("a value with wildcard characters matches itself, literally or escaped") {
   std::vector<Device> disks = {card("disk[1]", "", ""), card("disk1", "", "")};
   choose({.only = patterns({{{"id", {"disk[1]"}}}}), .except = {}}, disks);
   CHECK(disks.size() == 2);
@@ -89,7 +89,7 @@ TEST_CASE("a missing or empty value matches nothing") {
   CHECK(chosen({}, {{{"serial", {"*"}}}, {{"uuid", {"*"}}}}) == Texts{"GPU-a", "GPU-b", "GPU-c"});
 }
 
-TEST_CASE("a device with two ids matches by either, and by the names of both") {
+TEST_CASE("a device with two ids is matched by both, and by both of its names") {
   Device stick = card("0403:6001:A1", "0403:6001:A1", "");
   stick.hardware.edit().ids.by_place = "usb-1-2";
   stick.hardware.edit().at_place = {{"name", "usb-1-2"}};
@@ -106,15 +106,15 @@ TEST_CASE("a device with two ids matches by either, and by the names of both") {
   CHECK_FALSE(takes("serial", "usb-1-2"));
 }
 
-TEST_CASE("a pattern without a match is reported with its place, whatever happened to the others") {
+TEST_CASE("an item that matches no device is reported with its place") {
   CHECK(unmatched({{{"serial", {"*"}}}}, {}) == Texts{"0"});
   CHECK(unmatched({{{"name", {"*"}}}, {{"name", {"H100"}}}}, {{{"id", {"GPU-b"}}}, {{"id", {"GPU-x"}}}}) ==
         Texts{"1", "1"});
-  // An excluded device matches nevertheless.
+  // Matching devices that `except` leaves out count as matches.
   CHECK(unmatched({{{"id", {"GPU-a"}}}}, {{{"id", {"GPU-b"}}}}).empty());
 }
 
-TEST_CASE("of a list of interfaces each matches by itself, and other values only as a whole") {
+TEST_CASE("of a list of interfaces a pattern may match one item, but other values only as a whole") {
   Device switched = card("a", "x,y", "0000:03:00.0");
   switched.attributes.push_back({"pfName", "ens1f0,ens1f1"});
   const auto takes = [&](const char* attribute, const char* pattern) {
@@ -125,7 +125,9 @@ TEST_CASE("of a list of interfaces each matches by itself, and other values only
   CHECK_FALSE(takes("name", "x"));
 }
 
-TEST_CASE("a device with others behind it is taken only if `only` names it, or they are left out") {
+TEST_CASE(
+    "a device that has devices behind it is selected only if `only` names it, or if those are not in the "
+    "list") {
   const auto left = [](const std::vector<Attributes>& only, const std::vector<Attributes>& except) {
     std::vector<Device> devices = cards();
     devices[1].if_named = true;

@@ -15,11 +15,11 @@ const std::string kReason =
 enum class State { kWell, kSick, kAbsent };
 using enum State;
 
-// The list of a resource with one device over time, beside a device that never changes.
+// The successive lists of a resource with device a, which changes, and device b, which does not.
 struct Listing {
   Listing() { see(kWell, kStart); }
 
-  // Returns the device's listed state: "well", its error, or "absent".
+  // Applies the next list, and returns the listed state of device a: "well", its error, or "absent".
   std::string see(State state, Clock::time_point now) {
     std::vector<Device> devices;
     if (state != kAbsent)
@@ -31,7 +31,7 @@ struct Listing {
     if (state == kAbsent) return "absent";
     return last.front().healthy() ? "well" : last.front().error;
   }
-  // Makes that many changes after kStart, one per second.
+  // Changes device a this many times after kStart, once per second. Returns the time of the last change.
   Clock::time_point change(int times, State other = kSick) {
     for (int i = 1; i <= times; ++i) see(i % 2 == 1 ? other : kWell, kStart + i * 1s);
     return kStart + times * 1s;
@@ -39,12 +39,10 @@ struct Listing {
 
   Damping damping;
   std::vector<Device> last;
-  bool held = false;  // by a pod
+  bool held = false;  // a pod holds device a
 };
 
-TEST_CASE(
-    "changes by a holder that resets its device at each start are not flapping, and changes before it still "
-    "count") {
+TEST_CASE("changes while a pod holds the device are not flapping, and changes before and after do count") {
   Listing listing;
   listing.held = true;
   const auto now = listing.change(20);
@@ -56,10 +54,10 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a change while a pod holds the device does not count towards the five, and the next state is compared "
-    "with the state after it") {
+    "changes while a pod holds the device do not count, and later changes are counted from the state after "
+    "them") {
   Listing listing;
-  auto now = listing.change(5);  // Unhealthy
+  auto now = listing.change(5);  // ends Unhealthy
   listing.held = true;
   CHECK(listing.see(kWell, now += 1s) == "well");
   listing.held = false;
@@ -68,7 +66,7 @@ TEST_CASE(
   CHECK(listing.see(kWell, now += 1s) == kReason);
 }
 
-TEST_CASE("a device may change five times in a minute") {
+TEST_CASE("five changes within a minute are not flapping") {
   Listing listing;
   const auto now = listing.change(4);
   CHECK(listing.see(kSick, now + 1s) == "too hot");
@@ -88,7 +86,7 @@ TEST_CASE("a device that changes more often stays Unhealthy until it has not cha
   CHECK(listing.see(kWell, now + 32s) == "well");
 }
 
-TEST_CASE("six changes within a minute are too many, and six that take longer are not") {
+TEST_CASE("six changes are flapping if less than a minute lies between the first and the last") {
   Listing listing;
   const auto change_each = [&](Clock::duration pause) {
     for (int i = 1; i <= 6; ++i) listing.see(i % 2 == 1 ? kSick : kWell, kStart + i * pause);
@@ -110,7 +108,7 @@ TEST_CASE("each change of a flapping device restarts its waiting time") {
   CHECK(listing.see(kWell, now + 51s) == "well");
 }
 
-TEST_CASE("a device that was quiet while it was sick is Healthy as soon as it recovers") {
+TEST_CASE("a flapping device that is Unhealthy for 30 s without a change is Healthy as soon as it recovers") {
   Listing listing;
   const auto now = listing.change(7);
   CHECK(listing.last.front().error == "too hot");
@@ -118,7 +116,7 @@ TEST_CASE("a device that was quiet while it was sick is Healthy as soon as it re
   CHECK(listing.see(kWell, now + 31s) == "well");
 }
 
-TEST_CASE("a device that leaves the list and returns has changed, too") {
+TEST_CASE("leaving the list and returning to it count as changes") {
   Listing listing;
   listing.change(6, kAbsent);
   CHECK(listing.last.front().error == kReason);

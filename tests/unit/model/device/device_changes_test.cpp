@@ -21,29 +21,30 @@ TEST_CASE("a device that turns Unhealthy is reported with its reason, and a reco
         Changes{{kUnhealthy, "a", "too hot"}, {kHealthy, "b", ""}});
 }
 
-TEST_CASE("a device that is listed for the first time has appeared, and may be Unhealthy as well") {
+TEST_CASE("a device that is new in the list is reported as appeared, and as Unhealthy if it is") {
   CHECK(device_changes(Devices{well("b")}, Devices{well("a"), well("b"), sick("c", "too hot")}) ==
         Changes{{kAppeared, "a", ""}, {kAppeared, "c", "too hot"}, {kUnhealthy, "c", "too hot"}});
   CHECK(device_changes({}, Devices{well("a")}) == Changes{{kAppeared, "a", ""}});
 }
 
-TEST_CASE("the devices of a first list have not appeared, but may be Unhealthy") {
+TEST_CASE("devices of the first list are not reported as appeared, but as Unhealthy if they are") {
   CHECK(device_changes_of_first(Devices{well("a"), sick("b", "too hot")}) ==
         Changes{{kUnhealthy, "b", "too hot"}});
 }
 
-TEST_CASE("a device that is gone is gone and not Unhealthy, whatever it was before") {
+TEST_CASE("a device that is gone is reported as gone only, not as Unhealthy") {
   CHECK(device_changes(Devices{well("a"), sick("b", "x")}, Devices{gone("a"), gone("b")}) ==
         Changes{{kGone, "a", "it is gone"}, {kGone, "b", "it is gone"}});
   CHECK(device_changes(Devices{gone("a")}, Devices{gone("a")}).empty());
 }
 
-TEST_CASE("a device that returns has appeared, and is not Healthy again") {
+TEST_CASE("a device that returns is reported as appeared only, not as Healthy") {
   CHECK(device_changes(Devices{gone("a"), gone("b")}, Devices{well("a"), sick("b", "flapping")}) ==
         Changes{{kAppeared, "a", ""}, {kAppeared, "b", "flapping"}, {kUnhealthy, "b", "flapping"}});
 }
 
-TEST_CASE("a device that is no longer listed is forgotten, and gone if it was present until then") {
+TEST_CASE(
+    "a device that left the list is reported as forgotten, and before that as gone if it was still present") {
   CHECK(device_changes(Devices{gone("a"), well("b"), well("c"), sick("d", "x")}, Devices{well("b")}) ==
         Changes{{kForgotten, "a", ""},
                 {kGone, "c", ""},
@@ -58,13 +59,13 @@ TEST_CASE("equal lists report nothing") {
   CHECK(device_changes({}, {}).empty());
 }
 
-TEST_CASE("a device whose shares are all taken is Unhealthy for that reason") {
+TEST_CASE("a device whose replicas are all held is reported as Unhealthy for that reason") {
   Device taken = well("a");
   taken.reasons = {Reason::holder("a pod has it", {0})};
   CHECK(device_changes(Devices{well("a")}, Devices{taken}) == Changes{{kUnhealthy, "a", "a pod has it"}});
 }
 
-TEST_CASE("a group has a count, the first names and the first reason") {
+TEST_CASE("a group of changes has the number, the first names and the first reason") {
   Changes changes;
   for (int i = 1000; i < 2000; ++i) {
     changes.push_back({kUnhealthy, std::to_string(i), i == 1999 ? "too hot" : "too cold"});

@@ -9,7 +9,7 @@ namespace {
 
 const std::string kA = "x.com/a";
 const std::string kB = "x.com/b";
-// 2025-11-21T18:00:00.000001Z
+// 2025-11-21T18:00:00.000001Z in microseconds since 1970.
 const Drain::Clock::time_point kThen{std::chrono::microseconds(1'763'748'000'000'001)};
 
 Drain fan(std::optional<Drain::Clock::time_point> until = std::nullopt) {
@@ -36,7 +36,7 @@ TEST_CASE("a second drain of a device replaces the first one") {
   CHECK_FALSE(drains.find({kA, "1"}));
 }
 
-TEST_CASE("a drain is removed once, completely") {
+TEST_CASE("removing a drain succeeds once, and leaves other drains") {
   DrainSet drains;
   drains.set({kA, "0"}, fan());
   drains.set({kA, "1"}, fan());
@@ -60,13 +60,13 @@ TEST_CASE("a drain ends at its time and not before, and the earliest end is next
   CHECK(drains.expire(kThen + 1h - 1us).empty());
   CHECK(drains.expire(kThen + 1h) == std::vector<DrainSet::Name>{{kB, "0"}});
   CHECK(drains.next_end() == kThen + 2h);
-  // However far the clock jumps.
+  // Also if the clock jumps far beyond the end.
   CHECK(drains.expire(kThen + 24h) == std::vector<DrainSet::Name>{{kA, "0"}});
   CHECK_FALSE(drains.next_end());
   CHECK(drains.count() == 1);
 }
 
-TEST_CASE("drained devices of the resource are Unhealthy, and their own error follows") {
+TEST_CASE("a drained device is Unhealthy with the drain's reason, followed by its own error") {
   DrainSet drains;
   drains.set({kA, "0"}, fan());
   drains.set({kA, "1"}, fan());
@@ -103,12 +103,12 @@ TEST_CASE("saved drains are read back completely") {
   CHECK(again.drains == drains);
 }
 
-TEST_CASE("a document that is cut off anywhere is an error, and never another valid one") {
+TEST_CASE("a saved text that is cut off anywhere is refused as a whole") {
   DrainSet drains;
   drains.set({kA, "0"}, fan(kThen + 1h));
   drains.set({kB, "1"}, fan());
   const std::string text = drains.text();
-  for (std::size_t size = 0; size + 2 < text.size(); ++size) {  // the last two are "}\n"
+  for (std::size_t size = 0; size + 2 < text.size(); ++size) {  // the last two bytes are "}\n"
     CAPTURE(size);
     CHECK(DrainSet::parse(text.substr(0, size)).errors.size() == 1);
     CHECK(DrainSet::parse(text.substr(0, size)).drains == DrainSet());
@@ -140,7 +140,7 @@ TEST_CASE("the readable drains of a document are used, and the rest is reported 
   CHECK(DrainSet::parse(R"({"version":1,"drains":{}})").errors ==
         std::vector<std::string>{"its 'drains' is no list"});
   CHECK(DrainSet::parse(R"({"version":1})").errors == std::vector<std::string>{"its 'drains' is no list"});
-  // No clock goes so far.
+  // This time is later than the clock's type can hold.
   CHECK(parsed(R"({"resource":"x","device":"0","since":"9999-01-01T00:00:00.000000Z"})").errors ==
         std::vector<std::string>{"drains[0]: its 'since' is no time"});
 }

@@ -11,7 +11,7 @@ using Ids = std::vector<std::string>;
 
 const std::string kSerial = "x.com/serial";
 
-// Returns a USB device that identifies itself as `name`.
+// Returns a USB stick with the serial number `name` at `port`.
 Device stick(const std::string& name, const std::string& port) {
   Device device{.id = name,
                 .nodes = {{.host_path = "/dev/" + port, .container_path = PositionText("/dev/tty")}}};
@@ -21,15 +21,16 @@ Device stick(const std::string& name, const std::string& port) {
   return device;
 }
 
-// The listed devices, and the kubelet's records.
+// The listed devices of a resource, and the kubelet's records of what it has given.
 struct Port {
   AllocationSpec spec{.name = Template(kSerial)};
   std::map<std::string, Inventory> listed = {};
-  std::map<std::string, std::string> given = {};  // node by id
-  std::map<std::string, GivenBy> by = {};         // by node; absent: by its path
+  std::map<std::string, std::string> given = {};  // for an id, the node that was given under it
+  std::map<std::string, GivenBy> by = {};         // for a node, how the record names it; absent: by its path
   std::vector<std::string> remarks = {};
 
-  // Returns "A@1": the listed ids and ports. Devices that have gone stay in the list.
+  // Scans these sticks, and returns the listed ids and ports as "A@1". Devices that are gone stay in the list
+  // for the next scan.
   Ids look(std::vector<Device> sticks) {
     Assembly assembly = assemble(
         spec, std::move(sticks), listed,
@@ -55,7 +56,7 @@ struct Port {
   }
 };
 
-TEST_CASE("a stick is identified by its name, wherever it is plugged in") {
+TEST_CASE("a stick is identified by its serial number, at any port") {
   Port port;
   CHECK(port.look({stick("A", "1")}) == Ids{"A@1"});
   CHECK(port.look({}) == Ids{});
@@ -69,9 +70,9 @@ TEST_CASE("the first device keeps its id, and a later duplicate is identified by
   CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
   CHECK(port.remarks == Ids{"\"usb-1\" is listed by its port: another device has the same "
                             "serial number, that of \"A\""});
-  CHECK(port.look({stick("A", "1")}) == Ids{"usb-1@1"});  // the other one goes
+  CHECK(port.look({stick("A", "1")}) == Ids{"usb-1@1"});  // the first stick is unplugged
   CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
-  CHECK(port.look({stick("A", "2"), stick("A", "3")}) == Ids{"A@2", "usb-3@3"});  // the duplicate moves
+  CHECK(port.look({stick("A", "2"), stick("A", "3")}) == Ids{"A@2", "usb-3@3"});  // the second moves
 }
 
 TEST_CASE("duplicates that appear together are both identified by their ports, and stay so") {
@@ -80,7 +81,7 @@ TEST_CASE("duplicates that appear together are both identified by their ports, a
   CHECK(port.look({stick("A", "2")}) == Ids{"usb-2@2"});
 }
 
-TEST_CASE("a stick that may be either of two absent ones is identified by its port") {
+TEST_CASE("a stick whose serial number two absent sticks had is identified by its port") {
   Port port;
   port.look({stick("A", "1")});
   port.look({stick("A", "1"), stick("A", "2")});
@@ -88,7 +89,9 @@ TEST_CASE("a stick that may be either of two absent ones is identified by its po
   CHECK(port.look({stick("A", "3")}) == Ids{"usb-3@3"});
 }
 
-TEST_CASE("another stick at the port of one that is identified by it has its own name") {
+TEST_CASE(
+    "a stick with its own serial number at the port of an absent duplicate is identified by its serial "
+    "number") {
   Port port;
   port.look({stick("A", "1"), stick("A", "2")});
   CHECK(port.look({stick("B", "1"), stick("A", "2")}) == Ids{"B@1", "usb-2@2"});
@@ -96,19 +99,21 @@ TEST_CASE("another stick at the port of one that is identified by it has its own
 
 TEST_CASE("after a restart a stick has the id under which a container was given it") {
   Port port;
-  SUBCASE("by its name") {
+  SUBCASE("which is its serial number") {
     port.given = {{"A", "/dev/2"}};
     CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
   }
-  SUBCASE("by its place, and its duplicate is away") {
+  SUBCASE("which is its port, although its duplicate is absent") {
     port.given = {{"usb-2", "/dev/2"}};
     CHECK(port.look({stick("A", "2")}) == Ids{"usb-2@2"});
   }
-  SUBCASE("each by its own") {
+  SUBCASE("for both sticks") {
     port.given = {{"A", "/dev/1"}, {"usb-2", "/dev/2"}};
     CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@1", "usb-2@2"});
   }
-  SUBCASE("that of its path before that of its name in the container, and that before that of a link") {
+  SUBCASE(
+      "where a record of the path has priority over one of the name in the container, and this over one of a "
+      "link") {
     port.given = {{"A", "/dev/1 /dev/2"}};
     port.by = {{"/dev/1", GivenBy::kLink}, {"/dev/2", GivenBy::kName}};
     CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
@@ -119,7 +124,7 @@ TEST_CASE("after a restart a stick has the id under which a container was given 
     port.by = {{"/dev/2", GivenBy::kLink}};
     CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@1", "usb-2@2"});
   }
-  SUBCASE("one name is nobody's twice") {
+  SUBCASE("and no id is given to two sticks") {
     port.given = {{"A", "/dev/1"}};
     CHECK(port.look({stick("A", "1")}) == Ids{"A@1"});
     port.given = {{"A", "/dev/2"}};
@@ -127,7 +132,7 @@ TEST_CASE("after a restart a stick has the id under which a container was given 
   }
 }
 
-TEST_CASE("an entry's `id` template is applied to both ids") {
+TEST_CASE("an entry's `id` template is applied to the id by serial number and the id by port") {
   Port port;
   port.look({stick("A", "1")});
   port.spec.id = Template("tty-{name}");
@@ -137,7 +142,7 @@ TEST_CASE("an entry's `id` template is applied to both ids") {
   CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"tty-A@1", "tty-usb-2@2"});
 }
 
-TEST_CASE("an id that is not made of a name is the same for both, and the second device is left out") {
+TEST_CASE("if the `id` template has no attribute, both sticks get the same id, and the second is left out") {
   Port port{.spec = {.name = Template(kSerial), .id = Template("the-stick")}};
   const Assembly assembly = assemble(port.spec, {stick("A", "1"), stick("A", "2")});
   CHECK(assembly.resources.at(kSerial).size() == 1);

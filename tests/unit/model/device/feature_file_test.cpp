@@ -30,7 +30,7 @@ TEST_CASE("a feature file is written again if it expires within half an hour, or
   CHECK_FALSE(is_fresh(lasting(-1us), kLabels, kNow));
 }
 
-TEST_CASE("a feature file with other content is not fresh") {
+TEST_CASE("a feature file with different labels, or with further lines, is written again") {
   CHECK_FALSE(is_fresh("", kLabels, kNow));
   CHECK_FALSE(is_fresh("model=T4\n", kLabels, kNow));
   CHECK_FALSE(is_fresh("# +expiry-time=soon\nmodel=T4\n", kLabels, kNow));
@@ -61,7 +61,7 @@ TEST_CASE("each entry of each owner has its own file, with the owner in its name
   CHECK(feature_file_name("plughost", std::string(244, 'a') + '/' + std::string(63, 'b')).size() < 200);
 }
 
-TEST_CASE("foreign files are not taken for an owner's") {
+TEST_CASE("files of other owners and programs are not recognised as the owner's feature files") {
   CHECK_FALSE(is_feature_file("plughost", "plughost"));
   CHECK_FALSE(is_feature_file("plughost", "plughost.0123456789abcdef-gpu-0"));
   CHECK_FALSE(is_feature_file("plughost.0123456789abcdef", "plughost-gpu-0"));

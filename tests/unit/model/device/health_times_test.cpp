@@ -33,7 +33,7 @@ TEST_CASE("a device's state dates from the resource's start, until its health ch
   CHECK(times.since("b") == kClockStart + 9s);
 }
 
-TEST_CASE("a device that appears later, or returns, is new") {
+TEST_CASE("the state of a device that appears later, or that returns, begins then") {
   HealthTimes times;
   const auto one = devices_with({{"b", ""}});
   const auto three = devices_with({{"a", ""}, {"b", ""}, {"c", ""}});

@@ -48,7 +48,7 @@ TEST_CASE("a long name is cut and ends in its hash") {
   CHECK(id.starts_with(std::string(46, 'x') + '-'));
   CHECK(id == stable_id(std::string(64, 'x')));
   CHECK(id != stable_id(std::string(65, 'x')));
-  // FNV-1a-64: ids must be the same in every version of the program.
+  // The hash is FNV-1a-64, so that ids are the same in every version of the program.
   CHECK(stable_id("The quick brown fox", 18) == "T-2374316b9b449782");
 }
 

@@ -66,7 +66,7 @@ TEST_CASE("ids that contain colons are found") {
   CHECK_FALSE(inventory.find("a::0::0"));
 }
 
-TEST_CASE("the kubelet receives ids, health and NUMA nodes") {
+TEST_CASE("only ids, health, NUMA nodes and the number of replicas count as a change of the kubelet's list") {
   const Inventory before({replicated("a"), replicated("b")});
   const auto lists_same_if = [&](auto change) {
     std::vector<Device> devices = {replicated("a"), replicated("b")};
@@ -82,16 +82,16 @@ TEST_CASE("the kubelet receives ids, health and NUMA nodes") {
 }
 
 TEST_CASE("the computed size of a list is at least that of its protobuf encoding") {
-  // Device in the list: tag, length; ID: tag, length, 63; health: tag, length, "Unhealthy".
+  // In bytes: device: tag and length; ID: tag, length and 63; health: tag, length and "Unhealthy".
   CHECK(wire_size(replicated(std::string(63, 'x'))) == 2 + 2 + 63 + 2 + 9);
   CHECK(wire_size(replicated(std::string(60, 'x'), 10)) == 10 * wire_size(replicated(std::string(63, 'x'))));
   Device with_numa = replicated("x");
   with_numa.numa_nodes = {0, 200};
-  // topology: tag, length, two nodes of tag, length, tag and varint.
+  // In bytes: topology: tag and length; twice a NUMA node: tag, length, tag and varint.
   CHECK(wire_size(with_numa) == wire_size(replicated("x")) + 2 + (2 + 2) + (2 + 3));
 }
 
-TEST_CASE("some shares of a device may be taken, and if all are it is Unhealthy") {
+TEST_CASE("replicas of a device can be held one by one, and if all are held, the device is Unhealthy") {
   Device gpu = replicated("gpu", 3);
   CHECK(gpu.reason().empty());
   gpu.reasons = {Reason::holder("held", {0, 2})};
@@ -137,12 +137,12 @@ TEST_CASE("a device's reasons are those of all overlays in their order, its own 
   CHECK_FALSE(gpu.in_service());
   CHECK(gpu.drained());
   CHECK(gpu.reason() == "held; and kept; and drained; and by itself: sick");
-  // No share of either is available.
+  // In both lists no replica is available.
   Device whole = replicated("gpu", 4);
   whole.reasons = {Reason::holder("held", {0, 1, 2, 3})};
   CHECK(whole.healthy_shares() == 0);
   CHECK(Inventory({whole}).lists_same_as(Inventory({gpu})));
-  // The kubelet gets shares without reasons.
+  // The kubelet's list has the health of each replica, but not the reasons.
   CHECK_FALSE(held.lists_same_as(Inventory({gpu})));
   gpu.error.clear();
   gpu.reasons = {Reason::holder("another", {0, 2})};
@@ -150,7 +150,7 @@ TEST_CASE("a device's reasons are those of all overlays in their order, its own 
   CHECK_FALSE(held == Inventory({gpu}));
 }
 
-TEST_CASE("the number of a share is read from its id") {
+TEST_CASE("the number of a replica is read from its id") {
   CHECK(share_of(replicated("gpu", 12), "gpu::11") == 11);
   CHECK(share_of(replicated("gpu", 12), "gpu::0") == 0);
   CHECK(share_of(replicated("plain"), "plain") == 0);

@@ -7,7 +7,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// Keys with their prefixes.
+// Label pairs whose keys are completed with the default prefix.
 struct Pairs : Labels::Pairs {
   Pairs(std::initializer_list<std::pair<std::string, std::string>> pairs) {
     for (const auto& [key, value] : pairs) emplace_back(label_name(key), value);
@@ -99,7 +99,7 @@ TEST_CASE("a label's value is one that Kubernetes accepts: empty, or 63 characte
   }
 }
 
-TEST_CASE("a machine's value becomes a label as gpu-feature-discovery makes it") {
+TEST_CASE("an attribute is converted to a label's value in the same way as gpu-feature-discovery does") {
   CHECK(label_value("NVIDIA A100-SXM4-80GB") == "NVIDIA-A100-SXM4-80GB");
   CHECK(label_value("Tesla  T4\t(rev a1)") == "Tesla-T4-rev-a1");
   CHECK(label_value(" -A_b.c- ") == "A_b.c");
@@ -130,7 +130,7 @@ TEST_CASE("if devices differ the label is left out, and the first two are named"
   CHECK(made.pairs == Pairs{{"memory", "80"}});
   CHECK(made.remarks ==
         Texts{"feature.node.kubernetes.io/model: the devices differ: \"T4\" of a, \"L4\" of c"});
-  // Values that become equal count as equal.
+  // Values that are equal after the conversion count as equal.
   CHECK(labels(specs, {{labelled_card("a", "T 4"), labelled_card("b", "T-4")}}).remarks.empty());
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("the devices of all resources of an entry count, each of them once") {
   CHECK(labels(specs, {{shared}, {labelled_card("b", "L4")}}).pairs == Pairs{{"count", "2"}});
 }
 
-TEST_CASE("a sick device counts, and one that is gone does not") {
+TEST_CASE("Unhealthy devices count, and devices that are gone do not") {
   const std::vector<LabelSpec> specs = {label("model", "{name}"), label("count", "{count}")};
   Device sick = labelled_card("a", "T4");
   sick.error = "XID 79";
@@ -180,7 +180,7 @@ TEST_CASE("a value that a device lacks, or that no label can have, is left out w
   CHECK(labels({label("m", "{name}")}, {{labelled_card("a", of(63))}}).pairs == Pairs{{"m", of(63)}});
   CHECK(remark(label("x.com/m", "{name}"), {labelled_card("a", of(64))}) ==
         "x.com/m: \"" + of(64) + "\": A label's value has at most 63 characters; this one has 64.");
-  // The fixed text remains.
+  // The device's name is empty, so only the v of the template "v{name}" is left.
   CHECK(labels({label("m", "v{name}")}, {{labelled_card("a", "")}}).pairs == Pairs{{"m", "v"}});
 }
 

@@ -24,7 +24,7 @@ TEST_CASE("healthy cards count, and a hundred cores for each, in all lists of th
   CHECK(node_resources_of(kBoth, {}) == NodeResources{{"doslab.io/gpu-core", 0}, {"doslab.io/gpu-count", 0}});
 }
 
-TEST_CASE("a card counts although all of its units are held") {
+TEST_CASE("a card counts even if all of its units are held, but not if it is drained") {
   Device held = plain_card("a");
   held.reasons = {Reason::holder("held", {0, 1, 2, 3})};
   CHECK_FALSE(held.healthy());
@@ -33,7 +33,7 @@ TEST_CASE("a card counts although all of its units are held") {
   CHECK(node_resources_of(kBoth, std::vector{Inventory({held})}).at("doslab.io/gpu-count") == 0);
 }
 
-TEST_CASE("a number that the node shows in another form is accepted") {
+TEST_CASE("a number that the Node shows as a different quantity of the same value is accepted") {
   CHECK(not_shown({{"a.example/x", 1000}}, {{"a.example/x", "1k"}}).empty());
   CHECK(not_shown({{"a.example/x", 1000}}, {{"a.example/x", "1e3"}}).empty());
   CHECK(not_shown({{"a.example/x", 1000}}, {{"a.example/x", "1Ki"}}) == NodeResources{{"a.example/x", 1000}});
@@ -41,7 +41,7 @@ TEST_CASE("a number that the node shows in another form is accepted") {
         NodeResources{{"a.example/x", 1000}});
 }
 
-TEST_CASE("a resource that the node lacks is not shown, unless it must be 0") {
+TEST_CASE("a number that the Node lacks has to be written, unless it is 0") {
   const NodeResources wanted{{"a.example/x", 2}, {"a.example/y", 0}, {"a.example/z", 0}};
   CHECK(not_shown(wanted, {{"a.example/z", "5"}, {"cpu", "8"}}) ==
         NodeResources{{"a.example/x", 2}, {"a.example/z", 0}});
@@ -53,7 +53,7 @@ TEST_CASE("the patch has plughost's keys in the capacity, and no others") {
         R"({"status":{"capacity":{"doslab.io/gpu-core":"200","doslab.io/gpu-count":"2"}}})");
 }
 
-TEST_CASE("a key of Kubernetes is not plughost's") {
+TEST_CASE("resource names that belong to Kubernetes cannot be configured") {
   CHECK(node_resource_error("doslab.io/gpu-count").empty());
   for (const char* key :
        {"cpu", "memory", "pods", "ephemeral-storage", "hugepages-2Mi", "attachable-volumes-x",

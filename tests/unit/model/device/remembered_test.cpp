@@ -18,7 +18,7 @@ std::vector<Device> devices(std::initializer_list<const char*> ids) {
   return made;
 }
 
-// A resource's list over time.
+// The successive lists of a resource.
 struct FlappingDevice {
   std::vector<Device> merge(std::vector<Device> scanned, Clock::time_point now,
                             std::chrono::seconds forget_after) {
@@ -31,7 +31,7 @@ struct FlappingDevice {
   std::vector<Device> last;
 };
 
-// Returns "a b! c": the ids in order, with a mark for Unhealthy ones.
+// Returns the ids in order, with "!" after each Unhealthy one, as in "a b! c".
 std::string summary(const std::vector<Device>& list) {
   std::string text;
   for (const Device& device : list)
@@ -52,7 +52,7 @@ TEST_CASE("a device that vanished stays Unhealthy until it is forgotten") {
   CHECK(remembered.next_forgetting() == Clock::time_point::max());
 }
 
-TEST_CASE("a device that returns is Healthy and the same") {
+TEST_CASE("a device that returns before it is forgotten is Healthy and unchanged") {
   FlappingDevice remembered;
   const auto before = remembered.merge(devices({"a", "b"}), kStart, 60s);
   remembered.merge(devices({"a"}), kStart, 60s);
@@ -79,7 +79,7 @@ TEST_CASE("nothing is remembered if devices are forgotten at once") {
   CHECK(remembered.next_forgetting() == Clock::time_point::max());
 }
 
-TEST_CASE("the longest time to remember is unlimited") {
+TEST_CASE("with the largest possible time devices are never forgotten") {
   FlappingDevice remembered;
   remembered.merge(devices({"a"}), kStart, std::chrono::seconds::max());
   CHECK(summary(remembered.merge(devices({}), kStart + 10000h, std::chrono::seconds::max())) == "a!");
@@ -100,7 +100,7 @@ TEST_CASE("the result is sorted whatever the scan's order") {
   CHECK(summary(remembered.merge(devices({"z", "b"}), kStart, 60s)) == "a! b d! z");
 }
 
-TEST_CASE("a device that is due stays as long as required") {
+TEST_CASE("a device that is due to be forgotten stays while the callback requires it") {
   Remembered remembered;
   std::vector<std::string> asked;
   bool held = true;

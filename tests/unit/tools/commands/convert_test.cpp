@@ -19,7 +19,7 @@ TEST_CASE("a file of no known plugin is refused with the list of known ones") {
   CHECK(run_plughost({"convert"}).exit_code == 2);
 }
 
-TEST_CASE("a configuration that check would refuse is refused by convert, with its place") {
+TEST_CASE("convert refuses a file if `plughost check` would refuse the result, and prints the reason") {
   const TempDir dir;
   dir.file("theirs", "domain: a_b\ndevices: [{name: a, groups: [{paths: [{path: /dev/full}]}]}]\n");
   const CommandResult refused = run_plughost({"convert", dir.at("theirs").string()});
@@ -37,7 +37,7 @@ TEST_CASE("a Helm template is refused with the command that renders it") {
   CHECK(has(refused.output, "`helm get manifest RELEASE | plughost convert -`"));
 }
 
-TEST_CASE("a template that happens to be YAML is called a template, and so are other languages") {
+TEST_CASE("a Helm template that is valid YAML is called a template, and Terraform is called Terraform") {
   const TempDir dir;
   dir.file("a.yaml", "kind: DaemonSet\napiVersion: apps/v1\nspec: {name: \"{{ .Values.name }}\"}\n");
   const CommandResult yaml = run_plughost({"convert", dir.at("a.yaml").string()});
@@ -71,11 +71,11 @@ TEST_CASE("each file of a directory is reported as a configuration, as none, or 
   CHECK(has(finished.output, "domain: a.example\n"));
   CHECK_FALSE(has(finished.output, "b.example"));
 
-  // A file's name is untrusted: it must not end a line or reach the terminal.
+  // A file's name is not trusted: its control characters are escaped.
   dir.file("apps/a\x1b[2J\nb.yaml", "kind: Service\n");
   CHECK(has(run_plughost({"convert", apps}).output, "(" + apps + "/a\\x1B[2J\\x0Ab.yaml, "));
 
-  // An unreadable file may have had a device plugin in it.
+  // This unreadable file names a device plugin, which the result may lack.
   dir.file("apps/charts/daemonset.yaml", "image: generic-device-plugin\n{{- end }}\n");
   CHECK(run_plughost({"convert", apps}).exit_code == 3);
   dir.directory("none");
@@ -84,7 +84,7 @@ TEST_CASE("each file of a directory is reported as a configuration, as none, or 
   CHECK(has(none.output, "no file *.yaml, *.yml or *.json in this directory can be read"));
 }
 
-TEST_CASE("missing parts are listed on standard error and in the exit code, and the rest is printed") {
+TEST_CASE("lost parts are listed on standard error and lead to exit code 3, and the rest is printed") {
   const TempDir dir;
   dir.file("theirs",
            "devices:\n- {name: a, colour: red, groups: [{paths: [{path: /dev/null}]}]}\n"

@@ -14,7 +14,7 @@ namespace {
 
 using JsonValue = nlohmann::json;
 
-// Returns a node with that hostname and number of serial ports.
+// Returns the facts of a node with that hostname and number of serial ports.
 std::string node(const std::string& name, int ports) {
   JsonValue tree{{"dev", JsonValue::object()},
                  {"proc", {{"sys", {{"kernel", {{"hostname", name + "\n"}}}}}}}};
@@ -29,7 +29,7 @@ constexpr const char* kNew =
     "resources: [{name: x.com/token, count: 1},"
     " {name: x.com/serial, groups: [{paths: [{path: /dev/ttyUSB*}]}], when: {hostname: plc-*}}]";
 
-// Two nodes, one of which has the devices of the new configuration.
+// The facts of two nodes, of which one has the devices of the new configuration.
 struct Fleet {
   Fleet() {
     dir.file("facts/a.json", node("plc-1", 2));
@@ -49,7 +49,7 @@ struct Fleet {
 
 }  // namespace
 
-TEST_CASE("plughost facts prints a small description of the node, without contents of files") {
+TEST_CASE("plughost facts describes the node without the texts of configured files, and runs no program") {
   const TempDir dir;
   dir.file("gophers/amy", "the text of a licence");
   dir.file("config.yaml", "resources: [{name: x.com/gopher, directory: {path: " + dir.at("gophers").string() +
@@ -73,7 +73,7 @@ TEST_CASE("plughost facts prints a small description of the node, without conten
   CHECK_FALSE(has(finished, "licence"));
   CHECK_FALSE(has(finished, "root:"));
   CHECK_FALSE(std::filesystem::exists(dir.at("ran")));
-  // And plan reads them.
+  // plughost plan reads these facts.
   dir.file("facts.json", finished.output);
   const CommandResult planned =
       run_plughost({"plan", "--facts", dir.at("facts.json"), dir.at("config.yaml")});
@@ -118,7 +118,8 @@ TEST_CASE("plughost plan --from prints the differences, and sums up equal nodes"
   CHECK(none.output == "2 nodes do not differ: plc-1, vm-1\n");
 }
 
-TEST_CASE("plughost plan -o json is complete") {
+TEST_CASE(
+    "plughost plan -o json has each node's resources, changes, and reasons of entries that do not apply") {
   const Fleet fleet;
   const CommandResult finished = fleet.plan({"--from", fleet.path("old.yaml"), "-o", "json"});
   REQUIRE(finished.exit_code == 0);
@@ -194,7 +195,7 @@ TEST_CASE("two nodes with one name are distinguished by their files") {
   CHECK(has(fleet.plan(), "plc-1 (c.json)  x.com/serial  1        ttyUSB0\n"));
 }
 
-TEST_CASE("a note is printed once for all nodes, and not if it is unchanged") {
+TEST_CASE("a note that several nodes have is printed once, and not at all if --from leads to it too") {
   const Fleet fleet;
   fleet.dir.file("new.yaml",
                  "resources: [{name: x.com/program, exec: {discover: /bin/true, interval: 5s}},"

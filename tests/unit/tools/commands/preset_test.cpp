@@ -11,8 +11,7 @@ namespace {
 
 const std::string kGopher = "example.com/gopher";
 
-// A configuration, and presets: one that finds a device, one that finds none, and one with devices by
-// configuration.
+// A configuration, and presets: one that finds a device, one that finds none, and one that needs no hardware.
 struct Presets {
   explicit Presets(const std::string& entry) {
     dir.file("config.yaml", "resources:\n- " + entry + "\n");
@@ -39,7 +38,7 @@ struct Presets {
 
 }  // namespace
 
-TEST_CASE("`preset list --here` prints those that find a device, and the devices") {
+TEST_CASE("`preset list --here` prints the presets that find a device, with the devices") {
   const Presets presets("{name: example.com/a, count: 1}");
   const CommandResult here = presets.run_plughost({"list", "--here"});
   CHECK(here.exit_code == 0);

@@ -11,7 +11,6 @@
 
 namespace plughost::test {
 
-// The output and the exit code of a command.
 struct CommandResult {
   int exit_code = -1;
   std::string output = {};   // both streams, as on a terminal
@@ -20,7 +19,7 @@ struct CommandResult {
 };
 inline bool has(const CommandResult& result, std::string_view part) { return has(result.output, part); }
 
-// Appends what is written to the stream to both texts while it lives.
+// Appends the stream's output to both texts instead of printing it, while it lives.
 class CapturedStream final : public std::streambuf {
  public:
   CapturedStream(std::ostream& stream, std::string& own, std::string& both)

@@ -49,7 +49,7 @@ std::set<std::string> everything(const MadeRoot& root) {
 
 }  // namespace
 
-TEST_CASE("setup writes on each made node what tests/nodes has") {
+TEST_CASE("on each node of tests/nodes, setup --dry-run prints what the .out file has, and changes nothing") {
   fs::create_directories(kFound);
   std::size_t nodes = 0;
   for (const auto& entry : fs::directory_iterator(kNodes)) {
@@ -112,7 +112,7 @@ TEST_CASE("setup writes once, follows a changed configuration, and undo restores
         "nothing to do: there is nothing that plughost setup has written\n");
 }
 
-TEST_CASE("check and every other command read node.yaml, and the configuration overrides it") {
+TEST_CASE("check reads node.yaml too, and refuses a key that does not belong there") {
   const MadeRoot root(kNodes / "k0s-worker.node");
   REQUIRE(setup(root).exit_code == 0);
   const std::string config = root.path() + kConfig;
@@ -132,7 +132,7 @@ TEST_CASE("a handwritten file is never touched") {
   CHECK(setup(root, {"--dry-run"}).exit_code == 1);
   CHECK(setup(root, {"--undo"}).exit_code == 0);
   CHECK(everything(root) == before);
-  // A link to one of setup's files is not setup's.
+  // A link to a file with setup's mark is not setup's either.
   root.tree().remove(kNodeFile);
   root.tree().file("/elsewhere", "# Written by plughost setup\n");
   root.tree().link(kNodeFile, root.tree().at("/elsewhere"));
@@ -156,14 +156,14 @@ TEST_CASE("of two distributions the named one is used") {
   CHECK(setup(root).exit_code == 1);
   CHECK(setup(root, {"--kubernetes", "k0s"}).exit_code == 0);
   CHECK(has(root.text(kDropIn), "Before=k0sworker.service\n"));
-  // The named distribution is used, whatever else is found.
+  // The named distribution is used even if it is not found on the node.
   CHECK(setup(root, {"--kubernetes", "rke2"}).exit_code == 0);
   CHECK(has(root.text(kDropIn), "Before=rke2-server.service rke2-agent.service\n"));
   CHECK_FALSE(root.exists(kNodeFile));
   CHECK(setup(root, {"--kubernetes", "kind"}).exit_code == 2);
 }
 
-TEST_CASE("if no package contains a unit setup writes one, until there is a package") {
+TEST_CASE("if no package contains a unit, setup writes one, and removes it when a package contains one") {
   const MadeRoot root(kNodes / "flatcar.node");
   const std::string unit = "/etc/systemd/system/plughost.service";
   const std::string link = "/etc/systemd/system/multi-user.target.wants/plughost.service";
@@ -184,7 +184,7 @@ TEST_CASE("if no package contains a unit setup writes one, until there is a pack
   CHECK_FALSE(root.exists(link));
 }
 
-TEST_CASE("an unwritable directory is an error with its reason") {
+TEST_CASE("a file that cannot be written is an error with the reason, and nothing is changed") {
   const MadeRoot root(kNodes / "k3s-server.node");
   root.tree().file("/etc/systemd/system/plughost.service.d", "this is no directory");
   const CommandResult refused = setup(root);
@@ -193,7 +193,7 @@ TEST_CASE("an unwritable directory is an error with its reason") {
             std::string(kDropIn) + " cannot be written: Not a directory; nothing was changed\n"));
 }
 
-TEST_CASE("a missing --root is a usage error") {
+TEST_CASE("a --root that does not exist is a usage error") {
   CHECK(run_plughost({"setup", "--dry-run", "--root", "/nowhere/at/all"}).exit_code == 2);
 }
 

@@ -1,7 +1,7 @@
-// Converts each PEER/NAME.in in tests/convert to exactly PEER/NAME.yaml, which plughost must load. NAME.args
-// is the command line with it, or the only input; NAME.told lists what is lost or uncertain, and does not
-// exist if all is kept. Each refused/NAME.in is refused with the text of refused/NAME.txt. Each directory of
-// directories is converted as a whole.
+// Converts each PEER/NAME.in in tests/convert, which must give exactly PEER/NAME.yaml, and plughost must load
+// that. NAME.args is the plugin's command line, with or without a NAME.in. NAME.told lists what is lost or
+// uncertain, and does not exist if all is kept. Each refused/NAME.in is refused with the text of
+// refused/NAME.txt. The files of each directory in directories are converted together.
 
 #include "tools/convert/convert.hpp"
 
@@ -46,7 +46,7 @@ bool is_refusal(const fs::path& example) { return example.parent_path().filename
 fs::path with(const fs::path& example, const char* extension) { return fs::path(example) += extension; }
 
 struct Converted {
-  std::string text;  // or the lines of the diagnostics
+  std::string text;  // the YAML, or one line per diagnostic
   std::string told;
 };
 
@@ -75,7 +75,7 @@ Converted converted(const fs::path& example) {
   return result;
 }
 
-// Changes into the directory, so that messages have relative file names.
+// Changes into the directory while it lives, so that messages have relative file names.
 class StandingIn {
  public:
   explicit StandingIn(const fs::path& directory) : before_(fs::current_path()) {
@@ -96,7 +96,8 @@ std::optional<Conversion> convert_text(const std::string& text, std::string_view
   return convert(*documents, arguments, diagnostics);
 }
 
-TEST_CASE("each example of another plugin becomes the YAML that is written beside it") {
+TEST_CASE(
+    "each example is converted to the YAML in its .yaml file, or refused with the text in its .txt file") {
   REQUIRE(examples().size() >= 60);
   for (const fs::path& example : examples()) {
     CAPTURE(example.lexically_relative(kFolder).string());
@@ -106,7 +107,7 @@ TEST_CASE("each example of another plugin becomes the YAML that is written besid
   }
 }
 
-TEST_CASE("each directory of several files becomes the YAML that is written beside it") {
+TEST_CASE("the files of each directory are converted together to the YAML in the directory's .yaml file") {
   const StandingIn there(kFolder / "directories");
   std::size_t count = 0;
   for (const auto& entry : fs::directory_iterator(".")) {
@@ -144,7 +145,7 @@ TEST_CASE("a converted configuration is loaded without an error or a warning") {
   }
 }
 
-TEST_CASE("foreign text cannot leave its place in the YAML") {
+TEST_CASE("a value with characters that are special in YAML stays one value in the converted YAML") {
   for (const std::string text :
        {"a: b",   "a # b", "# b",  "- a",  "{id}", "yes", "0x10", "1209",        "*a", "&a", "!t", "'a'",
         "a\\\"b", "~",     "null", "a, b", "[a]",  "...", "---",  "caf\xC3\xA9", "|",  ">",  "@a"}) {

@@ -43,7 +43,7 @@ TEST_CASE("an API server that allows everything needed is ok") {
   CHECK(finding.what == "all that is needed is allowed with the credentials of /etc/kubernetes/kubelet.conf");
 }
 
-TEST_CASE("each missing right is named, with its user and the rule that grants it") {
+TEST_CASE("each missing right is a problem, with the credentials and the rule that grants the right") {
   const Findings found =
       Asked({{.right = listing()}, {.right = listing(), .allowed = true}, {.right = capacity()}})
           .look("api-server");
@@ -67,7 +67,9 @@ TEST_CASE("an API server that cannot be reached is a problem, with its reason") 
   CHECK(contains(finding.advice, "apiserver.conf"));
 }
 
-TEST_CASE("an undecided right is a warning, and so is a credential without verification") {
+TEST_CASE(
+    "a right that the API server could not decide is a warning, and so is a kubeconfig that skips "
+    "verification") {
   const Asked node({{.right = capacity(), .allowed = false, .error = "webhook down"}});
   CHECK(node.one("api-server").level == Level::kWarning);
   CHECK(contains(node.one("api-server").what, "patch nodes/status n is not known: webhook down"));

@@ -18,7 +18,7 @@ TEST_CASE("an invalid configuration is a problem for each of its errors") {
   CHECK(node.look("owners").empty());
 }
 
-TEST_CASE("a configuration's warnings are warnings") {
+TEST_CASE("a warning about the configuration is a finding with the level warning") {
   MadeNode node;
   node.configure(
       "- {name: example.com/x, count: 1, env: {A: x}}\n- {name: example.com/y, count: 1, env: {A: y}}\n");
@@ -26,7 +26,7 @@ TEST_CASE("a configuration's warnings are warnings") {
   CHECK(node.look("configuration")[0].level == Level::kWarning);
 }
 
-TEST_CASE("a valid configuration is reported as such") {
+TEST_CASE("a valid configuration is reported with the numbers of its entries and files") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n");
   CHECK(node.one("configuration").what == "1 entry in 1 file, no errors");
@@ -47,7 +47,7 @@ TEST_CASE("an unread drop-in is a warning, and a read one is not") {
   CHECK(node.one("drop-ins").where == node.files.at("plugins.d/a.yaml"));
 }
 
-TEST_CASE("devices are reported by resource: none is a note, sick ones are a warning") {
+TEST_CASE("for a resource, no device is a note, and an Unhealthy device is a warning") {
   MadeNode node;
   node.tree.file("etc/gophers/g1");
   node.configure(

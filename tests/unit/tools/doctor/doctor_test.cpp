@@ -12,7 +12,7 @@ using namespace plughost::test;
 
 namespace {
 
-// Returns the first two cells of each row of the page's table whose first cell is a word in code style.
+// Returns the name and the question in each row of the page's table of checks.
 std::vector<std::pair<std::string, std::string>> rows_of_page() {
   std::ifstream page(in_source("/docs/doctor.md"));
   std::vector<std::pair<std::string, std::string>> rows;
@@ -34,7 +34,7 @@ TEST_CASE("docs/doctor.md has every check, in order, with its question") {
   CHECK(rows_of_page() == expected);
 }
 
-TEST_CASE("every check has a unique name, and every finding has the name of its check") {
+TEST_CASE("every check has a unique name, and every finding has the name of a check") {
   std::set<std::string_view> names;
   for (const Check& check : checks()) names.insert(check.name);
   CHECK(names.size() == checks().size());

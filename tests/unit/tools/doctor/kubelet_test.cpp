@@ -4,14 +4,14 @@ using namespace plughost;
 using namespace plughost::test;
 namespace fs = std::filesystem;
 
-TEST_CASE("a missing kubelet's directory is a problem") {
+TEST_CASE("it is a problem if the kubelet's directory is missing or is a file") {
   const MadeNode node;
   CHECK(node.one("kubelet-directory").level == Level::kProblem);
   node.tree.file(kPlugins);
   CHECK(node.one("kubelet-directory").level == Level::kProblem);
 }
 
-TEST_CASE("a kubelet's directory that others can write to is a problem") {
+TEST_CASE("it is a problem if a group can write to the kubelet's directory") {
   MadeNode node;
   node.tree.directory(kPlugins);
   fs::permissions(node.tree.at(kPlugins), fs::perms(0750));
@@ -22,10 +22,11 @@ TEST_CASE("a kubelet's directory that others can write to is a problem") {
   CHECK(contains(finding.advice, "chmod go-w"));
 }
 
-TEST_CASE("a kubelet's directory of a third user is a problem, with our identity") {
+TEST_CASE(
+    "a kubelet's directory that belongs to a third user is a problem, and doctor's own user is a note") {
   MadeNode node;
   node.tree.directory(kPlugins);
-  // Only root can change the owner; otherwise another user observes.
+  // Only root can change the owner. For other users, observed.user differs from the owner.
   if (::geteuid() == 0) REQUIRE(::chown(node.tree.at(kPlugins).c_str(), 1000, 1000) == 0);
   node.observed.user = ::geteuid() + 1;
   const Findings found = node.look("kubelet-directory");
@@ -36,7 +37,7 @@ TEST_CASE("a kubelet's directory of a third user is a problem, with our identity
   CHECK(found[1].advice == "run this as root");
 }
 
-TEST_CASE("a missing kubelet's socket is a problem, and a kubelet that runs elsewhere is named") {
+TEST_CASE("it is a problem if the kubelet's socket is missing, and the finding names a kubelet that runs") {
   MadeNode node;
   node.tree.directory(kPlugins);
   CHECK(node.one("kubelet").what == "there is no kubelet's socket");
@@ -47,7 +48,7 @@ TEST_CASE("a missing kubelet's socket is a problem, and a kubelet that runs else
   CHECK(contains(finding.advice, "/var/lib/kubelet/device-plugins whatever its --root-dir says"));
 }
 
-TEST_CASE("a kubelet's socket without a listener is a problem, and one without access a note") {
+TEST_CASE("a kubelet's socket is a problem if no process listens, and a note if the listener is unknown") {
   MadeNode node;
   node.observed.sockets[kKubeletSocket] = {SocketOwner::State::kNobody};
   CHECK(node.one("kubelet").level == Level::kProblem);
@@ -76,7 +77,7 @@ TEST_CASE("a kubelet older than the tested ones is a warning") {
   }
 }
 
-TEST_CASE("a kubelet with another root directory does not find our sockets, nor respond on ours") {
+TEST_CASE("if the kubelet has a different root directory, the advice names our keys with that directory") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n", "kubelet: {registration: pluginsRegistry}\n");
   node.kubelet("/usr/bin/kubelet --root-dir /data/kubelet/");
@@ -91,7 +92,7 @@ TEST_CASE("a kubelet with another root directory does not find our sockets, nor 
   CHECK(node.one("kubelet").level == Level::kOk);
 }
 
-TEST_CASE("pod resources without a response are a warning") {
+TEST_CASE("it is a warning if no process listens on the socket for pod resources") {
   MadeNode node;
   node.kubelet();
   CHECK(node.one("pod-resources").level == Level::kWarning);
@@ -102,7 +103,7 @@ TEST_CASE("pod resources without a response are a warning") {
   CHECK(node.one("pod-resources").level == Level::kOk);
 }
 
-TEST_CASE("a kubelet that hides its arguments is identified by its Kubernetes' configuration") {
+TEST_CASE("if the kubelet's arguments are not visible, its root directory is read from k3s's configuration") {
   MadeNode node;
   node.tree.file("etc/rancher/k3s/config.yaml", "kubelet-arg: [root-dir=/data/kubelet]\n");
   node.kubelet("/usr/local/bin/k3s server", "k3s.service");
@@ -111,7 +112,7 @@ TEST_CASE("a kubelet that hides its arguments is identified by its Kubernetes' c
   CHECK(contains(finding.advice, "kubelet.podResources: /data/kubelet/pod-resources/kubelet.sock"));
 }
 
-TEST_CASE("the remedy for a missing kubelet starts its own unit") {
+TEST_CASE("the advice for a missing kubelet names the kubelet's unit on this node") {
   const MadeNode node;
   CHECK(contains(node.one("kubelet").advice, "`systemctl status kubelet.service`"));
   node.tree.file("etc/systemd/system/k0sworker.service");

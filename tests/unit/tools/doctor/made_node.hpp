@@ -1,5 +1,5 @@
 #pragma once
-// A simulated node: files under a prefix, and the other observations. Not thread-safe.
+// A simulated node for doctor's checks: its files, and what doctor has observed. Not thread-safe.
 
 #include <doctest/doctest.h>
 
@@ -26,14 +26,14 @@ class MadeNode {
     observed.descriptors = 524'288;
   }
 
-  // Sets the lines below `resources:` and scans them on this node.
+  // Sets a configuration with these lines below `resources:`, and scans its entries on this node.
   void configure(const std::string& resources, const std::string& more = {}) {
     files.file("config.yaml", more + "resources:\n" + resources);
     observed.file = files.at("config.yaml");
     observed.config = load_config(observed.file);
     observed.devices = survey(*observed.config, host);
   }
-  // `arguments` are separated by blanks.
+  // Adds a process. `arguments` are separated by blanks.
   void process(pid_t id, std::string arguments, const std::string& unit = {}) const {
     std::ranges::replace(arguments, ' ', '\0');
     const std::string directory = "proc/" + std::to_string(id);
@@ -63,7 +63,7 @@ class MadeNode {
     FAIL("no check of that name: " << check);
     return {};
   }
-  // Returns the only finding of one check.
+  // Returns the only finding of one check. Every finding that is not ok must have a reason and advice.
   Finding one(std::string_view check) const {
     const Findings found = look(check);
     REQUIRE(found.size() == 1);

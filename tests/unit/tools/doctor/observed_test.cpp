@@ -25,18 +25,18 @@ TEST_CASE("the listener of a socket is found, or that there is none") {
   CHECK(observed.descriptors > 0);
 }
 
-TEST_CASE("a kubelet's version is read, and another program is not run") {
+TEST_CASE("the version is read by running the kubelet's program, and a different program is not run") {
   MadeNode node;
   node.tree.directory(kPlugins);
   const UniqueFd kubelet = listen_unix(node.tree.at(kKubeletSocket));
-  // This test's own program, which also prints a version.
+  // This test's own program stands for the kubelet; it also prints a version.
   node.process(::getpid(), "/usr/bin/kubelet");
   CHECK(contains(observe(node.host, "/nonexistent").kubelet_version, "doctest version is"));
   node.process(::getpid(), "/usr/bin/other");
   CHECK(observe(node.host, "/nonexistent").kubelet_version.empty());
 }
 
-TEST_CASE("device nodes are reported with their numbers, through links") {
+TEST_CASE("a device node is reported with its number, even if its path is a link") {
   MadeNode node;
   node.tree.link("dev/zero", "/dev/null");
   node.files.file("config.yaml",
@@ -45,12 +45,10 @@ TEST_CASE("device nodes are reported with their numbers, through links") {
   CHECK(observed.links == std::map<std::string, std::string>{{"/dev/zero", "/dev/char/1:3"}});
 }
 
-TEST_CASE(
-    "the rights on a node are reported, unless all users have access or CDI gives it to the container's "
-    "user") {
+TEST_CASE("a device node's permissions are reported, unless all users may open it or the entry uses CDI") {
   MadeNode node;
   node.tree.link("dev/open", "/dev/null");
-  node.tree.file("srv/closed");  // no device node, which only a kind would report
+  node.tree.file("srv/closed");  // a regular file in place of a device node
   std::filesystem::permissions(node.tree.at("srv/closed"), std::filesystem::perms(0640));
   const auto closed = [&](const std::string& more) {
     node.files.file("config.yaml",

@@ -19,7 +19,7 @@ void write_checkpoint(const MadeNode& node, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a stopped plughost is a warning, and one with another configuration a note") {
+TEST_CASE("a plughost that does not run is a warning, and one with a different configuration is a note") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n");
   node.process(7, "/usr/bin/plughost doctor");
@@ -54,7 +54,7 @@ TEST_CASE(
   CHECK(contains(node.one("stale-sockets").why, "again and again"));
 }
 
-TEST_CASE("another plugin with a resource's name in its command line is a problem") {
+TEST_CASE("a different plugin with a resource's name in its command line is a problem") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n");
   node.listens(kOther, 99);
@@ -68,29 +68,30 @@ TEST_CASE("another plugin with a resource's name in its command line is a proble
 }
 
 TEST_CASE(
-    "another plugin is identified by a resource's name in two parts of its command line, and by its socket's "
-    "name") {
+    "a different plugin's resource is recognized by the plugin's command line or by its socket's name") {
   MadeNode node;
   node.configure("- {name: example.com/serial, count: 1}\n");
   std::string socket = kOther;
   std::string line = "/bin/other-plugin";
   bool known = true;
-  SUBCASE("domain and name apart") {
+  SUBCASE("the command line has the domain and the name apart") {
     line += R"( --domain=example.com --device={"name":"serial","groups":[]})";
   }
-  SUBCASE("a longer name is another") {
+  SUBCASE("a longer name is a different resource, and does not match") {
     line += " --domain=example.com --device=name:serials";
     known = false;
   }
-  SUBCASE("another domain, too") {
+  SUBCASE("a longer domain is a different resource, and does not match") {
     line += " --domain=my-example.com --device=name:serial";
     known = false;
   }
-  SUBCASE("in base 64") { socket = std::string(kPlugins) + "/gdp-ZXhhbXBsZS5jb20vc2VyaWFs-1763745000.sock"; }
-  SUBCASE("with another character for the slash") {
+  SUBCASE("the socket's name has the resource's name in base64") {
+    socket = std::string(kPlugins) + "/gdp-ZXhhbXBsZS5jb20vc2VyaWFs-1763745000.sock";
+  }
+  SUBCASE("the socket's name has a different character for the slash") {
     socket = std::string(kPlugins) + "/example.com_serial.sock";
   }
-  SUBCASE("another resource's in base 64") {
+  SUBCASE("the socket's name has a different resource's name in base64, and does not match") {
     socket = std::string(kPlugins) + "/gdp-ZXhhbXBsZS5jb20vc2VyaWFscw==-1763745000.sock";
     known = false;
   }
@@ -99,7 +100,7 @@ TEST_CASE(
   CHECK(node.one("owners").level == (known ? Level::kProblem : Level::kOk));
 }
 
-TEST_CASE("the remedy for another plugin stops its pod, its unit or its process") {
+TEST_CASE("the advice about a different plugin is to stop its pod, its unit or its process") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n");
   node.listens(kOther, 99);
@@ -108,13 +109,13 @@ TEST_CASE("the remedy for another plugin stops its pod, its unit or its process"
   node.process(99, "/bin/other-plugin --resource=example.com/x", "other.service");
   CHECK(contains(node.one("owners").advice, "`systemctl disable --now other.service`"));
   const std::string uid = "6c5c2a3e-7f7c-4e7a-9a51-0d8b7c5d1f10";
-  SUBCASE("by systemd's name of its control group") {
+  SUBCASE("the pod is found by the control group's name in the systemd driver's form") {
     node.tree.file(
         "proc/99/cgroup",
         "0::/kubepods.slice/kubepods-besteffort.slice/"
         "kubepods-besteffort-pod6c5c2a3e_7f7c_4e7a_9a51_0d8b7c5d1f10.slice/cri-containerd-ab.scope\n");
   }
-  SUBCASE("by the kubelet's") {
+  SUBCASE("the pod is found by the control group's name in the cgroupfs driver's form") {
     node.tree.file("proc/99/cgroup", "12:cpu:/kubepods/burstable/pod" + uid + "/ab\n0::/\n");
   }
   CHECK(contains(node.one("owners").advice, "the pod with the UID " + uid));
@@ -125,7 +126,9 @@ TEST_CASE("the remedy for another plugin stops its pod, its unit or its process"
   CHECK(contains(node.one("owners").advice, "the pod with the UID " + uid));
 }
 
-TEST_CASE("ids of the checkpoint that the configuration lacks are another plugin's, or gone") {
+TEST_CASE(
+    "ids in the checkpoint that the configuration lacks are a note, or a warning if a different plugin "
+    "runs") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 2, id: 'x{n}', replicas: 2}\n");
   write_checkpoint(node, checkpoint("", R"("example.com/x":["x0::0","x1::1"],"example.com/y":["q"])"));
@@ -155,7 +158,7 @@ TEST_CASE("an unreadable checkpoint is reported, and the other checks continue")
   CHECK(all.back().check == checks().back().name);
 }
 
-TEST_CASE("a kubelet that counts wrong devices is a warning, while plughost runs") {
+TEST_CASE("while plughost runs, it is a warning if the kubelet does not count all Healthy devices") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 2, id: 'x{n}'}\n");
   node.observed.counted = Allocatable::Ids{{"example.com/x", {"x0"}}};

@@ -18,14 +18,14 @@ Texts rights(const std::string& text) {
   return texts;
 }
 
-TEST_CASE("a configuration needs only the rights that it uses") {
+TEST_CASE("a configuration that does not use the API server needs no rights") {
   CHECK(rights("resources: []\n").empty());
   CHECK(rights("apiServer: {}\nresources: []\n").empty());
   CHECK(rights("apiServer: {}\nresources: [{name: x.com/a, count: 1}]\n").empty());
 }
 
 TEST_CASE(
-    "counts of cards need the rights to watch this Node and to patch its status, and none to other Nodes") {
+    "`nodeResources` needs the rights to watch this node's Node and to patch its status, each listed once") {
   const auto entry = [](const std::string& name) {
     return "- {name: x.com/" + name + ", gpu: {unit: {memory: 1GiB}}, nodeResources: {x.com/n-" + name +
            ": \"{cards}\"}, only: {name: " + name + "}}\n";
@@ -38,8 +38,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "conditions on labels need the right to watch the Node, listed once with counts of cards, and not with a "
-    "file of labels") {
+    "a condition on a label needs the right to watch the Node, listed once, and no right if `nodeLabels` is "
+    "set") {
   const std::string entries =
       "resources:\n- {name: x.com/a, gpu: {unit: {memory: 1GiB}}, nodeResources: {x.com/n: \"{cards}\"}}\n";
   const std::string labelled = entries + "- {name: x.com/b, count: 1, when: {label: {rack: a}}}\n";
@@ -50,7 +50,9 @@ TEST_CASE(
   CHECK(rights("nodeLabels: /etc/labels\napiServer: {}\n" + labelled) == rights("apiServer: {}\n" + entries));
 }
 
-TEST_CASE("if a scheduler chooses cards, the node's pods are watched, and their status is patched") {
+TEST_CASE(
+    "`assume` needs the rights to watch the node's pods and to patch their status, and gpushare to watch the "
+    "Node") {
   const std::string entry = "resources: [{name: x.com/a, gpu: {unit: {memory: 1GiB}}, assume: {dialect: ";
   const Texts pods{"assume: list pods, where spec.nodeName={node} []",
                    "assume: watch pods, where spec.nodeName={node} []", "assume: patch pods/status []"};
@@ -59,13 +61,13 @@ TEST_CASE("if a scheduler chooses cards, the node's pods are watched, and their 
                   "assume: watch nodes, where metadata.name={node} [{node}]"};
   with_node.insert(with_node.end(), pods.begin(), pods.end());
   CHECK(rights("apiServer: {}\n" + entry + "gpushare}}]\n") == with_node);
-  // Both need the same lists.
+  // `events` also needs the right to list pods, which is listed once.
   Texts with_events = pods;
   with_events.emplace_back("events: create events []");
   CHECK(rights("apiServer: {}\nevents: true\n" + entry + "volcano}}]\n") == with_events);
 }
 
-TEST_CASE("Events are created, and the uids of the node's own pods are read") {
+TEST_CASE("`events` needs the rights to create Events and to list the node's pods") {
   CHECK(rights("apiServer: {}\nevents: true\nresources: []\n") ==
         Texts{"events: create events []", "events: list pods, where spec.nodeName={node} []"});
 }

@@ -30,7 +30,7 @@ TEST_CASE("a CDI device is a problem as long as the runtime ignores it or no spe
   node.configure("- {name: example.com/x, count: 1}\n");
   CHECK(node.one("cdi").what == "no resource uses CDI");
   promise_cdi(node);
-  CHECK(node.one("cdi").level == Level::kNote);  // no runtime is visible
+  CHECK(node.one("cdi").level == Level::kNote);  // no runtime is found
 
   node.tree.file(kConfig, "version = 2\n");
   node.tree.file("etc/cdi/vendor.json",
@@ -94,9 +94,9 @@ TEST_CASE("the runtime must read the directory of plughost's specifications") {
   node.tree.directory("run");
   node.tree.file(kConfig, "version = 3\n");
   node.configure(entry);
-  CHECK(node.one("cdi").level == Level::kOk);  // the daemon writes the specification when it runs
+  CHECK(node.one("cdi").level == Level::kOk);  // the daemon will write the specification
   node.configure(entry, "cdi: {directory: /run/cdi/}\n");
-  CHECK(node.one("cdi").level == Level::kOk);  // the same directory
+  CHECK(node.one("cdi").level == Level::kOk);  // /var/run/cdi, which the runtime reads, is the same
 
   node.configure(entry, "cdi: {directory: /run/other}\n");
   const Finding elsewhere = node.one("cdi");
@@ -114,10 +114,10 @@ TEST_CASE("the runtime must read the directory of plughost's specifications") {
   node.tree.file(kConfig, "version = 3\n[plugins.'io.containerd.cri.v1.runtime']\ncdi_spec_dirs = []\n");
   CHECK(contains(node.one("cdi").what, "; it reads no directory"));
   node.tree.file(kConfig, "version = 3\n[plugins\n");
-  CHECK(node.one("cdi").level == Level::kWarning);  // its directories are unknown
+  CHECK(node.one("cdi").level == Level::kWarning);  // the runtime's directories are unknown
 }
 
-TEST_CASE("a specification that the daemon makes from a program's output is not missed before it runs") {
+TEST_CASE("a CDI specification that the daemon will make from a program's output counts as present") {
   MadeNode node;
   node.tree.file(kConfig, "version = 3\n");
   node.configure("- {name: example.com/x, count: 1, annotations: {cdi.k8s.io/x: 'vendor.com/gpu={id}'}}\n");
@@ -126,7 +126,9 @@ TEST_CASE("a specification that the daemon makes from a program's output is not 
   CHECK(node.one("cdi").level == Level::kOk);
 }
 
-TEST_CASE("containers without root open nodes for all users, or nodes that the runtime gives to them") {
+TEST_CASE(
+    "a device node that only root may open is a note, unless the runtime gives the node to containers' "
+    "users") {
   MadeNode node;
   CHECK(node.one("access").level == Level::kOk);
   node.observed.closed_nodes = {{"/dev/ttyUSB0", "660 0:20"}};
@@ -144,7 +146,8 @@ TEST_CASE("containers without root open nodes for all users, or nodes that the r
   CHECK(node.one("access").level == Level::kOk);
 }
 
-TEST_CASE("a device node without its link in /dev/char may be lost by a daemon-reload") {
+TEST_CASE(
+    "a device node without a link in /dev/char is a warning on a node with systemd, and a note elsewhere") {
   MadeNode node;
   node.observed.links = {{"/dev/nvidia0", "/dev/char/195:0"}, {"/dev/sda", "/dev/block/8:0"}};
   node.tree.link("dev/block/8:0", "../sda");
@@ -158,7 +161,7 @@ TEST_CASE("a device node without its link in /dev/char may be lost by a daemon-r
   CHECK(node.one("dev-char").level == Level::kOk);
 }
 
-TEST_CASE("the configuration of a Kubernetes' own containerd is read, running or not") {
+TEST_CASE("the configuration of k3s's own containerd is read, even if k3s does not run") {
   MadeNode node;
   promise_cdi(node);
   node.tree.file("etc/systemd/system/k3s.service");

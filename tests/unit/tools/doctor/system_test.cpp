@@ -53,7 +53,9 @@ TEST_CASE("a node without udevd is a warning") {
   CHECK(node.one("udevd").level == Level::kOk);
 }
 
-TEST_CASE("SELinux is a problem only while it enforces") {
+TEST_CASE(
+    "an SELinux policy against devices in containers is a warning while SELinux enforces, and a note "
+    "otherwise") {
   MadeNode node;
   CHECK(node.one("selinux").what == "SELinux is off");
   node.tree.file("sys/fs/selinux/enforce", "1");
@@ -84,7 +86,7 @@ TEST_CASE("an unknown SELinux label, and a plughost confined like any container,
   CHECK(contains(node.one("selinux").advice, "{type: container_device_plugin_t, level: s0}"));
 }
 
-TEST_CASE("an AppArmor profile that confines plughost or the kubelet is a warning") {
+TEST_CASE("an AppArmor profile that confines the kubelet is a warning, unless the profile only complains") {
   MadeNode node;
   CHECK(node.one("apparmor").what == "AppArmor is off");
   node.tree.file("sys/module/apparmor/parameters/enabled", "Y\n");
@@ -99,7 +101,8 @@ TEST_CASE("an AppArmor profile that confines plughost or the kubelet is a warnin
   CHECK(node.one("apparmor").level == Level::kOk);
 }
 
-TEST_CASE("the descriptors must suffice for every resource, by the limit of the running plughost") {
+TEST_CASE(
+    "too few file descriptors are a problem, and the limit of a running plughost is the one that counts") {
   MadeNode node;
   node.configure("- {name: 'example.com/x', count: 1}\n");
   CHECK(node.one("descriptors").level == Level::kOk);
@@ -120,7 +123,7 @@ TEST_CASE("the descriptors must suffice for every resource, by the limit of the 
   CHECK(node.one("descriptors").level == Level::kOk);
 }
 
-TEST_CASE("inotify's watches and instances are counted, and some must be left") {
+TEST_CASE("inotify's watches and instances in use are counted, and it is a warning if few are left") {
   const MadeNode node;
   CHECK(node.look("inotify").empty());
   node.tree.file("proc/sys/fs/inotify/max_user_watches", "600\n");
@@ -150,7 +153,7 @@ TEST_CASE("a clock in the past is a problem, and an unsynchronised one a note") 
   CHECK(node.one("clock").level == Level::kProblem);
 }
 
-TEST_CASE("a unit whose sandbox is too closed for the configuration is reported with `setup`") {
+TEST_CASE("each setting that the configuration needs and the unit's sandbox lacks is a warning") {
   MadeNode node;
   CHECK(node.look("sandbox").empty());  // no unit exists
   install_unit(node);
@@ -172,14 +175,15 @@ TEST_CASE("a unit whose sandbox is too closed for the configuration is reported 
   node.tree.file("etc/systemd/system/plughost.service.d/10-setup.conf",
                  "[Service]\nDeviceAllow=char-* rw\nDeviceAllow=block-* rw\nIPAddressAllow=any\n");
   CHECK(node.one("sandbox").level == Level::kOk);
-  // Another check handles the order.
+  // The missing Before= is reported by the check `systemd`, not by this one.
   node.process(812, "/usr/local/bin/k3s", "k3s.service");
   CHECK(node.one("sandbox").level == Level::kOk);
   node.tree.link("etc/systemd/system/plughost.service", "/dev/null");
   CHECK(node.look("sandbox").empty());
 }
 
-TEST_CASE("the kubelet's unit is known without a running kubelet, too") {
+TEST_CASE(
+    "if no kubelet runs, the kubelet's unit is the one that is enabled, or else each that is installed") {
   MadeNode node;
   install_unit(node);
   node.tree.file("etc/systemd/system/rke2-server.service");
@@ -189,7 +193,7 @@ TEST_CASE("the kubelet's unit is known without a running kubelet, too") {
   const Finding finding = node.one("systemd");
   CHECK(contains(finding.what, "rke2-agent.service"));
   CHECK(contains(finding.advice, "`plughost setup` writes it"));
-  // The process that listens decides.
+  // The unit of the process that listens on the kubelet's socket counts, whatever is enabled.
   node.kubelet();
   CHECK(node.one("systemd").what == "enabled, and it starts before kubelet.service");
 }

@@ -7,7 +7,7 @@
 namespace plughost {
 namespace {
 
-// Returns the error in the text; empty: none.
+// Returns the error that reading the text leads to, or "" for none.
 std::string error_in(const std::string& text) {
   try {
     read_facts(text);
@@ -89,7 +89,7 @@ TEST_CASE("a recorded NVML view is read, with defaults for what a card lacks") {
   CHECK(nvml.cards[1].fabric_error == "has not finished: In Progress");
 }
 
-TEST_CASE("facts are written as they are read") {
+TEST_CASE("facts that are written and read again are the same") {
   const Facts facts = read_facts(kWhole);
   const std::string text = text_of(facts);
   const Facts again = read_facts(text);
@@ -105,7 +105,7 @@ TEST_CASE("facts are written as they are read") {
     CHECK(text.find(part) != std::string::npos);
 }
 
-TEST_CASE("a recorded failure of NVML is reported") {
+TEST_CASE("a recorded error of NVML is read, and missing NVML data is an error too") {
   const std::string tree = R"("tree": {"dev": {}})";
   CHECK(read_facts(R"({"plughostFacts": 1, )" + tree + "}").machine->nvml.error ==
         "it was missing when the facts were recorded");
@@ -119,7 +119,7 @@ TEST_CASE("a recorded failure of NVML is reported") {
   CHECK(read_facts(text_of(refused)).machine->nvml == refused.machine->nvml);
 }
 
-TEST_CASE("facts of another version are refused with its number") {
+TEST_CASE("facts of a different version are refused with that version's number") {
   CHECK(error_in(R"({"plughostFacts": 2, "tree": {"dev": {}}})") ==
         "these are facts of version 2, and this plughost reads version 1; record them again, or use the "
         "plughost that did");
@@ -128,7 +128,7 @@ TEST_CASE("facts of another version are refused with its number") {
   CHECK(error_in(R"({"plughostFacts": 1, "a": {"plughostFacts": 2}, "tree": {"dev": {}}})").empty());
 }
 
-TEST_CASE("invalid facts are refused with a sentence") {
+TEST_CASE("invalid facts are refused with an error that says what is wrong") {
   CHECK(error_in("{}").starts_with("these are no facts of a node: `plughostFacts` is missing"));
   CHECK(error_in("[]") == "this is a list, not an object");
   CHECK(error_in("7") == "this is no object");
@@ -153,7 +153,7 @@ TEST_CASE("an impossible entry of the tree is refused with its name") {
   }
 }
 
-TEST_CASE("a document with endless nesting is refused") {
+TEST_CASE("facts with more than 64 levels of objects or lists are refused") {
   const auto nested = [](std::size_t depth) {
     std::string text;
     for (std::size_t i = 0; i < depth; ++i) text += R"({"a":)";

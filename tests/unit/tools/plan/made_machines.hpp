@@ -12,7 +12,7 @@
 
 namespace plughost::test {
 
-// Returns the machines by the names of their files: "raspberry-pi".
+// Returns the facts of each machine, by the name of its file without extension, such as "raspberry-pi".
 inline std::map<std::string, Facts> made_machines() {
   std::map<std::string, Facts> machines;
   for (const auto& entry : std::filesystem::directory_iterator(kMadeMachines)) {

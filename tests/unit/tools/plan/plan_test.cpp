@@ -115,7 +115,7 @@ TEST_CASE("the differences of two configurations are reported by resource and id
   CHECK(changes_between(before, before).empty());
 }
 
-TEST_CASE("the state of one node's cards is not used for another's") {
+TEST_CASE("the state of a device on one node is not used for a node that is planned later") {
   const auto with_port = [](const std::string& state) {
     return node_with(R"({"dev": {"infiniband": {"uverbs0": ["char", "231:192"]}}, "sys": {
       "class": {"infiniband": {"mlx5_0": ["link", "../../devices/c/infiniband/mlx5_0"]},
@@ -135,7 +135,7 @@ TEST_CASE("the state of one node's cards is not used for another's") {
   CHECK(healthy_on(with_port("4: ACTIVE")) == 1);
 }
 
-TEST_CASE("the memory of one node's devices is not used for another's") {
+TEST_CASE("the devices that are remembered from one node are not used for a node that is planned later") {
   const auto with_node = [](const std::string& name) {
     return node_with(R"({"sys": {"class": {"tty": {"t": ["link", "../../devices/t"]}},
                                  "devices": {"t": {"uevent": "DEVNAME=)" +

@@ -1,4 +1,4 @@
-// Compares the findings of each file of plugins.d on each simulated node with tests/machines/presets.txt.
+// Compares what each file of plugins.d finds on each simulated node with tests/machines/presets.txt.
 
 #include <doctest/doctest.h>
 
@@ -33,7 +33,7 @@ const fs::path kPage = test::in_source("/docs/fleet.md");
 const fs::path kExpected = test::in_source("/tests/machines");
 const fs::path kFound = test::kFoundOnMachines;
 
-// Returns "sound/card pci-0 ×10 numa 1: /dev/snd/controlC0", and the error.
+// Returns a line such as "sound/card pci-0 ×10 numa 1: /dev/snd/controlC0", and the device's error.
 std::string line_of(const std::string& resource, const Device& device) {
   std::string line = resource + ' ' + device.id;
   if (device.replicas > 1) line += " ×" + std::to_string(device.replicas);
@@ -52,14 +52,14 @@ Lines found_by(const Config& preset, const Facts& machine) {
       lines.push_back(line_of(snapshot.resource, device));
   }
   for (const std::string& remark : found.remarks) lines.push_back("note: " + remark);
-  // Without its position in the file.
+  // An error begins with its position in the file, which is left out.
   for (const std::string& error : found.errors)
     lines.push_back("error: " + error.substr(error.find(": ") + 2));
   for (const NotHere& other : found.others) lines.push_back("not here: " + other.name);
   return lines;
 }
 
-// Groups the machines on which a preset finds the same.
+// Returns what a preset finds, in groups of machines on which it finds the same.
 std::string section_of(const std::string& name, const Config& preset, const Machines& machines) {
   std::map<Lines, Lines> where;
   for (const auto& [machine, facts] : machines) {
@@ -83,7 +83,7 @@ std::map<std::string, Config> presets() {
   return all;
 }
 
-// Compares the findings with a file of tests/machines, and stores them beside the test for inspection.
+// Compares what was found with a file of tests/machines, and writes it to kFound for inspection.
 void check_found(const std::string& found, const std::string& file) {
   const fs::path expected = kExpected / file;
   fs::create_directories(kFound);
@@ -111,8 +111,8 @@ TEST_CASE("the file in docs/fleet.md finds on each made machine what fleet.txt h
               "fleet.txt");
 }
 
-// Users' own files, and devices that come and go with pods: recorded only on a node whose configuration names
-// them.
+// The presets whose devices are recorded only on a node whose configuration names them: users' own files, and
+// devices that come and go with pods.
 const std::set<std::string> kNotRecorded{"gopher", "loop"};
 
 TEST_CASE("each file of plugins.d finds the same on a machine and on its recorded facts") {

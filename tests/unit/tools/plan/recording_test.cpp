@@ -18,7 +18,7 @@ using test::MadeSysfs;
 
 const std::string kPci = "/sys/devices/pci0000:00/";
 
-// Returns a machine with a device for every kind.
+// Returns a simulated machine with a device for every kind.
 MadeSysfs made_machine() {
   MadeSysfs made;
   const test::TempDir& tree = made.tree();
@@ -106,7 +106,7 @@ Recording record_made(const MadeSysfs& made, const Config* config, std::vector<s
       {.config = config, .paths = std::move(paths), .now = "2026-01-31T12:00:00Z", .nvml = made_nvml()});
 }
 
-// Returns a survey as lines.
+// Returns the survey's remarks, errors, undecided and unmatched entries, and entries that are not here.
 std::vector<std::string> words_of(const Survey& survey) {
   std::vector<std::string> words = survey.remarks;
   for (const auto* more : {&survey.errors, &survey.undecided, &survey.unmatched})
@@ -115,13 +115,13 @@ std::vector<std::string> words_of(const Survey& survey) {
   return words;
 }
 
-TEST_CASE("a configuration gives the same on recorded facts as on the machine") {
+TEST_CASE("a configuration finds the same devices on recorded facts as on the machine") {
   const MadeSysfs made = made_machine();
   const Config config = config_of(kEveryKind);
   const HostRoot machine = made.host().noted([](HostRoot::Look, const std::string&) {},
                                              std::make_shared<const NvmlView>(made_nvml()));
   const Survey expected = survey(config, machine);
-  // Its unusual attributes and labels are recorded because of this configuration.
+  // Because the configuration uses unusual attributes and labels, these are recorded.
   const Facts facts = read_facts(text_of(record_made(made, &config).facts));
   const Survey found = survey(config, HostRoot(facts.machine));
   CHECK(words_of(found) == words_of(expected));
@@ -148,7 +148,7 @@ TEST_CASE("a configuration gives the same on recorded facts as on the machine") 
   CHECK(found.undecided == std::vector<std::string>{"x.com/program"});
 }
 
-TEST_CASE("hardware is recorded without a configuration, and other paths only with one") {
+TEST_CASE("without a configuration hardware is recorded, and files that only a configuration names are not") {
   const MadeSysfs made = made_machine();
   const Config config = config_of(kEveryKind);
   const Facts facts = record_made(made, nullptr).facts;
@@ -163,14 +163,14 @@ TEST_CASE("hardware is recorded without a configuration, and other paths only wi
   CHECK(devices_of_resource("gpu") == 2);
   CHECK(devices_of_resource("rdma") == 1);
   CHECK(devices_of_resource("usb") == 1);
-  CHECK(devices_of_resource("udev") == 0);  // by an unknown attribute
+  CHECK(devices_of_resource("udev") == 0);  // its unusual attribute is not recorded
   CHECK(devices_of_resource("gopher") == 0);
   CHECK_FALSE(host.exists("/opt"));
   CHECK_FALSE(host.exists("/etc/labels"));
   CHECK_FALSE(host.text("/proc/sys/kernel/arch").value_or("").empty());
 }
 
-TEST_CASE("neither secrets nor a driver's values are recorded") {
+TEST_CASE("serial numbers, annotations, texts of users' files and binary attributes are not recorded") {
   const MadeSysfs made = made_machine();
   const Config config = config_of(kEveryKind);
   const std::string text =
@@ -184,7 +184,7 @@ TEST_CASE("neither secrets nor a driver's values are recorded") {
   CHECK(text.find("12345") == std::string::npos);  // the time at which udev handled a device
 }
 
-TEST_CASE("a pattern adds the names of its matches") {
+TEST_CASE("a path pattern adds the matching files to the facts by name, without their texts") {
   const MadeSysfs made = made_machine();
   const Facts facts = record_made(made, nullptr, {"/opt/current/a*", "/none/*"}).facts;
   const HostRoot host(facts.machine);
@@ -223,7 +223,8 @@ TEST_CASE("state that comes and goes with pods is not recorded") {
 }
 
 TEST_CASE(
-    "without a configuration it is recorded which devices udev has processed, and the owners of nodes") {
+    "without a configuration, it is recorded which devices udev has processed, and which device has which "
+    "number") {
   const MadeSysfs made;
   const std::string tty = kPci + "0000:00:14.0/tty/tty";
   for (const char* number : {"0", "1", "2", "3"})
@@ -246,7 +247,7 @@ TEST_CASE(
   CHECK(host.exists("/sys/dev/block/65:144"));
 }
 
-TEST_CASE("a large text is recorded by its name alone") {
+TEST_CASE("a text that is too large or not UTF-8 is recorded as a file without text") {
   const MadeSysfs made;
   made.tree().file("sys/devices/soc0/family", std::string(kMostRecordedText, 'x'));
   made.tree().file("sys/devices/soc0/machine", std::string(kMostRecordedText + 1, 'x'));
@@ -277,14 +278,14 @@ TEST_CASE("a limited number of a subsystem's devices is recorded, and the rest i
   CHECK_FALSE(host.exists("/sys/class/misc/x120"));
 }
 
-TEST_CASE("a limited number of other files is recorded, and the rest is reported") {
+TEST_CASE("a limited number of files other than hardware is recorded, and the rest is reported") {
   const MadeSysfs made;
   const Config config = config_of("resources: [{name: x.com/a, directory: {path: /d}}]");
   RecordingTerms terms{.config = &config, .nvml = made_nvml()};
   CHECK(terms.most_names == 20'000);
   terms.most_names = 200;
   const auto add = [&](std::size_t n) { made.tree().file("d/" + std::to_string(1000 + n)); };
-  // The directory and udevd's socket count, too.
+  // The directory and udevd's socket count too, which makes 200.
   for (std::size_t n = 1; n < 199; ++n) add(n);
   CHECK(record(made.host(), terms).remarks.empty());
   add(199);

@@ -65,7 +65,7 @@ TEST_CASE("of several files those that differ are changed, in their order") {
   CHECK(changes_of(node.host, files) == Changes{{"/b", std::nullopt, kNew}, {"/a", std::nullopt, kOld}});
 }
 
-TEST_CASE("files are written with their directories, which are removed when empty and unused") {
+TEST_CASE("missing directories are created with their files, and an empty drop-in directory is removed") {
   const Tree node;
   make_changes(node.host, Changes{{"/etc/x.service.d/a.conf", std::nullopt, kNew},
                                   {"/etc/plughost/node.yaml", std::nullopt, kNew}});
@@ -108,7 +108,7 @@ TEST_CASE("the first change that fails is the last, and the earlier ones are rep
                        "/full cannot be removed: Directory not empty; nothing was changed", SetupError);
 }
 
-TEST_CASE("a new or removed file is one whole hunk, and an unchanged one is nothing") {
+TEST_CASE("the diff of a new or removed file is one hunk, and the diff of an unchanged file is empty") {
   CHECK(FileChange{"/f", std::nullopt, "a\nb\n"}.diff() ==
         "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n");
   CHECK(FileChange{"/f", "a\n", std::nullopt}.diff() == "--- a/f\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n");
@@ -116,13 +116,13 @@ TEST_CASE("a new or removed file is one whole hunk, and an unchanged one is noth
   CHECK(FileChange{"/f", std::nullopt, std::nullopt}.diff().empty());
 }
 
-TEST_CASE("unchanged lines are shown, and removed lines precede added ones") {
+TEST_CASE("a diff has unchanged lines too, and removed lines before added ones") {
   CHECK(FileChange{"/f", "a\nb\nc\n", "a\nx\nc\nd\n"}.diff() ==
         "--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@\n a\n-b\n+x\n c\n+d\n");
   CHECK(FileChange{"/f", "a\na\nb\n", "a\nb\n"}.diff() == "--- a/f\n+++ b/f\n@@ -1,3 +1,2 @@\n a\n-a\n b\n");
 }
 
-TEST_CASE("a text without a final newline is printed as patch(1) needs it") {
+TEST_CASE("the diff of a text without a final newline is as patch(1) needs it") {
   CHECK(FileChange{"/f", "a", "a\n"}.diff() ==
         "--- a/f\n+++ b/f\n@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+a\n");
 }

@@ -25,7 +25,7 @@ const std::string kCdi =
 
 }  // namespace
 
-TEST_CASE("a drop-in has each need's lines below its sentence, the unit's before the service's") {
+TEST_CASE("the drop-in has each need's lines below its sentence, and the section [Unit] before [Service]") {
   CHECK(drop_in_text({}).empty());
   const std::vector<Need> needs{
       {.what = "a", .settings = {{"Service", "X", "1"}}},
@@ -55,14 +55,14 @@ TEST_CASE("directories in unusual places are written to node.yaml") {
   CHECK(node_file_text(kubernetes, nullptr).ends_with("kubelet:\n  directory: /data/device-plugins\n"));
 }
 
-TEST_CASE("CDI specifications go to the runtime's directory, preferably that after the next boot") {
+TEST_CASE("CDI specifications go to a directory that the runtime reads, preferably to one below /run") {
   CHECK(node_file(kUsual, {"/etc/cdi"}) == kCdi + "  directory: /etc/cdi\n");
   CHECK(node_file(kUsual, {"/run/other", "/etc/cdi"}) == kCdi + "  directory: /run/other\n");
   CHECK(node_file(kUsual, {"/a", "/var/run/x"}) == kCdi + "  directory: /var/run/x\n");
   CHECK(node_file(kUsual, {"/a", "/b"}) == kCdi + "  directory: /b\n");
 }
 
-TEST_CASE("the unit starts the installed program, or else the packages'") {
+TEST_CASE("the unit starts the given program, and is the packages' unit if that is the packages' program") {
   const std::string text = unit_text("/opt/bin/plughost");
   CHECK(text.starts_with(kHead));
   CHECK(is_of_setup(text));

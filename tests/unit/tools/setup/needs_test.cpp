@@ -9,7 +9,7 @@ using Lines = std::vector<std::string>;
 
 namespace {
 
-// Returns the unit that comes with plughost, with a drop-in.
+// Returns the settings of plughost's own unit together with a drop-in.
 UnitSettings unit(const std::string& drop_in = {}) {
   const HostRoot source(in_source(""));
   UnitSettings settings;
@@ -28,7 +28,7 @@ Config entry(const std::string& text) {
   return config_of("resources:\n- name: example.com/x\n  " + text + "\n");
 }
 
-// Returns the lines that the unit lacks.
+// Returns the lines that the configuration needs and the unit lacks.
 Lines lacking(const Config& config, const UnitSettings& settings = unit(),
               const NodeTerms& node = {.kubernetes = {.units = {"kubelet.service"}}}) {
   Lines lines;
@@ -51,7 +51,8 @@ constexpr const char* kBlocks = "Service: DeviceAllow=block-* rw";
 
 }  // namespace
 
-TEST_CASE("a configuration that only reads needs no opening of the unit on a usual node") {
+TEST_CASE(
+    "a configuration that only reads, or listens on loopback, needs no change of the unit on a usual node") {
   CHECK(lacking(config_of("resources: []\n")).empty());
   CHECK(lacking(entry("directory: {path: /dev/serial/by-id}")).empty());
   CHECK(lacking(config_of("listen: 127.0.0.1:9464\nresources: []\n")).empty());
@@ -69,7 +70,7 @@ TEST_CASE("plughost starts before every unit that the kubelet may run in") {
             .empty());
 }
 
-TEST_CASE("NVIDIA's cards are opened, and no other vendor's") {
+TEST_CASE("an entry for NVIDIA's cards needs access to device nodes, and one for AMD's does not") {
   CHECK(lacking(entry("gpu: {vendor: nvidia}")) == Lines{kCharacters});
   CHECK(lacking(entry("gpu: {vendor: auto}")) == Lines{kCharacters});
   CHECK(lacking(entry("gpu: {vendor: amd}")).empty());
@@ -77,7 +78,7 @@ TEST_CASE("NVIDIA's cards are opened, and no other vendor's") {
   CHECK(lacking(entry("gpu: {vendor: nvidia}"), unit("[Service]\nDeviceAllow=char-* r\n")).size() == 1);
 }
 
-TEST_CASE("every program of an entry may open devices") {
+TEST_CASE("every program of an entry needs access to device nodes") {
   for (const std::string program :
        {"count: 1\n  health: {exec: [/bin/true]}", "count: 1\n  preStart: {exec: [/bin/true]}",
         "count: 1\n  allocate: {exec: [/bin/true]}", "count: 1\n  onRemove: {exec: [/bin/true]}",
@@ -129,7 +130,7 @@ TEST_CASE("directories that are written to are made, and opened") {
   CHECK(lacking(config_of("labels: {directory: /elsewhere}\nresources: []\n")).empty());
 }
 
-TEST_CASE("a directory that another drop-in has opened is not opened again, whoever makes it") {
+TEST_CASE("a directory that a drop-in opens for writing is not created or opened again") {
   const Config config = config_of("cdi: {directory: /etc/cdi}\nresources: []\n");
   CHECK(lacking(config, unit("[Service]\nReadWritePaths=/etc/cdi\n")).empty());
   CHECK(lacking(config, unit("[Service]\nReadWritePaths=-/etc\n")).empty());
@@ -138,7 +139,7 @@ TEST_CASE("a directory that another drop-in has opened is not opened again, whoe
   CHECK(lacking(config, unit("[Service]\nReadWritePaths=-\n")).size() == 3);
 }
 
-TEST_CASE("a directory whose path needs quotes is opened by its drop-in") {
+TEST_CASE("setup's line for a directory whose path needs quotes opens the directory") {
   for (const std::string path : {"/a;b", "/a''b", "/a\"b", "/a\\b"}) {
     CAPTURE(path);
     const Config config = config_of("cdi: {directory: '" + path + "'}\nresources: []\n");
@@ -149,7 +150,7 @@ TEST_CASE("a directory whose path needs quotes is opened by its drop-in") {
   }
 }
 
-TEST_CASE("a user's own unit that is less closed is not closed further") {
+TEST_CASE("a user's own unit needs lines only for the restrictions that it has") {
   const auto lacks = [](const Config& config, const std::string& text) {
     UnitSettings settings;
     settings.read("[Unit]\nBefore=kubelet.service\n[Service]\n" + text);
@@ -202,7 +203,8 @@ TEST_CASE("the network is opened for the API server, unless the unit has its own
   CHECK(lacking(config, unit(source.text("/systemd/drop-ins/apiserver.conf").value())).empty());
 }
 
-TEST_CASE("a control socket elsewhere is opened for writing, and used by systemctl reload") {
+TEST_CASE(
+    "a control socket in an unusual directory needs write access there, and an ExecReload with its path") {
   CHECK(lacking(config_of("control: /run/plughost/control.sock\nresources: []\n")).empty());
   Lines lines = writing_to("/run/other");
   lines.insert(lines.end(), {"Service: ExecReload=",

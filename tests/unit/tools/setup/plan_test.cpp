@@ -31,7 +31,7 @@ class SetUpNode : public MadeNode {
 
 }  // namespace
 
-TEST_CASE("each file of setup is planned on every node, possibly as absent") {
+TEST_CASE("every file of setup is in the plan of each node, with an empty text if it is not needed") {
   const SetUpNode node;
   std::vector<std::string> paths;
   for (const PlannedFile& file : node.plan().files) {
@@ -43,7 +43,7 @@ TEST_CASE("each file of setup is planned on every node, possibly as absent") {
   CHECK(plan_undo("/opt/config.yaml")[0].path == "/opt/node.yaml");
 }
 
-TEST_CASE("setup's own drop-in and unit do not make them unnecessary") {
+TEST_CASE("the plan is the same when setup's own drop-in and unit are already there") {
   const SetUpNode node("listen: 0.0.0.0:1\nresources: []\n");
   const std::string drop_in = node.text(kDropIn, node.plan());
   CHECK(contains(drop_in, "IPAddressAllow=any"));
@@ -62,7 +62,7 @@ TEST_CASE("setup's own drop-in and unit do not make them unnecessary") {
   CHECK(node.plan(terms).enabled);
 }
 
-TEST_CASE("a user's own unit is the unit") {
+TEST_CASE("a user's own unit is kept, and gets a drop-in") {
   const SetUpNode node;
   node.tree.remove("usr/lib/systemd/system/plughost.service");
   node.tree.file(kOwnUnit, "[Service]\nReadWritePaths=/var/lib/kubelet /run/cdi\n");
@@ -84,7 +84,7 @@ TEST_CASE("a unit is not written for a program that it could not start") {
   CHECK(contains(none.remarks[0], "install plughost"));
 }
 
-TEST_CASE("without systemd no unit is written, and node.yaml is") {
+TEST_CASE("on a node without systemd no drop-in is written, and node.yaml is") {
   const SetUpNode node("listen: 0.0.0.0:1\nresources: []\n");
   node.tree.remove("run/systemd");
   node.tree.file("etc/systemd/system/k0sworker.service", "");
@@ -99,16 +99,16 @@ TEST_CASE("without systemd no unit is written, and node.yaml is") {
   }
 }
 
-TEST_CASE("the configuration counts as it will be read, with the detected directories") {
+TEST_CASE("the drop-in fits the configuration together with the node.yaml that setup will write") {
   const SetUpNode node("kubelet: {registration: pluginsRegistry}\nresources: []\n");
   node.tree.file("etc/systemd/system/k0sworker.service", "");
   CHECK(contains(node.text(kDropIn, node.plan()), "ReadWritePaths=-/var/lib/k0s/kubelet/plugins_registry\n"));
-  // The present file is about to be replaced.
+  // setup will replace this node.yaml, so it does not count.
   node.tree.file("etc/plughost/node.yaml", "# Written by plughost setup\nkubelet: {pluginsRegistry: /old}\n");
   CHECK_FALSE(contains(node.text(kDropIn, node.plan()), "/old"));
 }
 
-TEST_CASE("a configuration that contradicts the node is remarked on, and stays") {
+TEST_CASE("a directory in the configuration that differs from the node's leads to a remark, and is used") {
   const SetUpNode node("kubelet: {podResources: /a, directory: /b}\nresources: []\n");
   CHECK(node.plan().remarks.empty());  // no Kubernetes is recognized
   node.tree.file("etc/systemd/system/k3s.service", "");
@@ -121,7 +121,7 @@ TEST_CASE("a configuration that contradicts the node is remarked on, and stays")
   CHECK(contains(node.text(kDropIn, plan), "ReadWritePaths=-/b\n"));
 }
 
-TEST_CASE("SELinux is detected where it runs, and where it will run") {
+TEST_CASE("files are labelled if SELinux runs, or if it is configured to run") {
   const SetUpNode node;
   node.tree.file("sbin/restorecon");
   const auto labels = [&] { return contains(node.text(kDropIn, node.plan()), "/sbin/restorecon"); };
@@ -140,7 +140,7 @@ TEST_CASE("SELinux is detected where it runs, and where it will run") {
   CHECK(contains(node.plan().remarks.at(0), "restorecon is missing"));
 }
 
-TEST_CASE("a policy that forbids devices in containers leads to a remark if it matters") {
+TEST_CASE("an SELinux policy against devices in containers leads to a remark if there are resources") {
   const SetUpNode node("resources:\n- {name: example.com/x, count: 1}\n");
   node.tree.file("sbin/restorecon");
   node.tree.file("sys/fs/selinux/enforce", "1");

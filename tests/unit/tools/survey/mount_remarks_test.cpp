@@ -19,12 +19,12 @@ class Machine {
   void add(const std::string& path, FileType type, const std::string& text) {
     machine_->tree.add(path, {.type = type, .text = text, .entries = {}});
   }
-  // `number` is "188:0".
+  // `number` is the device's number, such as "188:0".
   void node(const std::string& path, const std::string& number, FileType type = FileType::kCharacter) {
     add(path, type, number);
   }
 
-  // Returns the remarks on an entry x.com/a with `more`, whose only device is /etc/licence.
+  // Returns the remarks on an entry x.com/a with the keys `more`, whose only device is /etc/licence.
   Texts remarks(const std::string& more) const {
     return of("- {name: x.com/a, directory: {path: /etc, match: licence}, " + more + "}\n");
   }
@@ -46,7 +46,7 @@ const std::string kPortIsMounted = "mounts: [{hostPath: /dev/port}]";
 
 }  // namespace
 
-TEST_CASE("a mounted device node cannot be opened, unless it is also given") {
+TEST_CASE("a mounted device node leads to a remark, unless the container is given the node too") {
   Machine machine;
   machine.node("/dev/port", "188:0");
   machine.node("/dev/same", "188:0");
@@ -97,15 +97,15 @@ TEST_CASE("a directory with device nodes is judged by the first that the contain
   CHECK(machine.remarks("mounts: [{hostPath: /hostdev}]").empty());
   machine.node("/hostdev/port", "188:0");
   machine.node("/hostdev/zport", "188:1");
-  CHECK(machine.of("- {name: x.com/a, count: 2, mounts: [{hostPath: /hostdev}]}\n") ==  // for both devices
+  CHECK(machine.of("- {name: x.com/a, count: 2, mounts: [{hostPath: /hostdev}]}\n") ==  // one for both
         Texts{"x.com/a: /hostdev has device nodes, such as /hostdev/port" + kNoRight});
   CHECK(machine.remarks("mounts: [{hostPath: /hostdev}], nodes: [{hostPath: /hostdev/port}]") ==
         Texts{"x.com/a: /hostdev has device nodes, such as /hostdev/zport" + kNoRight});
   machine.add("/links/port", FileType::kLink, "/hostdev/port");
-  CHECK(machine.remarks("mounts: [{hostPath: /links}]").empty());  // it may be used for the names alone
+  CHECK(machine.remarks("mounts: [{hostPath: /links}]").empty());  // perhaps only the links' names are used
 }
 
-TEST_CASE("a mounted socket stays the old one if its server makes it again") {
+TEST_CASE("a mounted socket leads to a remark, because its server may create it again") {
   Machine machine;
   machine.add("/run/server.sock", FileType::kSocket, "");
   CHECK(

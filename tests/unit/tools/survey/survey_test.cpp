@@ -40,7 +40,7 @@ TEST_CASE("an entry that cannot be scanned does not hide the others") {
   CHECK(found.errors[0].find("config.yaml:2:3: x.com/b: ") != std::string::npos);
 }
 
-TEST_CASE("entries of one name are one list, in which a common device is the first one's") {
+TEST_CASE("entries with the same name have one list, in which a device of both belongs to the first entry") {
   const test::TempDir dir;
   dir.file("one/amy");
   dir.file("two/bob");
@@ -60,7 +60,7 @@ TEST_CASE("entries of one name are one list, in which a common device is the fir
             .inventory.id_count() == 1);
 }
 
-TEST_CASE("an entry that cannot be scanned does not hide those of its name") {
+TEST_CASE("an entry that cannot be scanned does not hide the devices of an entry with the same name") {
   const test::TempDir dir;
   dir.file("file");
   const Survey found = survey(load(dir, "- {name: x.com/b, directory: {path: " + dir.at("file").string() +
@@ -71,7 +71,7 @@ TEST_CASE("an entry that cannot be scanned does not hide those of its name") {
   CHECK(found.errors.size() == 1);
 }
 
-TEST_CASE("a survey has an entry's chosen devices, and the patterns without a match") {
+TEST_CASE("a survey has the devices that `except` leaves, and lists the patterns that match no device") {
   const test::TempDir dir;
   dir.file("gophers/amy");
   dir.file("gophers/bob");
@@ -93,7 +93,8 @@ TEST_CASE("a scan lists the directories that it depends on") {
   CHECK(found.watch[0].path == dir.at("later"));
 }
 
-TEST_CASE("the kinds of CDI names are those that containers get, besides the daemon's own") {
+TEST_CASE(
+    "cdi_use returns the kinds of the CDI names that containers get, apart from the daemon's own kinds") {
   using Kinds = std::set<std::string>;
   const test::TempDir dir;
   const HostRoot host(test::made_machines().at("gpu-nvlink").machine);

@@ -1,4 +1,4 @@
-// The time without further disturbances.
+// Computes the time until the node is calm if no further disturbances occur.
 
 #include <algorithm>
 
@@ -44,7 +44,7 @@ std::optional<Milliseconds> NodeModel::time_to_calm() const {
   if (node.stopped_) node.make({Kind::kContinued});
   for (std::uint8_t k = 0; k < node.kubelets_.size(); ++k)
     if (node.kubelets_[k].hangs) node.make({Kind::kGoesOn, k});
-  // An unreachable kubelet ends and another starts. An older one may go on.
+  // An unreachable kubelet ends, and a new one starts. An older kubelet may continue.
   const auto newest = static_cast<std::uint8_t>(node.kubelets_[1].process != 0 ? 1 : 0);
   const bool there = node.kubelets_[newest].process != 0;
   if (!there || node.kubelets_[newest].process != node.socket_process_ || !node.directory_) {

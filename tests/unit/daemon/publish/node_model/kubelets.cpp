@@ -1,4 +1,4 @@
-// The kubelets' moves.
+// Carries out the moves of kubelets.
 
 #include <algorithm>
 #include <utility>
@@ -12,7 +12,6 @@ bool NodeModel::is_called(const Kubelet& kubelet, const Client& client) const {
          &kubelet.clients[call_.client - 1U] == &client;
 }
 
-// Removes the client.
 void NodeModel::drop(Kubelet& kubelet, Client& client) {
   if (is_called(kubelet, client)) call_.client = 0;
   const auto index = static_cast<std::uint8_t>(&client - kubelet.clients.data());
@@ -35,7 +34,7 @@ void NodeModel::make_kubelets(const Move& move, Kubelet& kubelet, Client& client
       break;
     case Kind::kRefuses:
     case Kind::kDialFails:
-      kubelet.named = 0;  // by name, so it may be another client's
+      kubelet.named = 0;  // by name, although a different client may have it
       if (scene_->finds) post({News::Kind::kRefused, client.incarnation, kubelet.process});
       drop(kubelet, client);
       if (called) answer(Result::kRefused);
@@ -89,7 +88,7 @@ void NodeModel::disconnect_named(Kubelet& kubelet, const Client& but) {
     end_stream(kubelet, named);
   else if (named.stage == Client::Stage::kConnected)
     named.closed = true;
-  // A client that still dials is not closed, and gets a stream that the table does not know.
+  // A client that still dials is not closed, and gets a stream that the kubelet's table does not know.
 }
 
 void NodeModel::start_kubelet() {

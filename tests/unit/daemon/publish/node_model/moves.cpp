@@ -1,4 +1,4 @@
-// The possible moves and their effects.
+// Finds the possible moves, and carries them out.
 
 #include <algorithm>
 #include <cstring>
@@ -19,7 +19,7 @@ void NodeModel::moves(std::vector<Move>& found) const {
   if (waking_) {
     for (std::size_t i = 0; i < news_count_; ++i) {
       const News& news = news_[i];
-      // Events of one connection stay in order, as do connections.
+      // The events of one connection stay in order, and so do the dials of all connections.
       const auto same = [&](const News& other) {
         return (other.incarnation == news.incarnation && other.process == news.process) ||
                (other.kind == News::Kind::kDialed && news.kind == News::Kind::kDialed);
@@ -96,7 +96,7 @@ void NodeModel::moves(std::vector<Move>& found) const {
   if (renamed_process_ != 0) found.push_back({Kind::kSocketBack});
   if (own_socket_) found.push_back({Kind::kOwnSocketGone});
   if (directory_ && prompt) found.push_back({Kind::kDirectoryGone});
-  // No second suspension before all events of the first are received.
+  // There is no second stop before all events of the first one are received.
   if (!stopped_ && !we_.was_late) found.push_back({Kind::kStopped});
   if (incarnation_ != 0 && most_broken < 2) {
     found.push_back({Kind::kKilled});
@@ -144,7 +144,7 @@ bool NodeModel::is_chance(Kind kind) {
   }
 }
 
-// Returns the longest time for the client's next step.
+// Returns the longest time until the client's next step.
 std::int32_t NodeModel::patience(const Kubelet& kubelet, const Client& client) const {
   switch (client.stage) {
     case Client::Stage::kNone:

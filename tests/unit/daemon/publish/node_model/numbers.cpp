@@ -9,7 +9,7 @@
 namespace plughost::test {
 
 void NodeModel::tidy() {
-  // Closes gaps among clients and kubelets.
+  // Closes the gaps among clients and kubelets.
   if (kubelets_[0].process == 0 && kubelets_[1].process != 0) {
     std::swap(kubelets_[0], kubelets_[1]);
     if (call_.open) call_.kubelet = 0;
@@ -30,7 +30,7 @@ void NodeModel::tidy() {
   }
   if (!call_.open) call_ = {};
 
-  // Fields that are never read again.
+  // Resets fields that are never read again.
   we_.searching_since = kNow;
   we_.not_before = std::max(we_.not_before, kNow);
   we_.attached_since = we_.streams > 0 ? std::max(we_.attached_since, kNow - Time::duration(kSettled)) : kNow;

@@ -15,12 +15,12 @@ inline constexpr Time kNow{1000h};
 
 // Limits that the kubelet's contract guarantees, in ms.
 inline constexpr std::int32_t kDialing = 10'000;
-inline constexpr std::int32_t kOpening = 500;     // a stream, after dialing and answering
-inline constexpr std::int32_t kForgetting = 100;  // the name's former owner, after an end by the kubelet
-inline constexpr std::int32_t kNoticing = 500;    // the end of the daemon
+inline constexpr std::int32_t kOpening = 500;     // until a stream opens, after the dial and the answer
+inline constexpr std::int32_t kForgetting = 100;  // until the name's former owner is forgotten
+inline constexpr std::int32_t kNoticing = 500;    // until the end of the daemon is noticed
 inline constexpr auto kDeadline =
     static_cast<std::int32_t>(Milliseconds(RegistrationClient::kDeadline).count());
-inline constexpr std::int32_t kWaking = 100;  // after a suspension, for what became due
+inline constexpr std::int32_t kWaking = 100;  // after a suspension, until due steps have happened
 inline constexpr std::int32_t kLongAgo = 100'000;
 
 inline FileIdentity identity(std::uint8_t number) {

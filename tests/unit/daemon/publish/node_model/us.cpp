@@ -1,4 +1,5 @@
-// The daemon's moves: the attachment's actions, and the rules that it must keep.
+// Carries out the daemon's moves and the attachment's actions, and checks the rules that the attachment must
+// keep.
 
 #include <algorithm>
 #include <utility>
@@ -50,7 +51,7 @@ void NodeModel::hear(std::size_t index) {
     case News::Kind::kDialed:
       return tell(Dialed{by});
     case News::Kind::kOpened:
-      for (Kubelet& kubelet : kubelets_)  // it counts from now on, however late
+      for (Kubelet& kubelet : kubelets_)  // a stream counts from now on, however late
         for (Client& client : kubelet.clients)
           if (client.stage == Client::Stage::kStreaming && kubelet.process == by.process &&
               client.incarnation == by.incarnation && by.incarnation == we_.incarnation)

@@ -35,7 +35,9 @@ TEST_CASE("an anchored expression becomes patterns that match the same names") {
   }
 }
 
-TEST_CASE("an expression without anchors is searched anywhere in the path, in three directories") {
+TEST_CASE(
+    "a regular expression without anchors becomes patterns for names and for paths in up to three "
+    "directories") {
   const Patterns in_directories = {"*tun", "*/*tun", "*/*/*tun", "*/*/*/*tun"};
   CHECK(globs_of("^*tun$")->patterns == in_directories);
   CHECK(globs_of("^?tun$")->patterns == in_directories);
@@ -62,7 +64,7 @@ TEST_CASE("an expression without anchors is searched anywhere in the path, in th
   CHECK_FALSE(globs_of("^a.b$")->exact);
 }
 
-TEST_CASE("an unlimited repetition is written out, with a remark") {
+TEST_CASE("an unlimited repetition becomes patterns for a few repetitions, and is marked as bounded") {
   const auto globs = globs_of("^a[0-9]*$");
   REQUIRE(globs);
   CHECK(globs->patterns == Patterns{"a", "a[0-9]", "a[0-9][0-9]", "a[0-9][0-9][0-9]"});

@@ -15,7 +15,7 @@ Arguments arguments(Texts words, std::map<std::string, std::string> environment 
   return found;
 }
 
-TEST_CASE("a flag has the value behind it or behind its '=', and the last one counts") {
+TEST_CASE("a flag's value is the next word or the text after its '=', and the last value counts") {
   Arguments given = arguments({"/bin/plugin", "run", "--a", "1", "-b=2", "--c", "--a=3", "--d"});
   CHECK(given.value("a") == "3");
   CHECK(given.values("a") == Texts{"1", "3"});
@@ -27,7 +27,7 @@ TEST_CASE("a flag has the value behind it or behind its '=', and the last one co
   CHECK_FALSE(given.has("run"));
 }
 
-TEST_CASE("a variable replaces a missing flag") {
+TEST_CASE("an environment variable gives the value of a missing flag") {
   Arguments given = arguments(
       {"--mig-strategy", "mixed"},
       {{"MIG_STRATEGY", "none"}, {"DEVICE_ID_STRATEGY", "index"}, {"GDS_ENABLED", "False"}, {"DOMAIN", ""}});
@@ -73,7 +73,7 @@ TEST_CASE("a command line is split like a shell's") {
   CHECK(words("--a 'b\\c' \"d\\e\\\\\"") == Texts{"--a", "b\\c", "d\\e\\"});
 }
 
-TEST_CASE("JSON without its quotation marks is one word") {
+TEST_CASE("JSON in a command line is one word, even without quotation marks around it") {
   CHECK(words(R"(--device {"name": "a b", "c": {"d": "}"}} --domain e)") ==
         Texts{"--device", R"({"name": "a b", "c": {"d": "}"}})", "--domain", "e"});
   CHECK(words(R"(--device={"a": "\"}"} b)") == Texts{R"(--device={"a": "\"}"})", "b"});
@@ -93,13 +93,13 @@ TEST_CASE("a command line may have each word on its own line") {
               "d\n") == Texts{"--device", "name: a\ngroups:\n- paths: [{path: /dev/a}]", "--domain", "b",
                               "--device=name: c\ngroups: d"});
   CHECK(words("/bin/plugin\r\n--domain\r\nb\r\n-v=2\r\n") == Texts{"/bin/plugin", "--domain", "b", "-v=2"});
-  // These are split as by a shell.
+  // If a line has several words or quotation marks, the text is split as by a shell.
   CHECK(words("--domain b\n--log-level c") == Texts{"--domain", "b", "--log-level", "c"});
   CHECK(words("plugin --domain b\n  --device 'c'") == Texts{"plugin", "--domain", "b", "--device", "c"});
   CHECK(words("--device\n'name: a'") == Texts{"--device", "name: a"});
 }
 
-TEST_CASE("an unclosed quotation mark, and a value that is not text, are reported") {
+TEST_CASE("an unclosed quotation mark, a control character and invalid UTF-8 are reported") {
   Diagnostics diagnostics;
   words_of("--device 'a b", "--args", diagnostics);
   REQUIRE(diagnostics.all().size() == 1);

@@ -55,7 +55,7 @@ TEST_CASE("values are merged: objects override texts, parameters override both, 
   CHECK(content_of(chart->values) == content_of(parsed("{a: 2, b: {c: 3, d: 1}}")));
 }
 
-TEST_CASE("files of values are named") {
+TEST_CASE("the files that a chart's values come from are listed") {
   CHECK(used("{chart: c, helm: {valueFiles: [a.yaml, b.yaml]}}")->files == Texts{"a.yaml", "b.yaml"});
   CHECK(used("{name: c, valuesFile: a.yaml, additionalValuesFiles: [b.yaml]}")->files ==
         Texts{"a.yaml", "b.yaml"});
@@ -88,7 +88,7 @@ TEST_CASE("the GPU operator's values decide the driver's root, and whether there
   CHECK_FALSE(plugin_of("gpu-operator", "{devicePlugin: {enabled: false}}"));
 }
 
-TEST_CASE("operators' objects start a plugin, too") {
+TEST_CASE("an operator's own object, such as a GpuDevicePlugin, starts a plugin") {
   Diagnostics diagnostics;
   const auto intel =
       plugin_of_object(parsed("{kind: GpuDevicePlugin, apiVersion: a, spec: {sharedDevNum: 2, denyIDs: "

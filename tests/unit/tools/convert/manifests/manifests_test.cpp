@@ -48,7 +48,7 @@ std::string pod(const std::string& name, const std::string& container, const std
 
 constexpr const char* kGeneric = "{name: c, image: generic-device-plugin}";
 
-TEST_CASE("a file that is a configuration is found without a place") {
+TEST_CASE("a file that is itself a plugin's configuration is found, and its place is empty") {
   const Looked looked = look("devices: []");
   REQUIRE(looked.manifests.plugins.size() == 1);
   CHECK(looked.manifests.plugins[0].plugin == kGenericDevicePlugin);
@@ -56,7 +56,7 @@ TEST_CASE("a file that is a configuration is found without a place") {
   CHECK(looked.manifests.objects.empty());
 }
 
-TEST_CASE("in a manifest a list of devices needs groups") {
+TEST_CASE("in a Kubernetes object a list of devices is a configuration only if it has groups") {
   CHECK(look("apiVersion: v1\nkind: Thing\nmetadata: {name: a}\nspec: {devices: [{name: disk}]}")
             .places()
             .empty());
@@ -84,7 +84,7 @@ TEST_CASE("a repeated configuration is found once") {
   CHECK(look(pod("p", nvidia) + pod("q", nvidia)).starters() == Texts{"Pod n/p, container c"});
 }
 
-TEST_CASE("a container's arguments are those of its shell, with its variables") {
+TEST_CASE("the words of a container's command are split as by its shell, and its variables are replaced") {
   const Looked looked =
       look(pod("p",
                "{name: c, image: x, command: [/bin/sh, -ec, \"exec generic-device-plugin --device "
@@ -108,7 +108,7 @@ TEST_CASE("init containers, and kubectl's copies in annotations, are ignored") {
             .empty());
 }
 
-TEST_CASE("a text in a text is read up to three levels deep") {
+TEST_CASE("a configuration in a text within a text is found at up to three levels") {
   const auto nested = [](int levels) {
     std::string text = "resourceList: []";
     for (int i = 0; i < levels; ++i) {
@@ -122,14 +122,15 @@ TEST_CASE("a text in a text is read up to three levels deep") {
   CHECK(nested(4).places().empty());
 }
 
-TEST_CASE("an error in a ConfigMap's text has its place") {
+TEST_CASE("an error in a ConfigMap's text names the ConfigMap, the key and the line") {
   const Looked looked =
       look("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  b: |\n    devices:\n    - [\n");
   REQUIRE(looked.errors.size() == 1);
   CHECK(looked.errors[0].starts_with("m.yaml (ConfigMap a, key b):2:"));
 }
 
-TEST_CASE("two equal plugins on different nodes are one for the nodes of both, and different ones stay two") {
+TEST_CASE(
+    "equal plugins on different nodes become one for the nodes of both, and different plugins stay two") {
   const auto on = [](const std::string& label, const std::string& arguments) {
     return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + label + "}\nspec: {nodeSelector: {" + label +
            ": x}, volumes: [{configMap: {name: one}}], containers: [{name: c, image: generic-device-plugin, "
@@ -147,7 +148,7 @@ TEST_CASE("two equal plugins on different nodes are one for the nodes of both, a
   CHECK(other.starters().size() == 2);
 }
 
-TEST_CASE("a container whose ConfigMap is missing is not converted without it") {
+TEST_CASE("a container whose ConfigMap is missing is not converted, and the advice is to get the ConfigMap") {
   const std::string container =
       "{name: c, image: nvidia/k8s-device-plugin, env: [{name: CONFIG_FILE, value: /c/a.yaml}]}";
   const Looked looked = look(pod("p", container, "[{configMap: {name: m}}]"));
@@ -162,7 +163,7 @@ TEST_CASE("resource requests of pods are recorded") {
       std::set<std::string>{"a.b/c", "cpu"});
 }
 
-TEST_CASE("errors in objects of no plugin refuse nothing") {
+TEST_CASE("an error in an object counts only if the object belongs to a plugin") {
   CHECK(look(pod("p", "{name: c, image: busybox, command: [sh, -c, \"echo it's on\"]}")).errors.empty());
   CHECK(look(pod("p", "{name: c, image: generic-device-plugin, command: [sh, -c, \"gdp it's on\"]}"))
             .errors.size() == 1);
@@ -174,7 +175,7 @@ TEST_CASE("errors in objects of no plugin refuse nothing") {
       look("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {b: 'device: [\n'}").errors.empty());
 }
 
-TEST_CASE("a plugin with a configuration elsewhere gets a remark with the place") {
+TEST_CASE("if a plugin's configuration is not in the text, the advice is the command that prints it") {
   const Looked looked =
       look(pod("p", "{name: c, image: smarter-device-manager}", "[{configMap: {name: conf}}]"));
   CHECK(looked.places().empty());

@@ -33,7 +33,7 @@ TEST_CASE("a selector's labels must all be present, with its values") {
         std::vector<Terms>{{{"a", true, {"x"}}, {"b", true, {""}}}});
 }
 
-TEST_CASE("of an affinity's terms one has to hold, and all expressions of a term") {
+TEST_CASE("one of an affinity's terms must hold, with all of its expressions") {
   const NodeChoice choice = choice_of(
       affinity("{matchExpressions: [{key: a, operator: In, values: [x, y]}, {key: b, operator: Exists}]},"
                "{matchExpressions: [{key: c, operator: NotIn, values: [z]}, {key: d, operator: "
@@ -42,7 +42,7 @@ TEST_CASE("of an affinity's terms one has to hold, and all expressions of a term
                                             {{"c", false, {"z"}}, {"d", false, {}}}});
 }
 
-TEST_CASE("a selector and an affinity both hold, and for one label their intersection") {
+TEST_CASE("a selector and an affinity must both hold, and the values for one label are their intersection") {
   const NodeChoice choice =
       choice_of("nodeSelector: {a: x}\n" +
                 affinity("{matchExpressions: [{key: a, operator: In, values: [x, y]}, {key: b, "
@@ -52,7 +52,7 @@ TEST_CASE("a selector and an affinity both hold, and for one label their interse
                                             {{"a", true, {"x"}}, {"a", false, {"q"}}}});
 }
 
-TEST_CASE("labels of hardware are kept apart, and so are expressions without a value") {
+TEST_CASE("labels of hardware are listed apart, and so are expressions that plughost cannot express") {
   const NodeChoice choice = choice_of(
       "nodeSelector: {feature.node.kubernetes.io/pci-10de.present: 'true', a: x}\n" +
       affinity(

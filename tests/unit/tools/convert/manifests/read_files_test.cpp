@@ -14,7 +14,7 @@
 namespace plughost {
 namespace {
 
-// Makes the file standard input while it lives.
+// Makes the file the standard input while it lives.
 class StandardInput {
  public:
   explicit StandardInput(const std::filesystem::path& file)
@@ -38,7 +38,7 @@ std::string errors_of(const Diagnostics& diagnostics) {
 TEST_CASE("'-' is read from standard input, and its errors name standard input") {
   const test::TempDir directory;
   Diagnostics diagnostics;
-  SUBCASE("it is YAML") {
+  SUBCASE("with YAML as the input") {
     directory.file("input", "name: theirs\n");
     const StandardInput input(directory.at("input"));
     const ReadFiles read = read_files("-", diagnostics);
@@ -47,7 +47,7 @@ TEST_CASE("'-' is read from standard input, and its errors name standard input")
     REQUIRE(read.documents.size() == 1);
     CHECK(read.documents[0].find("name")->scalar == "theirs");
   }
-  SUBCASE("it is empty") {
+  SUBCASE("with an empty input") {
     directory.file("input");
     const StandardInput input(directory.at("input"));
     CHECK(read_files("-", diagnostics).files.empty());

@@ -41,7 +41,7 @@ TEST_CASE("other programs of NVIDIA's and ROCm's images are not plugins") {
   CHECK_FALSE(of_image("rocm/k8s-device-plugin:labeller-latest"));
 }
 
-TEST_CASE("a program, a flag or a variable identifies the plugin of another image") {
+TEST_CASE("in an unknown image, the program, a flag or a variable identifies the plugin") {
   CHECK(of_words({"/usr/bin/sriovdp"}) == kSriov);
   CHECK(of_words({"/bin/k8s-rdma-shared-dp"}) == kRdmaShared);
   CHECK(of_words({"./amdgpu-device-plugin"}) == kRocm);
@@ -59,7 +59,7 @@ TEST_CASE("a program, a flag or a variable identifies the plugin of another imag
   CHECK_FALSE(running_plugin({.image = {}, .words = {}, .environment = {{"DOMAIN", "a"}}}));
 }
 
-TEST_CASE("a contradicting image wins over a flag, and a flag of a copy over both") {
+TEST_CASE("NVIDIA's flag or program does not count if the image or a flag belongs to a different plugin") {
   CHECK_FALSE(of_image("x/volcano-vgpu-device-plugin", {"--device-list-strategy=envvar"}));
   CHECK_FALSE(of_image("x/other-device-plugin", {"--device-list-strategy=envvar"}));
   CHECK(of_image("x/k8s-device-plugin", {"--device-list-strategy=envvar"}) == kNvidia);
@@ -81,7 +81,7 @@ TEST_CASE("an unknown device plugin is named") {
   CHECK(named("nginx").empty());
 }
 
-TEST_CASE("plugins that need a file are known") {
+TEST_CASE("runs_without_file is true for the plugins that need no configuration file") {
   CHECK(runs_without_file(kNvidia));
   CHECK(runs_without_file(kIntelGpu));
   CHECK(runs_without_file(kRocm));
