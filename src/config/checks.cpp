@@ -132,7 +132,8 @@ class FixedIds {
   static bool is_full(const std::vector<Device>& devices) {
     if (devices.empty()) return false;
     const Device& last = devices.back();
-    // Ids are sorted: an omitted id can be longer than the last id by the digits of a number.
+    // Ids are sorted as text: an id that was not built may be longer than the last id, by the digits of a
+    // number.
     std::size_t bytes = wire_size(last) + 10 * last.replicas;
     for (const Device& device : devices) bytes += wire_size(device);
     return bytes > kListLimit;
@@ -199,7 +200,8 @@ void check_labels(std::span<const EntryDraft> entries, Diagnostics& diagnostics)
   }
 }
 
-// Reports keys that two entries set: the API server would show either of the values, or the kubelet's own.
+// Reports keys that two entries set, or that are names of resources, which the kubelet sets: the Node would
+// show either of the values.
 void check_node_resources(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::map<std::string_view, const EntryDraft*> resources;
   for (const EntryDraft& entry : entries) {

@@ -23,7 +23,7 @@ class CheckpointFile {
 
   // Calls `on_error` in the writing thread.
   CheckpointFile(const std::filesystem::path& directory, OnError on_error);
-  // Writes the last text given to write() first.
+  // Returns when the last text that write() received has been written.
   ~CheckpointFile();
   CheckpointFile& operator=(CheckpointFile&&) = delete;
 

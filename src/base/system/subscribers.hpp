@@ -31,7 +31,7 @@ class Subscribers {
   std::uint64_t next_ = 0;
 };
 
-// Subscribes a callback for its lifetime. `subscribers` must outlive this object.
+// While this object exists, its callback is subscribed. `subscribers` must outlive this object.
 class Subscription {
  public:
   Subscription(Subscribers& subscribers, std::function<void()> changed)

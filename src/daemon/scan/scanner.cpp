@@ -28,7 +28,8 @@ std::vector<Ledger::Name> others_than(const std::map<std::string, Inventory>& li
 }
 
 // Adds devices that were listed and are away now: their hardware is present with its driver, but another
-// network namespace has the interface or the RDMA device. A renamed device is listed under its new name.
+// network namespace has the interface or the RDMA device. A device that was only renamed is not away: the
+// scan has it under its new name.
 void add_away(const HostRoot& host, const std::map<std::string, Inventory>& listed, DevicesOf& resources) {
   const auto is_empty = [&](const std::string& directory) {
     return host.glob(directory + "/*").paths.empty() &&
@@ -82,7 +83,7 @@ Scanner::Scanner(Platform& platform, const ResourceConfig& entry, Owner& owner, 
       directories_(platform.directories, platform.host, [this] { request_scan(); }),
       timer_(platform.loop, [this] { scan(); }),
       watch_(source_->watch(platform.programs, [this] { request_scan(); })) {
-  source_->rest(false);  // the source may have been used before
+  source_->rest(false);  // a former scanner may have left the source at rest
   schedule_.replace(Clock::now());
   scan();
 }

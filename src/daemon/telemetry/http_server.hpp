@@ -2,11 +2,11 @@
 // The daemon's HTTP server. On a network address it serves the status page, metrics and probes, all
 // read-only; on the control socket it accepts orders, too.
 //
-// Readers of the status must not slow the loop down, nor take the descriptors that the kubelet needs. So each
-// address has a thread with a loop of its own, at most 64 connections (a new one closes the oldest idle one),
-// and responses that concurrent requests share. Orders are POSTs and are accepted on the control socket
-// alone, whose file mode is the access control. HTTP itself is Boost.Beast, because a parser of untrusted
-// requests is not plughost's purpose.
+// Readers of the status must not slow the loop down, nor use up the descriptors of the kubelet's connections.
+// So each address has a thread with a loop of its own, at most 64 connections (a new one closes the oldest
+// idle one), and responses that concurrent requests share. Orders are POSTs and are accepted on the control
+// socket alone, whose file mode is the access control. HTTP itself is Boost.Beast, because a parser of
+// untrusted requests is not plughost's purpose.
 
 #include <chrono>
 #include <memory>
@@ -30,8 +30,8 @@ class Pulse {
 
   // A probe must be answered within 50 ms, of which 10 ms are left for the network.
   static constexpr std::chrono::milliseconds kAnswer{40};
-  // A slow loop, or a slow machine, may be busy. A loop that is silent for this long does not recover by
-  // itself. The unit's watchdog waits longer.
+  // A loop that answers late may only be busy. A loop that is silent for this long does not recover by
+  // itself. The watchdog of the systemd unit waits longer.
   static constexpr std::chrono::seconds kSilence{5};
 
   // Returns true if the loop must be queried now; call answered() when it replies. One query at a time.

@@ -1,5 +1,5 @@
 #pragma once
-// The labels of this node, as read from a file. Values; read_node_labels may block on the file system.
+// The labels of this node, as read from a file. Plain values; only read_node_labels() does I/O and may block.
 
 #include <map>
 #include <string>
@@ -19,7 +19,7 @@ struct NodeLabels {
 // Parses labels: JSON (a Node object, its metadata, or a map from keys to values), or lines key=value or
 // key="value" as the downward API writes them. Empty lines and lines that begin with # are ignored.
 NodeLabels node_labels_of(std::string_view text);
-// Reads the file; an empty path: no labels are configured.
+// Reads the file. An empty path means that no file is configured: NodeLabels::error says so.
 NodeLabels read_node_labels(const HostRoot& host, const std::string& file);
 
 }  // namespace plughost

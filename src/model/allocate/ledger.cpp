@@ -77,7 +77,7 @@ std::string Ledger::give(const std::string& resource, std::span<const std::strin
     std::vector<std::map<Name, Given>::node_type> former;
     for (const std::string& id : ids) {
       const Name name{resource, id};
-      if (!units_.contains(name)) continue;  // a shared device has no units: other containers hold its shares
+      if (!units_.contains(name)) continue;  // a shared device, which other containers may hold as well
       if (auto held = held_.extract(name)) former.push_back(std::move(held));
     }
     if (!former.empty()) recompute(now);

@@ -1,9 +1,11 @@
 #pragma once
 // Labels of the node: the rules of Kubernetes and Node Feature Discovery, the labels of an entry's devices,
 // and the feature files from which Node Feature Discovery creates them. Pure functions of values,
-// thread-safe. Sources: k8s.io/apimachinery's IsQualifiedName and IsValidLabelValue; pkg/apis/nfd/validate
-// and source/local of Node Feature Discovery: lines `key=value`, comments `#`, `# +expiry-time=` for the
-// lines below, at most 65,536 bytes; files with a leading '.' are ignored.
+// thread-safe.
+//
+// A feature file has lines `key=value` and comments `#`; `# +expiry-time=` applies to the lines below it. The
+// file has at most 65,536 bytes, and is ignored if its name begins with '.'. Sources: IsQualifiedName and
+// IsValidLabelValue of k8s.io/apimachinery; pkg/apis/nfd/validate and source/local of Node Feature Discovery.
 
 #include <chrono>
 #include <span>
@@ -51,12 +53,12 @@ using FeatureTime = std::chrono::sys_time<std::chrono::microseconds>;
 
 // Labels of a plughost that was removed expire after this time.
 inline constexpr std::chrono::minutes kFeaturesLast{60};
-// A file that expires earlier is rewritten.
+// A file that expires in less than this time is rewritten.
 inline constexpr std::chrono::minutes kFeaturesRenewed{30};
 // The limit per entry: with the longest keys and values, the file fits into Node Feature Discovery's limit.
 inline constexpr std::size_t kMostLabels = 100;
 
-// Returns the file name for an entry, different for each entry and each owner.
+// Returns the file name for an entry: different for each entry, and for each owner (a plughost).
 std::string feature_file_name(std::string_view owner, std::string_view entry);
 // Returns true if the file belongs to the owner, even if the file is unfinished.
 bool is_feature_file(std::string_view owner, std::string_view file);

@@ -45,7 +45,7 @@ TEST_CASE("an entry without a condition applies without any evaluation") {
   CHECK_FALSE(has_conditions(made.config));
 }
 
-TEST_CASE("an entry that does not apply has a reason and a place") {
+TEST_CASE("an entry that does not apply is reported with the reason and with its line in the file") {
   const Made made(
       "resources:\n- {name: a, count: 1, when: {hostname: web-*}}\n- {name: b, count: 1, when: {hostname: "
       "gpu-*}}");
@@ -162,7 +162,8 @@ TEST_CASE("the conditions of an include and of the entry must both hold") {
   CHECK(names_of(applying(config, select(config, host))) == std::vector<std::string>{"x.com/c"});
 }
 
-TEST_CASE("before the first evaluation, an entry applies if an entry with the same text existed before") {
+TEST_CASE(
+    "after a reload, an entry whose condition is not evaluated yet applies if the same entry was in force") {
   const Config before = config_of("domain: x.com\nresources: [{name: a, count: 1}, {name: b, count: 1}]");
   const Config config = config_of(
       "domain: x.com\nresources:\n- {name: a, count: 1, when: {arch: none}}\n- {name: b, count: 2, when: "
@@ -177,7 +178,8 @@ TEST_CASE("before the first evaluation, an entry applies if an entry with the sa
   CHECK(selection.others[0].unknown);
 }
 
-TEST_CASE("before the first evaluation, each of several entries with one name is compared on its own") {
+TEST_CASE(
+    "after a reload, each of several entries with one name is compared with the entries that were in force") {
   const std::string parts =
       "domain: x.com\nresources:\n- {name: a, count: 1, when: {arch: none}}\n- {name: a, directory: {path: "
       "/a}, when: {arch: none}}\n";

@@ -193,7 +193,7 @@ class Resource {
   }
 
  private:
-  // Turns the entry into a comment, because it would have a different meaning.
+  // Turns the entry into a comment, because it would not select the devices that the other plugin selects.
   void refuse(const std::string& why) {
     if (!std::exchange(entry_.disabled, true)) entry_.notes.push_back(name_ + " cannot be kept.");
     entry_.notes.push_back(loss(why));

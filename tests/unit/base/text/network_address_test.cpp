@@ -57,7 +57,8 @@ TEST_CASE("a request's host is local if it is a local address, or localhost") {
     CHECK_MESSAGE(names_this_machine(host), host);
 }
 
-TEST_CASE("no other Host header names this machine, also not one that begins with a loopback address") {
+TEST_CASE(
+    "a Host header with a foreign name is not loopback, even if the name begins with a loopback address") {
   for (const char* host : {"127.attacker.example",
                            "127.0.0.1.attacker.example",
                            "127.0.0.1.nip.io:9464",

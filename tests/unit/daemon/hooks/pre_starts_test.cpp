@@ -40,7 +40,8 @@ struct Prepared {
   void list(std::vector<Device> devices) { snapshot->inventory = Inventory(std::move(devices)); }
 
   void begin(const std::vector<std::string>& ids) {
-    // The callback owns `call`, as it owns a gRPC call, so that the test observes a drop without an answer.
+    // The callback owns `call`, as the daemon's callback owns the gRPC call: `dropped` is set if the callback
+    // is destroyed without an answer.
     const std::shared_ptr<void> call(nullptr, [this](void*) { dropped = !error; });
     starts->run(snapshot, ids, [this, call](std::string why) { error = std::move(why); });
   }

@@ -177,14 +177,22 @@ TEST_CASE("a configuration on trial is in force, and is rolled back unless it is
     CHECK(Told::names(rig.running->config()) == "x.com/b");
     CHECK(rig.confirm() == "no configuration is on trial");
   }
-  SUBCASE("the kubelet is gone") {
-    rig.running->attached.resources = {{"x.com/b", "x.com/b"}};
-    rig.running->attached.kubelet = false;
-    rig.in_force->check_provisional();
-    test::pass(rig.process.loop, ProvisionalConfig::kLost);
-    test::pass(rig.process.loop, 1min);
-    CHECK(rig.gives_up());
-  }
+}
+
+TEST_CASE("a configuration on trial is rolled back when the kubelet has lost a resource for 5 s") {
+  ControllerRig rig;
+  rig.running->attached.resources = {{"x.com/a", "x.com/a"}};
+  rig.running->attached.entries = {"x.com/a"};
+  rig.write("resources: [{name: x.com/a, count: 2}, {name: x.com/b, count: 1}]");
+  rig.reload(1min);
+  rig.running->attached.resources.clear();
+  rig.in_force->check_provisional();
+  test::pass(rig.process.loop, 4s);
+  CHECK_FALSE(rig.in_force->status().given_up_at);
+  test::pass(rig.process.loop, 1s);
+  REQUIRE(rig.gives_up());
+  CHECK(Told::names(rig.running->config()) == "x.com/a");
+  CHECK(rig.confirm().ends_with("the kubelet has lost x.com/a"));
 }
 
 TEST_CASE("a rollback that fails is retried, and is not counted as a refused reload") {

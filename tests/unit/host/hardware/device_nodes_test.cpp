@@ -79,7 +79,8 @@ TEST_CASE("links within /dev are followed to their end") {
   CHECK(error_with(host, "/dev/ttyUSB0/below") == none_at("/dev/ttyUSB0/below"));
 }
 
-TEST_CASE("a device is Unhealthy if a node is missing, or is not a device node, wherever it is") {
+TEST_CASE(
+    "a device is Unhealthy if one of its nodes is missing or is not a device node, below /dev or elsewhere") {
   const test::TempDir tree;
   tree.link("dev/good", "/dev/null");
   tree.file("dev/plain");
@@ -224,7 +225,9 @@ TEST_CASE("a node's hardware is its place in the device tree, and a node that al
   CHECK(unit_of(host, "/dev/any") == std::nullopt);
 }
 
-TEST_CASE("a device's hardware is that of its own nodes and its entry's, without shared ones") {
+TEST_CASE(
+    "a device's hardware is that of its own nodes and of its entry's nodes, except nodes of several "
+    "devices") {
   const test::TempDir tree;
   for (const char* name : {"a", "b", "c", "shared", "common"})
     tree.link(std::string("dev/") + name, terminals());

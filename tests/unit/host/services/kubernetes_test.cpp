@@ -111,8 +111,8 @@ TEST_CASE("a kubelet in the runtime's control group is still attributed to its o
 }
 
 TEST_CASE(
-    "for the distribution named on the command line its strongest sign is reported, even if others are "
-    "stronger") {
+    "if the command line names a distribution, its strongest sign is reported, even if the sign of another "
+    "distribution is stronger") {
   const MadeNode node;
   install(node, "k0sworker.service");
   node.process(6, "/usr/local/bin/k3s", "k3s.service");
@@ -123,7 +123,9 @@ TEST_CASE(
   CHECK_FALSE(distribution_of("k4s"));
 }
 
-TEST_CASE("without any sign, or with two, the default unit and directories are assumed") {
+TEST_CASE(
+    "without a sign, or with equal signs of two distributions, the default unit and directories are "
+    "assumed") {
   const MadeNode node;
   const auto is_usual = [&] {
     const Kubernetes found = kubernetes_of(node.host);
@@ -182,8 +184,8 @@ TEST_CASE("k0s' kubelet has its root directory below k0s' data directory, which 
 }
 
 TEST_CASE(
-    "variables in MicroK8s' arguments are expanded, and a kubelet directory that is linked is the default "
-    "one") {
+    "variables in MicroK8s' arguments are expanded, and /var/lib/kubelet is reported if it is a link to the "
+    "kubelet's directory") {
   const MadeNode node;
   install(node, "snap.microk8s.daemon-kubelite.service");
   node.tree.file("var/snap/microk8s/current/args/kubelet", "--v=2\n--root-dir=${SNAP_COMMON}/elsewhere\n");

@@ -55,13 +55,20 @@ TEST_CASE(
   CHECK(other->settings.words("Before") == Words{"a", "d"});
 }
 
-TEST_CASE("a unit is enabled by a link in a different unit's requires, and masked by a link to /dev/null") {
+TEST_CASE(
+    "a unit is enabled by a link in a different unit's wants or requires, and masked by a link to "
+    "/dev/null") {
   const MadeNode node;
   node.tree.file("etc/systemd/system/x.service", "[Unit]\n");
   CHECK_FALSE(unit_file(node.host, "x.service")->enabled);
   CHECK_FALSE(unit_file(node.host, "x.service")->masked);
-  node.tree.link("run/systemd/system/y.target.requires/x.service", "/etc/systemd/system/x.service");
-  CHECK(unit_file(node.host, "x.service")->enabled);
+  for (const char* const relation : {"wants", "requires"}) {
+    const std::string link = std::string("run/systemd/system/y.target.") + relation + "/x.service";
+    node.tree.link(link, "/etc/systemd/system/x.service");
+    CHECK(unit_file(node.host, "x.service")->enabled);
+    node.tree.remove(link);
+    CHECK_FALSE(unit_file(node.host, "x.service")->enabled);
+  }
   node.tree.remove("etc/systemd/system/x.service");
   node.tree.link("etc/systemd/system/x.service", "/dev/null");
   CHECK(unit_file(node.host, "x.service")->masked);

@@ -143,13 +143,16 @@ TEST_CASE("404, 409, 422 and 500 are returned as responses, with the API server'
 }
 
 TEST_CASE("a response's Retry-After is returned, reduced to at most one minute") {
+  std::atomic<int> code = 429;
   std::atomic<int> seconds = 7;
   FakeApiServer server([&](const FakeRequest&, FakeConnection& out) {
-    out.answer(429, "", "Retry-After: " + std::to_string(seconds) + "\r\n");
+    out.answer(code, "", "Retry-After: " + std::to_string(seconds) + "\r\n");
   });
   ClientOfTest test;
   test.kubeconfig(server.url());
   test.start();
+  CHECK(test.get("/").retry_after == 7s);
+  code = 503;
   CHECK(test.get("/").retry_after == 7s);
   seconds = 61;
   CHECK(test.get("/").retry_after == 60s);

@@ -115,7 +115,9 @@ EventDraft draft() {
           .last = at(59)};
 }
 
-TEST_CASE("an Event of a pod is in its namespace and has its uid, by which kubectl finds it") {
+TEST_CASE(
+    "an Event about a pod is in the pod's namespace and has the pod's uid, by which kubectl finds the "
+    "Event") {
   Json event = event_json(draft(), "uid-1", "node-a");
   const std::string name = event["metadata"]["name"].text();
   CHECK(name.starts_with("train-0."));
@@ -126,7 +128,7 @@ TEST_CASE("an Event of a pod is in its namespace and has its uid, by which kubec
       R"({"apiVersion":"v1","kind":"Event","metadata":{"namespace":"ml"},"involvedObject":{"apiVersion":"v1","kind":"Pod","name":"train-0","namespace":"ml","uid":"uid-1"},"reason":"DeviceUnhealthy","message":"x.com/gpu: a: hot","type":"Warning","count":3,"firstTimestamp":"2026-11-22T12:00:00.000000Z","lastTimestamp":"2026-11-22T12:00:59.000000Z","source":{"component":"plughost","host":"node-a"},"reportingComponent":"plughost","reportingInstance":"node-a"})");
 }
 
-TEST_CASE("an Event of the node is in the namespace default, with the node's name as its uid") {
+TEST_CASE("an Event about the node is in the namespace default, and has the name of the node as uid") {
   EventDraft of_node = draft();
   of_node.subject = kNode;
   of_node.reason = kWell;

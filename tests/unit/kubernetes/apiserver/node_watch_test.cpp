@@ -67,6 +67,17 @@ TEST_CASE("after its deletion the Node is unknown, and the error says that the A
   CHECK(rig.watch.error() == "the API server has no Node of our name");
 }
 
+TEST_CASE("a Node that never existed is unknown, and the error says that the API server has no such Node") {
+  Rig rig;
+  FakeCluster cluster;
+  cluster.remove_node();
+  rig.server.use(rig.config(cluster));
+  const auto following = rig.watch.follow([] {});
+  REQUIRE(run_until(rig.loop, [&] { return !rig.watch.error().empty(); }));
+  CHECK(rig.watch.node() == nullptr);
+  CHECK(rig.watch.error() == "the API server has no Node of our name");
+}
+
 TEST_CASE("the API server's refusal is reported as an error, until a request succeeds") {
   Rig rig;
   FakeCluster cluster;

@@ -66,6 +66,15 @@ TEST_CASE("a missing socket is reported at once") {
   CHECK_FALSE(asking.process.has_value());
 }
 
+TEST_CASE("a file that is no socket at the path of the kubelet is reported at once") {
+  Asking asking;
+  asking.dir.file("kubelet.sock");
+  asking.send({});
+  REQUIRE(asking.answered());
+  CHECK(*asking.result == RegistrationClient::Result::kNobodyListens);
+  CHECK(asking.why.find("Connection refused") != std::string::npos);
+}
+
 TEST_CASE("a kubelet that closes the connection counts as gone, not as refusing") {
   Asking asking;
   const Listener kubelet(

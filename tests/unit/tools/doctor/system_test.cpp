@@ -86,7 +86,9 @@ TEST_CASE("an unknown SELinux label, and a plughost confined like any container,
   CHECK(contains(node.one("selinux").advice, "{type: container_device_plugin_t, level: s0}"));
 }
 
-TEST_CASE("an AppArmor profile that confines the kubelet is a warning, unless the profile only complains") {
+TEST_CASE(
+    "an AppArmor profile that confines the kubelet or plughost is a warning, unless the profile only "
+    "complains") {
   MadeNode node;
   CHECK(node.one("apparmor").what == "AppArmor is off");
   node.tree.file("sys/module/apparmor/parameters/enabled", "Y\n");
@@ -99,6 +101,9 @@ TEST_CASE("an AppArmor profile that confines the kubelet is a warning, unless th
   CHECK(contains(finding.where, "process 812"));
   node.tree.file("proc/812/attr/apparmor/current", "snap.microk8s.daemon-kubelite (complain)\n");
   CHECK(node.one("apparmor").level == Level::kOk);
+  node.daemon();
+  node.tree.file("proc/4242/attr/apparmor/current", "plughost (enforce)\n");
+  CHECK(contains(node.one("apparmor").where, "process 4242"));
 }
 
 TEST_CASE(
