@@ -73,7 +73,8 @@ void check_neighbours(std::span<const EntryDraft> entries, Diagnostics& diagnost
   }
 }
 
-// Reports a one-sided `sameCard`: the kubelet may request either resource first, and the other must follow.
+// Reports a `sameCard` of an entry whose `near` names an entry without `sameCard`: the kubelet may request
+// either resource first, and the second resource must then give the same card.
 void check_joined(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   for (const EntryDraft& entry : entries) {
     const AllocationSpec& spec = *entry.config.spec;
@@ -101,7 +102,8 @@ class FixedIds {
     std::vector<Device> devices = config.source->fixed_devices();
     if (devices.empty()) return;
     const std::size_t count = devices.size();
-    // A list that cannot fit with the shortest ids is not built: it could have a million devices.
+    // A list that is too large for one message even with the shortest ids is not built, because it could have
+    // a million devices.
     const std::size_t least = count * config.spec->replicas * wire_size(Device{.id = "0"});
     if (config.spec->name.literal() && least > kListLimit) return report_size(entry, count, "");
     const Assembly assembly = assemble(*config.spec, std::move(devices));
@@ -128,12 +130,12 @@ class FixedIds {
     std::string resource;
   };
 
-  // Returns true if one more device like the last one would exceed a message.
+  // Returns true if one more device like the last one would make the list too large for a message.
   static bool is_full(const std::vector<Device>& devices) {
     if (devices.empty()) return false;
     const Device& last = devices.back();
-    // Ids are sorted as text: an id that was not built may be longer than the last id, by the digits of a
-    // number.
+    // The list is sorted by id as text, so the last id may not be the longest: the digits of a number are
+    // added.
     std::size_t bytes = wire_size(last) + 10 * last.replicas;
     for (const Device& device : devices) bytes += wire_size(device);
     return bytes > kListLimit;
@@ -200,8 +202,8 @@ void check_labels(std::span<const EntryDraft> entries, Diagnostics& diagnostics)
   }
 }
 
-// Reports keys that two entries set, or that are names of resources, which the kubelet sets: the Node would
-// show either of the values.
+// Reports a key of `nodeResources` that two entries set, or that is the name of a resource, whose count the
+// kubelet sets: the Node could show either value.
 void check_node_resources(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::map<std::string_view, const EntryDraft*> resources;
   for (const EntryDraft& entry : entries) {

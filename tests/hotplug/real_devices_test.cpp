@@ -30,7 +30,7 @@ void start_with_udev(Node& node, const std::string& name, const std::string& ude
 
 }  // namespace
 
-TEST_CASE("a veth interface is listed by its present name, and Unhealthy after a rename or its removal") {
+TEST_CASE("a veth interface is listed with its name as id, and is Unhealthy after it is renamed or removed") {
   enter_real_machine();
   const std::string name = "example.com/veth";
   Node node;

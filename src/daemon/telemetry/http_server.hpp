@@ -2,11 +2,11 @@
 // The daemon's HTTP server. On a network address it serves the status page, metrics and probes, all
 // read-only; on the control socket it accepts orders, too.
 //
-// Readers of the status must not slow the loop down, nor use up the descriptors of the kubelet's connections.
-// So each address has a thread with a loop of its own, at most 64 connections (a new one closes the oldest
-// idle one), and responses that concurrent requests share. Orders are POSTs and are accepted on the control
-// socket alone, whose file mode is the access control. HTTP itself is Boost.Beast, because a parser of
-// untrusted requests is not plughost's purpose.
+// Clients that read the status must not slow the daemon's loop down, nor use up the file descriptors that
+// connections to the kubelet need. So each address has a thread with a loop of its own, at most 64
+// connections (a new one closes the oldest idle one), and responses that concurrent requests share. Orders
+// are POSTs and are accepted on the control socket alone, whose file mode is the access control. HTTP itself
+// is Boost.Beast, because a parser of untrusted requests is not plughost's purpose.
 
 #include <chrono>
 #include <memory>
@@ -30,7 +30,7 @@ class Pulse {
 
   // A probe must be answered within 50 ms, of which 10 ms are left for the network.
   static constexpr std::chrono::milliseconds kAnswer{40};
-  // A loop that answers late may only be busy. A loop that is silent for this long does not recover by
+  // A loop that answers late may merely be busy. A loop that is silent for this long does not recover by
   // itself. The watchdog of the systemd unit waits longer.
   static constexpr std::chrono::seconds kSilence{5};
 
@@ -50,7 +50,7 @@ class Pulse {
 // Constructed on the loop thread, destroyed on any thread. Its own thread answers requests and never blocks.
 class HttpServer {
  public:
-  // The maximum number of clients with a stream.
+  // The maximum number of clients with an open event stream.
   static constexpr unsigned kMostStreams = 16;
   // The maximum number of connections. A further connection closes the oldest idle connection, or else the
   // oldest connection without a stream. A connection of root is closed only for another connection of root.

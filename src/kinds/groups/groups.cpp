@@ -66,7 +66,7 @@ void Groups::scan_group(const Group& group, const HostRoot& host, Scan& scan) {
   std::size_t fewest_required = std::numeric_limits<std::size_t>::max();
   for (const auto& part : group.parts) {
     std::vector<Device>& pieces = found.emplace_back(part->find(host, scan));
-    if (part->limit > 1)  // devices may share a match
+    if (part->limit > 1)  // the limit lets several devices share hardware
       for (Device& piece : pieces) piece.hardware.edit().units.clear();
     most = std::max(most, pieces.size());
     if (!part->optional) fewest_required = std::min(fewest_required, pieces.size() * part->limit);

@@ -196,7 +196,7 @@ void Ledger::apply(const std::string& resource, std::vector<Device>& devices) co
        each != blocked_.end() && each->first.resource == resource; ++each) {
     const auto device = std::ranges::lower_bound(devices, each->first.id, {}, &Device::id);
     if (device == devices.end() || device->id != each->first.id) continue;
-    // An earlier overlay may have added the holder, by a former id of the device.
+    // The device may have the holder as a reason already, if it had a different id when it was allocated.
     if (std::ranges::find(device->reasons, Reason::Who::kHolder, &Reason::who) == device->reasons.end())
       device->reasons.push_back(Reason::holder(each->second, {0}));
   }

@@ -234,7 +234,7 @@ TEST_CASE("without a file of labels, the API server's are used") {
 }
 
 TEST_CASE(
-    "a file of labels is used instead of the API server, which is queried only if a condition needs it") {
+    "the API server is queried for labels only if `nodeLabels` is not set and a condition needs labels") {
   const std::string entries = "resources: [{name: a, count: 1, when: {label: {rack: a*}}}]";
   const Made made("nodeLabels: /etc/labels\napiServer: {}\n" + entries);
   made.tree.file("/etc/labels", "rack=b1");

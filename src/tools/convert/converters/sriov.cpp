@@ -25,7 +25,7 @@ constexpr const char* kAddress = "pci";  // name of the attribute
 // Largest number of a virtual function. PCI Express has 16 bits for it, which no card uses in full.
 constexpr unsigned kLastNumber = 1023;
 
-// The other plugin's key of a list, and the key in the kind `rdma`.
+// The keys of a selector's list in the other plugin's configuration and in plughost's kind `rdma`.
 struct ListWords {
   const char* theirs;
   const char* rdma;
@@ -148,7 +148,7 @@ std::vector<Pattern> with_roots(const std::vector<Pattern>& patterns, const std:
     Pattern part = pattern;
     part[attribute] = whole;
     all.push_back(std::move(part));
-    // A card without virtual functions is a physical function itself.
+    // The root may be a card without virtual functions: it has no `physfn`, and matches by its own address.
     if (attribute != std::string_view("physfn") || pattern.contains("vf") || pattern.contains(kAddress))
       continue;
     part = pattern;
@@ -199,7 +199,8 @@ class Resource {
     entry_.notes.push_back(loss(why));
   }
 
-  // Older versions have a single selector instead of a list, and declare RDMA cards beside it.
+  // Older versions of the other plugin have one selector instead of a list, and set `isRdma` in the resource
+  // instead of in the selector.
   std::vector<Selector> read_selectors() {
     const Node* const node = theirs_.node("selectors");
     const std::string path = theirs_.path_of("selectors");
@@ -252,7 +253,7 @@ class Resource {
     rdma.add("portState", "ignore");
   }
 
-  // Adds `only` for what the lists of the kind cannot express.
+  // Adds `only` for the conditions that the selector lists of `rdma` cannot express.
   void add_only(const Selector& selector) {
     const std::vector<Pattern> patterns = patterns_of(selector);
     if (patterns.empty()) refuse("No card fits both its `rootDevices` and its `pfNames`: theirs took none.");

@@ -142,7 +142,7 @@ TEST_CASE("a preparation that cannot start fails at once") {
   CHECK_FALSE(pod.dropped);
 }
 
-TEST_CASE("destruction kills the programs and drops the answers") {
+TEST_CASE("the end of PreStarts kills the programs, and their calls get no answer") {
   Prepared pod("echo $$ > $1/pid; exec sleep 1000");
   pod.begin({"a"});
   REQUIRE(test::run_until(pod.loop, [&] { return pod.content("pid").ends_with('\n'); }));

@@ -79,8 +79,7 @@ TEST_CASE("links within /dev are followed to their end") {
   CHECK(error_with(host, "/dev/ttyUSB0/below") == none_at("/dev/ttyUSB0/below"));
 }
 
-TEST_CASE(
-    "a device is Unhealthy if one of its nodes is missing or is not a device node, below /dev or elsewhere") {
+TEST_CASE("a device is Unhealthy if one of its nodes is missing or is not a device node") {
   const test::TempDir tree;
   tree.link("dev/good", "/dev/null");
   tree.file("dev/plain");
@@ -147,7 +146,7 @@ TEST_CASE("a device is Unhealthy if its Allocate would be refused, with the same
   CHECK(error_of(host, dot, spec).find("its {name} is \".\"") != std::string::npos);
 }
 
-TEST_CASE("an Unhealthy device keeps its reason, and one without nodes is Healthy") {
+TEST_CASE("an Unhealthy device keeps its reason, and a device without nodes is Healthy") {
   const test::TempDir tree;
   const HostRoot host(tree.path());
   Device sick = device_with({"/dev/gone"});
@@ -226,8 +225,8 @@ TEST_CASE("a node's hardware is its place in the device tree, and a node that al
 }
 
 TEST_CASE(
-    "a device's hardware is that of its own nodes and of its entry's nodes, except nodes of several "
-    "devices") {
+    "a device's hardware is that of its own and its entry's nodes, and a node that several devices have does "
+    "not count") {
   const test::TempDir tree;
   for (const char* name : {"a", "b", "c", "shared", "common"})
     tree.link(std::string("dev/") + name, terminals());
@@ -248,7 +247,7 @@ TEST_CASE(
   CHECK(devices[3].hardware->units == Texts{"known"});
 }
 
-TEST_CASE("only for devices that are given by CDI the targets of their links are stored") {
+TEST_CASE("the targets of links are stored only for devices that are given by CDI") {
   const test::TempDir tree;
   tree.file("dev/ttyUSB0");
   tree.file("dev/ttyUSB1");

@@ -111,8 +111,8 @@ TEST_CASE("a kubelet in the runtime's control group is still attributed to its o
 }
 
 TEST_CASE(
-    "if the command line names a distribution, its strongest sign is reported, even if the sign of another "
-    "distribution is stronger") {
+    "if plughost's command line names a distribution, its strongest sign is reported, even if the sign of "
+    "another distribution is stronger") {
   const MadeNode node;
   install(node, "k0sworker.service");
   node.process(6, "/usr/local/bin/k3s", "k3s.service");
@@ -177,7 +177,7 @@ TEST_CASE("k0s' kubelet has its root directory below k0s' data directory, which 
           "[Service]\nExecStart=/usr/local/bin/k0s worker --data-dir=/data "
           "--kubelet-root-dir=/var/lib/kubelet\n");
   CHECK(kubernetes_of(node.host).root == "/var/lib/kubelet");
-  // For k3s the same option does not change the kubelet's root directory.
+  // For k3s, --data-dir does not change the kubelet's root directory.
   node.tree.remove("etc/systemd/system/k0sworker.service");
   install(node, "k3s.service", "[Service]\nExecStart=/usr/local/bin/k3s server --data-dir=/data\n");
   CHECK(kubernetes_of(node.host).root == "/var/lib/kubelet");
@@ -197,7 +197,9 @@ TEST_CASE(
         "/var/lib/kubelet is a link to /var/snap/microk8s/common/elsewhere");
 }
 
-TEST_CASE("plugins register in the directory of the kubelet's socket, or in the default one without it") {
+TEST_CASE(
+    "plugins register in the directory of the kubelet's socket, and without a socket in the default "
+    "directory") {
   const MadeNode node;
   install(node, "k0sworker.service");
   const auto directory = [&] { return kubernetes_of(node.host).directory.string(); };
