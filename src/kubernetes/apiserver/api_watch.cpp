@@ -180,25 +180,24 @@ void ApiWatch::list(const std::string& continue_token) {
 
 void ApiWatch::open(ApiVerb verb, const std::string& query, std::chrono::milliseconds deadline) {
   ObjectStream::Owner& owner = *this;
-  verb_ = verb;
   stream_ = std::make_unique<ObjectStream>(client_, collection_, verb, query, deadline, owner);
 }
 
 void ApiWatch::on_begin() {
-  if (verb_ == ApiVerb::kList) return;
+  if (stream_->verb() == ApiVerb::kList) return;
   reflector_.began(EventLoop::Clock::now());
   lived_.arm(Reflector::kLived);
   publish_state();
 }
 
 void ApiWatch::on_objects(std::vector<JsonPart> objects) {
-  if (verb_ == ApiVerb::kList) return add(std::move(objects));
+  if (stream_->verb() == ApiVerb::kList) return add(std::move(objects));
   on_lines(std::move(objects));
 }
 
 void ApiWatch::on_end(const ApiAnswer& answer, const Json& page) {
   if (!answer.ok()) return fail(answer);
-  if (verb_ == ApiVerb::kList) return on_page(page);
+  if (stream_->verb() == ApiVerb::kList) return on_page(page);
   reflector_.ended(EventLoop::Clock::now());
   go_on_anew();
 }

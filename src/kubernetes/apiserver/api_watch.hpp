@@ -58,6 +58,8 @@ class ObjectStream : ApiClient::StreamReader {
   ~ObjectStream() override;
   ObjectStream& operator=(ObjectStream&&) = delete;
 
+  ApiVerb verb() const { return verb_; }
+
  private:
   struct Reader;
 
@@ -151,7 +153,6 @@ class ApiWatch : ObjectStream::Owner {
   bool told_list_ = false;
   std::uint64_t count_ = 0;
   std::string told_error_;
-  ApiVerb verb_ = ApiVerb::kList;  // of stream_
   std::unique_ptr<ObjectStream> stream_;
   Timer next_;
   Timer lived_;

@@ -149,7 +149,7 @@ void PodSource::on_kubelet(const std::filesystem::path& socket) {
 
 // A new follower gets all pods first. The other followers get them again.
 PodSource::Follower::Follower(PodSource& source) : source_(source) {
-  source.followers_.insert(this);
+  source.followers_.push_back(this);
   source.watch_.reset();
   source.choose_source();
 }

@@ -33,7 +33,7 @@ class PodSource : ApiWatch::Owner {
   class Follower {
    public:
     explicit Follower(PodSource& source);
-    virtual ~Follower() { source_.followers_.erase(this); }
+    virtual ~Follower() { std::erase(source_.followers_, this); }
     Follower& operator=(Follower&&) = delete;
 
     virtual void on_list(const std::vector<Pod>& pods) = 0;  // all pods
@@ -84,7 +84,7 @@ class PodSource : ApiWatch::Owner {
 
   EventLoop& loop_;
   ApiServer& server_;
-  std::set<Follower*> followers_;
+  std::vector<Follower*> followers_;  // in the order of their construction
   bool by_kubelet_ = false;
   std::string error_;
   std::set<std::string> left_out_;  // pods that have been logged
