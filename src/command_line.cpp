@@ -137,6 +137,10 @@ void CommandLine::add_convert() {
 void CommandLine::add_discover() {
   const auto [command, options] = add<DiscoverOptions>(
       "discover", "scan this node and print what each resource would advertise", &discover);
+  command
+      ->add_option("--explain", options->explain,
+                   "print only what the selectors of this resource saw, and what each rule left out")
+      ->type_name("NAME");
   add_config(*command, options->file);
   add_output(*command, options->format);
 }
@@ -289,10 +293,10 @@ void CommandLine::add_reload() {
 
 void CommandLine::add_drain() {
   const auto [command, options] =
-      add<DrainOptions>("drain", "take a device out of service, so that no new pod gets it", &drain);
-  command->add_option("what", options->what, "the resource and the id of its device")
+      add<DrainOptions>("drain", "take devices out of service, so that no new pod gets them", &drain);
+  command->add_option("what", options->what, "the resource and the id of its device, or a whole resource")
       ->required()
-      ->option_text("NAME=ID");
+      ->option_text("NAME[=ID]");
   command->add_option("--reason", options->reason, "reason, which status shows")->type_name("TEXT");
   command
       ->add_option("--for", options->duration,
@@ -304,10 +308,17 @@ void CommandLine::add_drain() {
 
 void CommandLine::add_undrain() {
   const auto [command, options] =
-      add<UndrainOptions>("undrain", "return a drained device to service", &undrain);
-  command->add_option("what", options->what, "the resource and the id of its device")
-      ->required()
-      ->option_text("NAME=ID");
+      add<UndrainOptions>("undrain", "return drained devices to service", &undrain);
+  CLI::Option* const what =
+      command->add_option("what", options->what, "the resource and the id of its device, or a whole resource")
+          ->option_text("NAME[=ID]");
+  CLI::Option* const unreadable = command->add_flag(
+      "--unreadable", options->unreadable,
+      "return the devices that are out of service because the drained ones could not be read");
+  unreadable->excludes(what);
+  command->parse_complete_callback([what, unreadable] {
+    if (what->count() + unreadable->count() == 0) throw CLI::RequiredError("NAME[=ID] or --unreadable");
+  });
   add_control(*command, options->control);
   add_output(*command, options->format);
 }

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text/text.hpp"
 #include "kinds/kind.hpp"
 #include "model/device/names.hpp"
 
@@ -34,6 +35,8 @@ class Directory final : public DeviceSource {
   struct Listing {
     std::vector<std::string> files;
     std::vector<fs::path> subdirectories;
+    std::size_t other_names = 0;  // files that the pattern does not match
+    std::size_t no_files = 0;     // directories whose files do not count, and links without a target
     std::error_code failed;
   };
   Listing list(const HostRoot& host, const fs::path& subdirectory) const;
@@ -59,12 +62,19 @@ Directory::Listing Directory::list(const HostRoot& host, const fs::path& subdire
   listing.failed = host.list(path, [&](std::string_view each, FileType type) {
     std::string name(each);
     if (type == FileType::kDirectory) {
-      if (depth_ == Depth::kRecursive) listing.subdirectories.push_back(subdirectory / name);
+      if (depth_ == Depth::kRecursive)
+        listing.subdirectories.push_back(subdirectory / name);
+      else
+        ++listing.no_files;
       return;
     }
     if (type == FileType::kLink) type = host.type(path + '/' + name);
-    if (type == FileType::kNothing || type == FileType::kDirectory) return;
-    if (::fnmatch(match_.c_str(), name.c_str(), 0) == 0) listing.files.push_back(prefix + name);
+    if (type == FileType::kNothing || type == FileType::kDirectory)
+      ++listing.no_files;
+    else if (::fnmatch(match_.c_str(), name.c_str(), 0) == 0)
+      listing.files.push_back(prefix + name);
+    else
+      ++listing.other_names;
   });
   std::ranges::sort(listing.subdirectories);
   return listing;
@@ -72,7 +82,10 @@ Directory::Listing Directory::list(const HostRoot& host, const fs::path& subdire
 
 Scan Directory::scan(const HostRoot& host) const {
   Scan scan;
+  Funnel funnel{.selector = "directory", .candidates = "entry"};
   std::vector<std::string> names;
+  std::size_t other_names = 0;
+  std::size_t no_files = 0;
   std::vector<fs::path> directories = {""};
   std::size_t unreadable = 0;
   std::string first_unreadable;
@@ -89,6 +102,9 @@ Scan Directory::scan(const HostRoot& host) const {
         first_unreadable = stable_id(path.string(), kLongestName) + ": " + listing.failed.message();
       }
     }
+    if (i == 0 && vanished(listing.failed)) funnel.nothing = no_such_path(host, path_.string(), "directory");
+    other_names += listing.other_names;
+    no_files += listing.no_files;
     std::ranges::move(listing.files, std::back_inserter(names));
     std::ranges::move(listing.subdirectories, std::back_inserter(directories));
   }
@@ -102,6 +118,18 @@ Scan Directory::scan(const HostRoot& host) const {
                            " directories below it; changes in the deeper ones are seen late");
   }
 
+  funnel.seen = names.size() + other_names + no_files;
+  if (no_files > 0) funnel.left_out.push_back({"it is not a file", no_files});
+  if (other_names > 0)
+    funnel.left_out.push_back({"`match: " + match_ + "` does not match its name", other_names});
+  if (names.empty() && funnel.nothing.empty()) {
+    funnel.nothing = "the directory " + path_.string();
+    if (other_names > 0)
+      funnel.nothing += " has " + counted(other_names, "file") + ", and `match: " + match_ + "` matches none";
+    else
+      funnel.nothing += no_files > 0 ? " has no files, only directories or dangling links" : " is empty";
+  }
+  scan.funnels = {std::move(funnel)};
   std::ranges::sort(names);
   const std::string prefix = path_ / "";
   scan.devices.reserve(names.size());

@@ -51,10 +51,19 @@ std::string not_named_text(const std::vector<std::string>& devices) {
 
 Scan DeviceSource::scan_chosen(const HostRoot& host, const AllocationSpec& spec) const {
   Scan taken = scan(host);
+  Funnel choice{.selector = "only, except", .candidates = "device", .seen = taken.devices.size()};
   Chosen chosen = choose(spec.choice, taken.devices);
   taken.unmatched = std::move(chosen.unmatched);
   if (!chosen.not_named.empty()) taken.remarks.push_back(not_named_text(chosen.not_named));
+  choice.left_out = {
+      {"`only` does not select it", chosen.not_in_only},
+      {"`except` excludes it", chosen.excepted},
+      {"other devices are behind it, and the entry does not name it", chosen.not_named.size()}};
+  const std::size_t before = taken.devices.size();
   leave_out_unfinished(host, taken);
+  choice.left_out.push_back({std::string(kWaitsForUdev), before - taken.devices.size()});
+  std::erase_if(choice.left_out, [](const Funnel::Rule& rule) { return rule.count == 0; });
+  if (!choice.left_out.empty()) taken.funnels.push_back(std::move(choice));
   if (!taken.unfinished.empty() && taken.rescan_after == std::chrono::seconds(0))
     taken.rescan_after = kUdevPatience;
   finish(taken, spec);

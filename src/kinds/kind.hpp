@@ -18,6 +18,7 @@
 
 #include "base/document/fields.hpp"
 #include "host/hardware/host_root.hpp"
+#include "kinds/funnel.hpp"
 #include "model/device/allocation_spec.hpp"
 #include "model/device/device.hpp"
 
@@ -38,6 +39,7 @@ struct Scan {
   std::vector<Device> devices;           // in a stable order
   std::vector<WatchedDirectory> watch;   // changes here request another scan
   std::vector<std::string> remarks;      // for the log, one line each
+  std::vector<Funnel> funnels;           // one for each selector; for kinds without selectors: none
   std::vector<std::string> unmatched;    // the places of patterns that match no device
   std::vector<std::string> subsystems;   // udev events of these subsystems request another scan
   std::vector<std::string> unfinished;   // devices that are left out until udev has processed them
@@ -54,6 +56,8 @@ void record_number(const std::string& path, const SysDevice& device, Scan& scan)
 
 // Returns true if the device waits for udev, and records that in the scan.
 bool waits_for_udev(const SysDevice& device, Scan& scan);
+// The rule of a Funnel that leaves out such a device.
+inline constexpr std::string_view kWaitsForUdev = "udev has not processed it yet";
 // After this time, a device that waits for udev is worth a warning, whose text is unfinished_text().
 inline constexpr std::chrono::seconds kUdevPatience{10};
 std::string unfinished_text(const std::string& name);

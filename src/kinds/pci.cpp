@@ -147,14 +147,16 @@ Scan Pci::scan(const HostRoot& host) const {
   Scan scan;
   scan.subsystems = {std::begin(kSubsystems), std::end(kSubsystems)};
   std::ranges::copy_if(nodes_, std::back_inserter(scan.subsystems), is_literal);
+  Funnel funnel{.selector = "pci", .candidates = "PCI function"};
   std::vector<Card> cards;
   for (const SysDevice& device : devices_of(host, "pci")) {
     PciFunction function = pci_function(device);
-    if (!wanted_.matches(function)) continue;
+    if (!funnel.pass(wanted_.rule_against(function))) continue;
     // The attribute pfName is the name of an interface, which udev may change.
     if (function.is_network() && !function.physical_function.empty()) scan.subsystems.emplace_back("net");
     cards.push_back(look_at(host, device, std::move(function), scan));
   }
+  scan.funnels = {std::move(funnel)};
   std::ranges::sort(scan.subsystems);
   scan.subsystems.erase(std::unique(scan.subsystems.begin(), scan.subsystems.end()), scan.subsystems.end());
   for (const Card& card : cards) {

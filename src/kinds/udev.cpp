@@ -37,21 +37,26 @@ bool has_attributes(const SysDevice& device, const Patterns& wanted) {
   });
 }
 
-// Checks the kernel's data first, so that only selected devices wait for udev.
-bool is_wanted(const SysDevice& device, const Wanted& wanted, Scan& scan) {
-  if (!matches(wanted.name, device.name()) || !has_attributes(device, wanted.attributes)) return false;
+// Returns the rule that leaves the device out; empty if the device is wanted. Checks the kernel's data first,
+// so that only selected devices wait for udev.
+std::string rule_against(const SysDevice& device, const Wanted& wanted, Scan& scan) {
+  if (!matches(wanted.name, device.name())) return "`name: " + wanted.name + "` does not match";
+  if (!has_attributes(device, wanted.attributes)) return "it does not have the `attributes`";
   // Like ATTRS in udev's rules: one device, this device or an ancestor, has all of the attributes.
   std::optional<SysDevice> above = device;
   while (above && !has_attributes(*above, wanted.attributes_of_parents)) above = above->parent();
-  if (!above || waits_for_udev(device, scan)) return false;
+  if (!above) return "no device above it has the `attributesOfParents`";
+  if (waits_for_udev(device, scan)) return std::string(kWaitsForUdev);
   const auto& properties = device.properties();
   for (const auto& [name, pattern] : wanted.properties) {
     const auto found = properties.find(name);
-    if (found == properties.end() || !matches(pattern, found->second)) return false;
+    if (found == properties.end() || !matches(pattern, found->second))
+      return "its property " + name + " is not " + pattern;
   }
   const std::vector<std::string>& tags = device.tags();
-  return std::ranges::all_of(wanted.tags,
-                             [&](const std::string& tag) { return std::ranges::binary_search(tags, tag); });
+  const auto missing = std::ranges::find_if(
+      wanted.tags, [&](const std::string& tag) { return !std::ranges::binary_search(tags, tag); });
+  return missing == wanted.tags.end() ? "" : "it does not have the tag " + *missing;
 }
 
 // Returns true if the patterns select only by vendor.
@@ -80,8 +85,11 @@ class Udev final : public DeviceSource {
     scan.subsystems = wanted_.subsystems;
     std::vector<SysDevice> found;
     for (const std::string& subsystem : wanted_.subsystems) {
+      Funnel funnel{.selector = "udev", .candidates = subsystem + " device"};
       for (SysDevice& device : devices_of(host, subsystem))
-        if (is_wanted(device, wanted_, scan)) found.push_back(std::move(device));
+        if (funnel.pass(rule_against(device, wanted_, scan))) found.push_back(std::move(device));
+      if (funnel.seen == 0) funnel.nothing = no_such_subsystem(host, subsystem);
+      scan.funnels.push_back(std::move(funnel));
     }
     std::map<std::string, unsigned> with_link;
     for (const SysDevice& device : found)

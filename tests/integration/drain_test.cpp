@@ -187,25 +187,58 @@ TEST_CASE("a drain of an unknown device is refused with the known ones, and chan
   refused({"drain", kGopher + "=amy", "--for", "999ms"}, 2, "a device is drained for a second to 1000 days");
   refused({"drain", kGopher + "=amy", "--reason", "a\nb"}, 2,
           "the reason is one line, without control characters");
-  CHECK(running.plughost({"drain", kGopher}).exit_code == 2);
   CHECK(running.plughost({"drain", "=amy"}).exit_code == 2);
   CHECK(running.plughost({"drain", kGopher + "="}).exit_code == 2);
   CHECK(running.drains().empty());
   CHECK_FALSE(std::filesystem::exists(running.node.path("state")));
 }
 
-TEST_CASE("a broken drain file is an error with the file's name, and is kept") {
+TEST_CASE(
+    "after a drain file was damaged, no device is in service until somebody decides, and status says so") {
   DrainRig running;
   running.done({"drain", kGopher + "=amy"}, "");
   const std::string file = running.node.path("state/drains.json");
   std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
   running.node.start_daemon();
   CHECK(running.node.daemon().wait_for_line(
-      {"error", "cannot read all drained devices: some may be offered again", file,
+      {"error", "cannot read which devices are drained: every device is out of service", file,
        "kept as " + file + ".broken"},
       kLong));
   CHECK(running.node.attached({kGopher}));
   CHECK(std::filesystem::exists(file + ".broken"));
+  CHECK(running.node.unhealthy(kGopher, "amy"));
+  CHECK(running.node.unhealthy(kGopher, "bob"));
+  CHECK(running.plughost({"status"}).output.find("every device has been drained for ") != std::string::npos);
+  const Finished check = running.plughost({"status", "--check"});
+  CHECK(check.exit_code == 1);
+  CHECK(check.output.find("every device is out of service: drains are unreadable") != std::string::npos);
+  CHECK(running.node.kubelet()
+            .allocate_ids(kGopher, {"bob"})
+            .text.find("`plughost undrain --unreadable` ends this") != std::string::npos);
+
+  running.done({"drain", kGopher + "=amy"}, "");
+  running.done({"undrain", "--unreadable"}, "every device is back in service\n");
+  CHECK(running.node.healthy(kGopher, "bob"));
+  CHECK(running.node.unhealthy(kGopher, "amy"));
+  CHECK(running.plughost({"status", "--check"}).exit_code == 0);
+}
+
+TEST_CASE("a whole resource is drained, with its holders, and undrained") {
+  DrainRig running;
+  REQUIRE(running.node.kubelet().allocate_named("pod-a", "main", kGopher, {"amy"}).admitted());
+  REQUIRE(eventually([&] {
+    return running.plughost({"status", kGopher}).output.find("pod-a") != std::string::npos;
+  }));
+  running.done({"drain", kGopher, "--reason", "the rack"},
+               kGopher + ", every device, is drained: the rack\nstill in use by:\n");
+  CHECK(running.node.unhealthy(kGopher, "amy"));
+  CHECK(running.node.unhealthy(kGopher, "bob"));
+  running.node.files().file("gophers/cem");
+  CHECK(running.node.unhealthy(kGopher, "cem"));
+  running.done({"drain", kGopher}, "is drained (before: drained: the rack)\n");
+  running.done({"undrain", kGopher}, kGopher + ", every device, is back in service\n");
+  CHECK(running.node.healthy(kGopher, "bob"));
+  CHECK(running.node.healthy(kGopher, "cem"));
 }
 
 TEST_CASE("a drain that cannot be saved takes effect, and is reported as unsaved") {

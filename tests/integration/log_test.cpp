@@ -76,6 +76,25 @@ TEST_CASE("a full standard error delays no list, no kubelet restart and no comma
 }
 
 TEST_CASE(
+    "at debug, each change of what the selectors of an entry see is logged, and status has the reason") {
+  Node node;
+  const std::string directory = node.files().at("licences").string();
+  node.configure("- {name: example.com/licence, directory: {path: " + directory + "}}\n");
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({"example.com/licence"}));
+  REQUIRE(run_plughost({"reload", "--log-level", "debug", "--control", node.control()}).exit_code == 0);
+  const Finished status = run_plughost({"status", "example.com/licence", "--control", node.control()});
+  CHECK(has(status, "\nno devices: no such directory " + directory + " ("));
+  node.files().file("licences/a");
+  CHECK(node.daemon().wait_for_line(
+      {"debug", "device scan", "entry=example.com/licence", R"(found="directory: 1 entry; 1 matches")"},
+      kLong));
+  CHECK_FALSE(
+      has(run_plughost({"status", "example.com/licence", "--control", node.control()}), "no devices"));
+}
+
+TEST_CASE(
     "at most five refused Allocates a minute are logged as warnings, and at debug each Allocate is logged") {
   Node node;
   node.configure(counted("example.com/token", 2) + counted("example.com/other", 1));

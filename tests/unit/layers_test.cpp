@@ -220,7 +220,7 @@ constexpr std::size_t kMostLines = 400;
 constexpr std::size_t kMostClassLines = 300;
 // Limit for the lines of all files in src together. A commit that raises the limit says what the lines are
 // for.
-constexpr std::size_t kMostLinesOfAll = 54'903;
+constexpr std::size_t kMostLinesOfAll = 55'559;
 
 // Returns the name of the class if the line begins the definition of a class or of a class's function; empty
 // otherwise.
@@ -322,8 +322,8 @@ TEST_CASE("each kind is one file or one folder, and one row of the registry") {
   std::multiset<std::string> places;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
-    if (name == "kind.hpp" || name == "kind.cpp" || name == "registry.cpp" || name == "CMakeLists.txt" ||
-        name == "README.md")
+    if (name == "kind.hpp" || name == "kind.cpp" || name.starts_with("funnel.") || name == "registry.cpp" ||
+        name == "CMakeLists.txt" || name == "README.md")
       continue;
     CAPTURE(name);
     CHECK((entry.is_directory() || entry.path().extension() == ".cpp"));

@@ -12,23 +12,6 @@ namespace {
 constexpr std::size_t kLongestQuote = 200;
 constexpr std::size_t kLongestWord = 40;  // a longer word is not a typing error
 
-// Returns the optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours.
-std::size_t typing_errors(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before_last, last(b.size() + 1), row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replaced});
-      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) row[j] = std::min(row[j], before_last[j - 2] + 1);
-    }
-    before_last = std::exchange(last, row);
-  }
-  return last[b.size()];
-}
-
 }  // namespace
 
 std::string Diagnostic::text() const {
@@ -54,6 +37,22 @@ std::string quote(std::string_view text) {
     while (!shown.empty() && continues()) shown.remove_suffix(1);
   }
   return '\'' + printable(shown) + (shown.size() < text.size() ? "...'" : "'");
+}
+
+std::size_t typing_errors(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before_last, last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, replaced});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before_last[j - 2] + 1);
+    }
+    before_last = std::exchange(last, row);
+  }
+  return last[b.size()];
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {

@@ -43,6 +43,8 @@ class Diagnostics {
 // Returns the text in single quotes for a message, with control characters as \xNN; a long text is cut.
 std::string quote(std::string_view text);
 
+// Returns the optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours.
+std::size_t typing_errors(std::string_view a, std::string_view b);
 // Returns " (did you mean 'permissions'?)" if a known word differs by a typing error, and "" otherwise.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 

@@ -28,12 +28,21 @@ std::string why_not(const DrainOrder& order, const DrainSet::Name& name, const D
                     ResourceSnapshots snapshots) {
   if (std::string error = error_of(order); !error.empty()) return error;
   if (drains.find(name)) return {};  // a drained device may be absent
+  if (name.resource.empty())
+    return "all drained devices are known: nothing is drained because of a damaged file";
   std::vector<std::string> known;
   const Device* const listed = device_named(snapshots, name.resource, name.device);
   if (!order.terms && listed && listed->lasting) return {};
   if (!order.terms) {
-    for (const auto& [each, drain] : drains.all()) known.push_back(each.resource + '=' + each.device);
-    return no_such("drained device", name.resource + '=' + name.device, known);
+    for (const DrainSet::Name& all :
+         {DrainSet::Name{.resource = name.resource, .device = {}}, DrainSet::Name{}}) {
+      if (listed && drains.find(all))
+        return name.text() + " is drained together with " + (all.resource.empty() ? "" : "every device of ") +
+               all.text() + ": drain those that must stay out, then `plughost undrain " +
+               (all.resource.empty() ? "--unreadable" : all.resource) + '`';
+    }
+    for (const auto& [each, drain] : drains.all()) known.push_back(each.text());
+    return no_such("drained device", name.text(), known);
   }
   const auto snapshot = std::ranges::find(snapshots, name.resource, &ResourceSnapshot::resource);
   if (snapshot == snapshots.end()) {
@@ -41,7 +50,7 @@ std::string why_not(const DrainOrder& order, const DrainSet::Name& name, const D
     std::ranges::sort(known);
     return no_such("resource", name.resource, known);
   }
-  if (listed) return {};
+  if (listed || name.device.empty()) return {};
   for (const Device& device : (*snapshot)->inventory.devices()) known.push_back(device.id);
   return no_such("device of " + name.resource, name.device, known);
 }
@@ -55,11 +64,17 @@ Json DrainAnswer::json() const {
     told["reason"] = drain->reason;
     told["since"] = time_json(drain->since);
     told["until"] = time_json(drain->until);
+    told["former"] = former;
   }
   told["unsaved"] = unsaved;
-  told["health"] = device.healthy() ? "Healthy" : "Unhealthy";
-  told["trouble"] = device.reason();
-  told["holders"] = holders_json(device, name.resource, holdings.get());
+  const auto sick = std::ranges::find_if(devices, [](const Device& device) { return !device.healthy(); });
+  told["health"] = sick == devices.end() ? "Healthy" : "Unhealthy";
+  told["trouble"] = sick == devices.end() ? "" : sick->reason();
+  told["holders"] = Json::Array();
+  for (const Device& device : devices) {
+    const Json holders = holders_json(device, name.resource, holdings.get());
+    for (const Json& holder : holders.array()) told["holders"].push_back(holder);
+  }
   told["holdersUnknown"] = holders_unknown;
   return told;
 }
@@ -84,6 +99,20 @@ std::string no_such(const std::string& what, const std::string& name, std::span<
   return text;
 }
 
+namespace {
+
+// Returns the listed devices that the name means; none for every device of the node.
+std::vector<Device> devices_of(const DrainSet::Name& name, ResourceSnapshots snapshots) {
+  const auto snapshot = std::ranges::find(snapshots, name.resource, &ResourceSnapshot::resource);
+  if (snapshot == snapshots.end()) return {};
+  const auto listed = (*snapshot)->inventory.devices();
+  if (name.device.empty()) return {listed.begin(), listed.end()};
+  const Device* const device = device_named((*snapshot)->inventory, name.device);
+  return device ? std::vector<Device>{*device} : std::vector<Device>();
+}
+
+}  // namespace
+
 DrainController::DrainController(EventLoop& loop, Workers& workers, Log& log, std::shared_ptr<DrainFile> file,
                                  Owner& owner)
     : log_(log),
@@ -101,9 +130,15 @@ DrainController::DrainController(EventLoop& loop, Workers& workers, Log& log, st
       timer_(loop, [this] { on_time(); }) {
   DrainSet::Parsed parsed = file_->read();
   drains_ = std::move(parsed.drains);
-  if (!parsed.errors.empty())
-    log_.error("cannot read all drained devices: some may be offered again",
-               {{"file", file_->path().string()}, {"why", joined(parsed.errors, "; ")}});
+  const Log::Fields what{{"file", file_->path().string()}, {"why", joined(parsed.errors, "; ")}};
+  if (parsed.incomplete) {
+    log_.error("cannot read which devices are drained: every device is out of service", what);
+    drains_.set({},
+                {.reason = "the drained devices cannot be read; `plughost undrain --unreadable` ends this",
+                 .since = Drain::Clock::now()});
+  } else if (!parsed.errors.empty()) {
+    log_.error("cannot read the terms of all drains: these devices stay drained", what);
+  }
   if (drains_.count() > 0)
     log_.info("devices still drained from before the start", {{"count", std::to_string(drains_.count())}});
   // Saves the valid drains of a broken file, because the file has been set aside.
@@ -115,15 +150,20 @@ void DrainController::carry_out(const DrainOrder& order, Done done) {
   const auto snapshots = owner_.snapshots();
   const Device* const device = device_named(snapshots, order.resource, order.device);
   DrainAnswer answer{.name = {order.resource, device ? device->id : order.device}};
+  if (order.device.empty()) answer.name = {order.resource, ""};
   const DrainSet::Name name = answer.name;
   answer.error = why_not(order, name, drains_, snapshots);
   if (!answer.error.empty()) return done(answer);
   if (order.terms) {
+    if (const Drain* const former = drains_.find(name)) answer.former = former->text();
     const auto now = Drain::Clock::now();
     answer.drain = Drain{.reason = order.terms->reason, .since = now};
     if (order.terms->duration) answer.drain->until = now + *order.terms->duration;
   }
-  if (!order.terms && device && device->lasting) owner_.forgive(name);
+  if (!order.terms) {
+    for (const Device& each : devices_of(name, snapshots))
+      if (each.lasting) owner_.forgive({name.resource, each.id});
+  }
   if (!answer.drain && !drains_.find(name)) return this->answer(std::move(answer), done);
   const std::optional<Drain> drain = answer.drain;
   if (drain)
@@ -144,13 +184,12 @@ void DrainController::carry_out(const DrainOrder& order, Done done) {
 void DrainController::answer(DrainAnswer answer, const Done& done) {
   owner_.read_holdings([this, answer = std::move(answer), done](const PodResources::Answer& told) mutable {
     const auto snapshots = owner_.snapshots();
-    if (const Device* const device = device_named(snapshots, answer.name.resource, answer.name.device))
-      answer.device = *device;
+    answer.devices = devices_of(answer.name, snapshots);
     // The list contains the lasting error until the next scan.
-    if (answer.device.lasting && !answer.drain) {
-      answer.device.error.clear();
-      std::erase_if(answer.device.reasons,
-                    [](const Reason& reason) { return reason.who == Reason::Who::kDrain; });
+    for (Device& device : answer.devices) {
+      if (!device.lasting || answer.drain) continue;
+      device.error.clear();
+      std::erase_if(device.reasons, [](const Reason& reason) { return reason.who == Reason::Who::kDrain; });
     }
     answer.holdings = told.holdings;
     answer.holders_unknown = told.why;
@@ -195,8 +234,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Far more than needed: a node has some hundred devices, and a drain has some hundred bytes.
-constexpr std::size_t kMostBytes = 16u << 20;
 constexpr int kMostBroken = 100;
 
 }  // namespace
@@ -207,12 +244,13 @@ DrainSet::Parsed DrainFile::read() {
   const std::error_code error(errno, std::generic_category());
   if (!text && error == std::errc::no_such_file_or_directory) return {};
   DrainSet::Parsed parsed;
-  if (!text)
-    parsed.errors = {error.message()};
-  else if (text->size() >= kMostBytes)
-    parsed.errors = {"it is larger than " + std::to_string(kMostBytes >> 20) + " MiB"};
-  else
+  if (text && text->size() < kMostBytes)
     parsed = DrainSet::parse(*text);
+  else
+    parsed = {
+        .drains = {},
+        .errors = {text ? "it is larger than " + std::to_string(kMostBytes >> 20) + " MiB" : error.message()},
+        .incomplete = true};
   if (parsed.errors.empty()) return parsed;
   broken_ = true;
   try {

@@ -22,7 +22,7 @@
 
 namespace plughost {
 
-// A request to drain or undrain a device. A plain value.
+// A request to drain or undrain a device, or all devices of a resource. A plain value.
 struct DrainOrder {
   static constexpr std::chrono::seconds kShortest{1};
   static constexpr std::chrono::seconds kLongest = std::chrono::days(1000);
@@ -34,8 +34,8 @@ struct DrainOrder {
     bool operator==(const Terms&) const = default;
   };
 
-  std::string resource;
-  std::string device;          // an id that the kubelet knows; a replica's id means its device
+  std::string resource;        // empty, as `device`: undrains what DrainSet::unreadable() drains
+  std::string device;          // an id that the kubelet knows; a replica's id means its device; empty: all
   std::optional<Terms> terms;  // nullopt: undrain
 
   bool operator==(const DrainOrder&) const = default;
@@ -53,9 +53,10 @@ std::string why_not(const DrainOrder& order, const DrainSet::Name& name, const D
 struct DrainAnswer {
   std::string error;  // not empty: nothing has changed
   DrainSet::Name name;
-  std::optional<Drain> drain;  // nullopt: the device is back in service
-  std::string unsaved;         // why the change is not saved yet; empty if it is saved
-  Device device;               // as listed; without an id if it is not listed
+  std::optional<Drain> drain;   // nullopt: the device is back in service
+  std::string former;           // the text of the drain that the order replaces; empty: there was none
+  std::string unsaved;          // why the change is not saved yet; empty if it is saved
+  std::vector<Device> devices;  // those listed that the order concerns
   std::shared_ptr<const Holdings> holdings;
   std::string holders_unknown;
 
@@ -70,9 +71,15 @@ const Device* device_named(ResourceSnapshots snapshots, std::string_view resourc
 std::string no_such(const std::string& what, const std::string& name, std::span<const std::string> known);
 
 // The file with the drains, which outlives the daemon. Blocks; one thread at a time.
+//
+// A damaged file must not return a device to service that an operator took out: a drain that has its names
+// stays, and if names are lost, every device of the node is out of service until the operator ends that (the
+// order with empty names). Running pods keep their devices.
 class DrainFile {
  public:
   static constexpr const char* kName = "drains.json";
+  // Far more than needed: a node has some hundred devices, and a drain has some hundred bytes.
+  static constexpr std::size_t kMostBytes = 16u << 20;
 
   // The directory need not exist.
   explicit DrainFile(const std::filesystem::path& directory) : path_(directory / kName) {}

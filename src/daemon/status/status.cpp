@@ -162,6 +162,8 @@ Json DaemonStatus::json() const {
   for (const EntryStatus& entry : entries) {
     for (const std::string& pattern : entry.unmatched)
       told["unmatched"].push_back({{"entry", entry.name}, {"where", entry.where}, {"pattern", pattern}});
+    if (!entry.no_devices.empty())
+      told["noDevices"].push_back({{"entry", entry.name}, {"where", entry.where}, {"why", entry.no_devices}});
   }
   return told;
 }
@@ -185,6 +187,8 @@ std::string cut(const std::string& text) {
 
 std::vector<std::string> problems(const DaemonStatus& status) {
   std::vector<std::string> missing;
+  if (status.drains.unreadable())
+    missing.emplace_back("every device is out of service: drains are unreadable");
   std::vector<std::string> others;
   for (const ResourceStatus& resource : status.resources) {
     if (resource.stage != Stage::kAttached)

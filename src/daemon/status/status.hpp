@@ -91,6 +91,7 @@ struct EntryStatus {
   std::string name;                    // the entry's name in the configuration
   std::string where;                   // the entry's position in the configuration
   std::vector<std::string> unmatched;  // positions of the patterns that match no device now
+  std::string no_devices;  // why the last scan found no device; empty: it found some, or is unknown
   std::uint64_t scans_completed = 0;
   std::uint64_t scans_failed = 0;
   bool stalled = false;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/text.hpp"
+
 namespace plughost {
 namespace {
 
@@ -55,6 +57,7 @@ EntryStatus EntryScan::status() const {
   return {.name = config_.spec->name.text(),
           .where = config_.where,
           .unmatched = {unmatched_.begin(), unmatched_.end()},
+          .no_devices = no_devices_,
           .scans_completed = scans_completed_,
           .scans_failed = scans_failed_,
           .stalled = schedule().stalled(),
@@ -67,7 +70,24 @@ EntryScan::Clock::time_point EntryScan::on_found(Scanner::Found& found) {
   on_recovered();
   ++scans_completed_;
   scan_error_.clear();
+  record_funnels(found);
   return owner_.accept(*this, found);
+}
+
+void EntryScan::record_funnels(const Scanner::Found& found) {
+  if (found.scan.undecided) return;
+  const DevicesOf& own = found.own ? *found.own : found.assembly.resources;
+  const bool none = std::ranges::all_of(own, [](const auto& item) { return item.second.empty(); });
+  no_devices_ = none ? why_no_devices(found.scan.funnels) : "";
+  std::set<std::string> funnels;
+  for (const Funnel& funnel : found.scan.funnels)
+    funnels.insert(funnel.selector + ": " + joined(funnel.lines(), "; "));
+  for (const std::string& text : funnels) {
+    if (!funnels_.contains(text))
+      platform_.log.debug("device scan",
+                          {{"entry", config_.spec->name.text()}, {"found", text}, {"at", config_.where}});
+  }
+  funnels_ = std::move(funnels);
 }
 
 void EntryScan::on_failed(const std::string& why) {

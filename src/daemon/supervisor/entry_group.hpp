@@ -79,6 +79,8 @@ class EntryScan final : private Scanner::Owner {
   void on_failed(const std::string& why) override;
   void on_stalled() override;
   void on_recovered();
+  // Records why the entry has no devices, and logs at debug what each selector has seen.
+  void record_funnels(const Scanner::Found& found);
   // Returns the devices that have waited for udev for too long, as remarks.
   std::vector<std::string> unfinished(const std::vector<std::string>& names);
 
@@ -89,6 +91,8 @@ class EntryScan final : private Scanner::Owner {
   std::set<std::string> remarked_;                       // remarks of the last scan
   std::set<std::string> unmatched_;                      // unmatched patterns of the last scan
   std::map<std::string, Clock::time_point> unfinished_;  // since when each device has waited for udev
+  std::set<std::string> funnels_;                        // what the selectors of the last scan have seen
+  std::string no_devices_;                               // why the last scan found none; empty: it found some
   std::string scan_error_;                               // error of the last scan; empty if it succeeded
   std::uint64_t scans_completed_ = 0;
   std::uint64_t scans_failed_ = 0;

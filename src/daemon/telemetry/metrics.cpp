@@ -90,6 +90,9 @@ void write_node(const DaemonStatus& status, Families& families) {
   families.gauge("plughost_kubelet_disagrees", "1: the kubelet counts other devices than it was sent.");
   for (const ResourceStatus& resource : status.resources)
     families.add(resource.disagreement.empty() ? 0.0 : 1.0, {{"resource", resource.name}});
+  families.gauge("plughost_drains_unreadable",
+                 "1: it is unknown which devices are drained, and every device is out of service.");
+  families.add(status.drains.unreadable() ? 1.0 : 0.0);
   families.gauge("plughost_devices", "Devices that are advertised to the kubelet, counting each replica.");
   for (const ResourceStatus& resource : status.resources) {
     const ResourceStatus::Counts counts = resource.counts(nullptr);

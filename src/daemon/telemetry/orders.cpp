@@ -29,8 +29,9 @@ ReloadOrder reload_in(Fields& fields) {
 }
 
 DrainOrder drain_in(Fields& fields, bool undrain) {
+  if (undrain && fields.flag("unreadable", false)) return {};
   DrainOrder order{.resource = fields.require_text("resource"),
-                   .device = fields.require_text("device"),
+                   .device = fields.text("device", ""),
                    .terms = std::nullopt};
   if (undrain) return order;
   order.terms = DrainOrder::Terms{.reason = fields.text("reason", ""), .duration = std::nullopt};
@@ -54,8 +55,9 @@ HttpRequest request_of(const Order& order) {
     add("confirm", seconds_of(reload->confirm));
   } else if (const auto* const drain = std::get_if<DrainOrder>(&order)) {
     request.path = drain->terms ? kDrain : kUndrain;
-    add("resource", drain->resource);
-    add("device", drain->device);
+    if (drain->resource.empty()) add("unreadable", true);
+    if (!drain->resource.empty()) add("resource", drain->resource);
+    if (!drain->device.empty()) add("device", drain->device);
     if (drain->terms) {
       add("reason", drain->terms->reason);
       add("for", seconds_of(drain->terms->duration));

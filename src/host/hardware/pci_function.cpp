@@ -82,12 +82,15 @@ std::vector<std::string> own_interfaces(const SysDevice& device) {
   return names;
 }
 
-bool PciSelectors::matches(const PciFunction& function) const {
+std::string PciSelectors::rule_against(const PciFunction& function) const {
   const bool of_class = classes.empty() || std::ranges::any_of(classes, [&](const std::string& beginning) {
                           return function.class_code.starts_with(beginning);
                         });
-  return of_class && one_of(vendors, function.vendor) && one_of(devices, function.device) &&
-         one_of(drivers, function.driver);
+  if (!one_of(vendors, function.vendor)) return "its vendor is not " + joined(vendors, " or ");
+  if (!one_of(devices, function.device)) return "its device id is not " + joined(devices, " or ");
+  if (!of_class) return "its class is not " + joined(classes, " or ");
+  if (!one_of(drivers, function.driver)) return "its driver is not " + joined(drivers, " or ");
+  return {};
 }
 
 std::vector<Attribute> attributes_of(const PciFunction& function) {

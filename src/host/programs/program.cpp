@@ -99,7 +99,8 @@ std::string why_failed(const Spoken& spoken, const Ending& ending) {
   using enum Ending::How;
   const std::string what(spoken.what);
   if (ending.how == kNotStarted || ending.how == kNoMeans)
-    return what + " cannot be started: " + std::generic_category().message(ending.number);
+    return what + (spoken.path.empty() ? "" : ' ' + std::string(spoken.path)) +
+           " cannot be started: " + std::generic_category().message(ending.number);
   if (ending.how == kHangs) return what + " was not started: earlier runs that were killed have not ended";
   const std::string words = last_words(ending.errors);
   if (ending.how == kOverdue)

@@ -89,6 +89,7 @@ Program document_program(std::vector<std::string> command);
 // How messages refer to a program.
 struct Spoken {
   std::string_view what = "the program";  // "the health check"
+  std::string_view path{};  // the program's file, named if it cannot be started; empty: not named
   // Where the program explains a failure. kWithOutput: the first line of output is the message. kApart: the
   // last line of standard error is appended.
   Program::Errors words = Program::Errors::kApart;

@@ -79,7 +79,7 @@ class Discovery final : public SourceWatch {
  private:
   void on_end(const Ending& ending) {
     lives_ = ending.how == Ending::How::kOverdue;
-    if (std::string why = why_failed({}, ending); !why.empty())
+    if (std::string why = why_failed({.path = program_.command.front()}, ending); !why.empty())
       newest_->take_error(std::move(why));
     else
       newest_->take_document(ending.output, last_words(ending.errors));
@@ -125,7 +125,8 @@ class StayingProgram final : public SourceWatch {
   }
 
   void on_end(const Ending& ending) {
-    std::string why = why_failed({.late = ": it printed nothing for "}, ending);
+    std::string why =
+        why_failed({.path = program_.command.front(), .late = ": it printed nothing for "}, ending);
     if (why.empty()) why = "the program, which was to stay, has ended" + last_words(ending.errors);
     const bool lives = ending.how == Ending::How::kOverdue;
     if (!lives && !ending.output.empty() && !ending.excess) why += " (in the middle of a line)";
@@ -161,9 +162,10 @@ constexpr std::chrono::milliseconds kLongestSilence = std::chrono::days(1);
 constexpr std::array<std::string_view, 5> kTaken = {"resource", "resourceEnv", "count", "id", "n"};
 
 struct ExecSettings {
-  std::vector<std::string> command;
-  bool as_user = false;  // the program runs as another user
-  bool stays = false;    // `watch`
+  std::string program;               // its path
+  std::vector<std::string> command;  // with the words that run it as another user
+  bool as_user = false;              // the program runs as another user
+  bool stays = false;                // `watch`
   // The longest run; for a permanent program the longest silence, unlimited if not set.
   std::optional<std::chrono::milliseconds> timeout;
   // The interval between runs of `discover`.
@@ -180,8 +182,7 @@ class ExecSource final : public DeviceSource {
     Scan scan = triggers(host);
     if (!host.runs_programs()) {
       scan.undecided = true;
-      scan.remarks.push_back("what " + settings_.command.front() +
-                             " says is not known here: no program is run");
+      scan.remarks.push_back("what " + settings_.program + " says is not known here: no program is run");
       return scan;
     }
     const Newest::Said said = watched_ ? newest_->get() : first_word();
@@ -191,6 +192,10 @@ class ExecSource final : public DeviceSource {
     }
     read(said);
     scan.devices = devices_;
+    scan.funnels = {{.selector = "exec",
+                     .candidates = "device",
+                     .seen = devices_.size(),
+                     .nothing = "the program " + settings_.program + " lists no device"}};
     if (said.error.empty()) return scan;
     scan.remarks.push_back(said.error);
     for (Device& device : scan.devices) {
@@ -273,6 +278,12 @@ std::vector<std::string> read_command(Fields& fields, std::string_view key) {
                           ": [/usr/lib/superdisk/list]");
   } else if (const std::string error = path_error(command[0]); !error.empty()) {
     fields.error(key, "the program: " + error);
+  } else if (const std::size_t blank = command[0].find(' ');
+             blank != std::string::npos && fields.node(key)->kind == Node::Kind::kScalar) {
+    fields.warning(
+        key, "this is the path of one program, blanks included; if it has arguments, write a list, as in " +
+                 std::string(key) + ": [" + command[0].substr(0, blank) + ", \"" +
+                 command[0].substr(blank + 1) + "\"]");
   }
   return command;
 }
@@ -327,6 +338,7 @@ std::unique_ptr<const DeviceSource> read_exec(Fields& entry) {
                  "the entry has 'discover' already; one program lists the devices: it is run again "
                  "and again, or it stays");
   const std::vector<std::string> program = read_command(fields, settings.stays ? "watch" : "discover");
+  if (!program.empty()) settings.program = program.front();
   settings.command = words_as(read_user(fields));
   settings.as_user = !settings.command.empty();
   settings.command.insert(settings.command.end(), program.begin(), program.end());

@@ -72,13 +72,21 @@ bool is_tegra(const HostRoot& host) {
   return to_lower(host.text("/sys/devices/soc0/family").value_or("")).find("tegra") != std::string::npos;
 }
 
+std::vector<PciFunction> nvidia_functions(const HostRoot& host) {
+  std::vector<PciFunction> functions;
+  for (const SysDevice& device : devices_of(host, "pci")) {
+    PciFunction function = pci_function(device);
+    const bool display = function.class_code.starts_with("0300") || function.class_code.starts_with("0302");
+    if (function.vendor == "10de" && display) functions.push_back(std::move(function));
+  }
+  return functions;
+}
+
 // Adds a remark if there are cards without a driver.
 void remark_on_driverless(const HostRoot& host, const std::string& why, Scan& scan) {
-  for (const SysDevice& device : devices_of(host, "pci")) {
-    const PciFunction function = pci_function(device);
-    const bool display = function.class_code.starts_with("0300") || function.class_code.starts_with("0302");
+  for (const PciFunction& function : nvidia_functions(host)) {
     const bool idle = function.driver.empty() || function.driver == "nouveau" || function.driver == "nvidia";
-    if (function.vendor != "10de" || !display || !idle) continue;
+    if (!idle) continue;
     scan.remarks.push_back(
         function.address + " is a card of NVIDIA's that cannot be offered: " +
         (function.driver.empty() ? "no driver is bound to it" : "its driver is " + function.driver) +
@@ -112,6 +120,18 @@ std::vector<NvidiaGpu> nvidia_gpus_without_nvml(const HostRoot& host, const Nvml
   if (is_tegra(host)) return {tegra_gpu()};
   remark_on_driverless(host, why.why, scan);
   return {};
+}
+
+std::string why_no_nvidia_gpu(const HostRoot& host) {
+  const std::size_t cards = nvidia_functions(host).size();
+  const bool loaded = host.exists("/proc/driver/nvidia");
+  const std::string text =
+      cards == 0 ? "the PCI bus has no nvidia GPU" : "the PCI bus has " + counted(cards, "nvidia GPU");
+  if (!loaded) return text + ", and no NVIDIA driver is loaded";
+  return cards == 0 ? text
+                    : text +
+                          ", of which the driver offers none: are they divided by MIG, or in use by virtual "
+                          "machines?";
 }
 
 NvidiaGpu tegra_gpu() {

@@ -32,6 +32,9 @@ std::string node_below(const HostRoot& host, const std::string& root, const std:
 // Returns the cards without NVML, and adds remarks to scan.
 std::vector<NvidiaGpu> nvidia_gpus_without_nvml(const HostRoot& host, const Nvml::Unusable& why, Scan& scan);
 
+// Returns why the machine offers no card, as a sentence, from the PCI bus and the driver's files.
+std::string why_no_nvidia_gpu(const HostRoot& host);
+
 // Returns the single device that NVIDIA's plugin lists on a system on a chip. The runtime adds its files.
 NvidiaGpu tegra_gpu();
 

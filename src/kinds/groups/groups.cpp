@@ -71,7 +71,16 @@ void Groups::scan_group(const Group& group, const HostRoot& host, Scan& scan) {
     most = std::max(most, pieces.size());
     if (!part->optional) fewest_required = std::min(fewest_required, pieces.size() * part->limit);
   }
-  for (std::size_t i = 0; i < std::min(most, fewest_required); ++i) {
+  const std::size_t complete = std::min(most, fewest_required);
+  if (complete > 0 && complete < most) {
+    const std::string& selector = group.parts.front()->selector;
+    scan.funnels.push_back(
+        {.selector = selector.substr(0, selector.find('.')),
+         .candidates = "device",
+         .seen = most,
+         .left_out = {{"another part of the group has no match for it", most - complete}}});
+  }
+  for (std::size_t i = 0; i < complete; ++i) {
     Device device;
     device.replicas = group.count;
     for (std::size_t part = 0; part < found.size(); ++part) {
@@ -87,8 +96,10 @@ void read_parts(Fields& group, std::string_view key, std::unique_ptr<GroupPart> 
                 std::vector<std::unique_ptr<GroupPart>>& parts) {
   const std::vector<Node>& items = group.items(key);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    Fields part(items[i], group.path_of(key) + '[' + std::to_string(i) + ']', group.diagnostics());
+    const std::string path = group.path_of(key) + '[' + std::to_string(i) + ']';
+    Fields part(items[i], path, group.diagnostics());
     parts.push_back(read(part));
+    parts.back()->selector = path.substr(path.find('.') + 1);  // without "resources[2]"
   }
 }
 

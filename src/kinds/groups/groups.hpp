@@ -20,9 +20,10 @@ class GroupPart {
  public:
   virtual ~GroupPart() = default;
   // Returns the matches, each as a device that has only this part, in a stable order. Adds what must be
-  // watched, and remarks, to scan. Throws like DeviceSource::scan().
+  // watched, remarks and its funnel to scan. Throws like DeviceSource::scan().
   virtual std::vector<Device> find(const HostRoot& host, Scan& scan) const = 0;
 
+  std::string selector;   // its key in the entry: "groups[0].usb[0]"
   bool optional = false;  // a device may lack this part
   unsigned limit = 1;     // how many devices may share one match
 };

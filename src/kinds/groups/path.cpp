@@ -47,6 +47,14 @@ std::string_view other_word(FileType type) {
   }
 }
 
+// Returns why no path matches the pattern, as a sentence.
+std::string no_match(const HostRoot& host, const std::string& pattern) {
+  if (!has_wildcards(pattern)) return no_such_path(host, pattern);
+  const std::string directory = pattern.substr(0, pattern.rfind('/', pattern.find_first_of("*?[")));
+  const bool exists = directory.empty() || host.exists(directory);
+  return "nothing matches " + pattern + (exists ? "" : ": " + no_such_path(host, directory, "directory"));
+}
+
 class PathPart final : public GroupPart {
  public:
   explicit PathPart(Fields& fields);
@@ -145,18 +153,24 @@ std::vector<Device> PathPart::find(const HostRoot& host, Scan& scan) const {
   HostRoot::Match found = host.glob(pattern_);
   std::ranges::move(found.watch, std::back_inserter(scan.watch));
   std::ranges::move(found.remarks, std::back_inserter(scan.remarks));
+  Funnel funnel{.selector = selector, .candidates = "path", .optional = optional};
+  if (found.paths.empty()) funnel.nothing = no_match(host, pattern_);
   std::vector<Device> pieces;
   for (const std::string& path : found.paths) {
+    // A pattern may match directories besides nodes; a plain path selects the directory itself.
+    const bool other =
+        type_ == PathType::kDevice && has_wildcards(pattern_) && !is_device_node(host.type(path));
+    if (!funnel.pass(other ? "it is not a device node (`type: Mount` gives files and directories)" : ""))
+      continue;
     if (type_ == PathType::kMount) {
       Device& mount = pieces.emplace_back(piece(host, path));
       mount.mounts.push_back(
           {.host_path = path, .container_path = place(mount_path_, mount.id, path), .read_only = read_only_});
       continue;
     }
-    // A pattern may match directories besides nodes; a plain path selects the directory itself.
-    if (has_wildcards(pattern_) && !is_device_node(host.type(path))) continue;
     add_nodes(host, scan, path, pieces.emplace_back(piece(host, path)));
   }
+  scan.funnels.push_back(std::move(funnel));
   return pieces;
 }
 

@@ -2,10 +2,13 @@
 // limit}`.
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "base/document/fields.hpp"
+#include "base/text/text.hpp"
 #include "host/hardware/device_nodes.hpp"
 #include "host/hardware/sysfs.hpp"
 #include "kinds/groups/groups.hpp"
@@ -22,16 +25,42 @@ struct Identity {
   std::string serial;  // empty: the device has no serial number
   std::string port;    // "1-2.4": bus 1, port 2 of the root hub, port 4 of the hub there
 
-  bool fits(const Identity& found) const {
-    const auto fit = [&](std::string Identity::*part) {
-      return (this->*part).empty() || this->*part == found.*part;
+  struct Member {
+    std::string_view name;
+    std::string Identity::*value;
+  };
+  static constexpr std::size_t kMembers = 4;
+  static const Member members[kMembers];
+
+  // Returns the first member that differs; nullptr if the identity fits.
+  const Member* difference(const Identity& found) const {
+    const auto differs = [&](const Member& member) {
+      const std::string& wanted = this->*member.value;
+      return !wanted.empty() && wanted != found.*member.value;
     };
-    return fit(&Identity::vendor) && fit(&Identity::product) && fit(&Identity::serial) &&
-           fit(&Identity::port);
+    const Member* const member = std::ranges::find_if(members, differs);
+    return member == std::end(members) ? nullptr : member;
   }
+  bool fits(const Identity& found) const { return difference(found) == nullptr; }
+  // Returns "10c4:ea60", or such as "vendor 10c4, port 1-2".
+  std::string text() const;
   // Returns true if the identity selects a product or a device, rather than all devices of a vendor.
   bool names_one() const { return !product.empty() || !serial.empty() || !port.empty(); }
 };
+
+const Identity::Member Identity::members[] = {{"vendor", &Identity::vendor},
+                                              {"product", &Identity::product},
+                                              {"serial", &Identity::serial},
+                                              {"port", &Identity::port}};
+
+std::string Identity::text() const {
+  std::vector<std::string> parts;
+  const bool both = !vendor.empty() && !product.empty();
+  if (both) parts.push_back(vendor + ':' + product);
+  for (const Member& member : std::span(members).subspan(both ? 2 : 0))
+    if (!(this->*member.value).empty()) parts.push_back(std::string(member.name) + ' ' + this->*member.value);
+  return joined(parts, ", ");
+}
 
 struct Plugged : Identity {
   SysDevice device;
@@ -63,7 +92,10 @@ class UsbPart final : public GroupPart {
   void add_nodes(const HostRoot& host, const Plugged& plugged, bool has_duplicate, Device& piece,
                  Scan& scan) const;
   void read_alternatives(Fields& fields);
-  bool fits(const Plugged& plugged) const;
+  // Returns the rule that leaves the device out; empty if the device has the wanted identity.
+  std::string rule_against(const Plugged& plugged) const;
+  // Returns why none of the plugged devices has the wanted identity, with the one that comes nearest.
+  std::string none_fits(const std::vector<Plugged>& others) const;
   bool names(const Plugged& plugged) const;
   bool may_change() const { return !any_of_.empty(); }
 
@@ -109,9 +141,28 @@ void UsbPart::read_alternatives(Fields& fields) {
         "a list of what the device may be is expected, as in [{vendor: \"1a6e\"}, {vendor: \"18d1\"}]");
 }
 
-bool UsbPart::fits(const Plugged& plugged) const {
+std::string UsbPart::rule_against(const Plugged& plugged) const {
+  if (const auto* const member = wanted_.difference(plugged))
+    return "its " + std::string(member->name) + " is not " + wanted_.*member->value;
   const auto fit = [&](const Identity& wanted) { return wanted.fits(plugged); };
-  return wanted_.fits(plugged) && (any_of_.empty() || std::ranges::any_of(any_of_, fit));
+  return any_of_.empty() || std::ranges::any_of(any_of_, fit) ? "" : "it is none of `anyOf`";
+}
+
+std::string UsbPart::none_fits(const std::vector<Plugged>& others) const {
+  std::vector<std::string> wanted;
+  if (any_of_.empty()) wanted.push_back(wanted_.text());
+  for (const Identity& each : any_of_) wanted.push_back(each.text());
+  std::string text = counted(others.size(), "USB device") + ", none is " + joined(wanted, " or ");
+  const auto same_vendor = std::ranges::find_if(others, [&](const Plugged& each) {
+    const auto has_its = [&](const Identity& one) {
+      return !one.vendor.empty() && one.vendor == each.vendor;
+    };
+    return has_its(wanted_) || std::ranges::any_of(any_of_, has_its);
+  });
+  if (same_vendor != others.end())
+    text += "; the nearest is " + same_vendor->vendor + ':' + same_vendor->product + " at port " +
+            same_vendor->port + (same_vendor->serial.empty() ? "" : ", serial " + same_vendor->serial);
+  return text;
 }
 
 bool UsbPart::names(const Plugged& plugged) const {
@@ -122,7 +173,9 @@ bool UsbPart::names(const Plugged& plugged) const {
 
 std::vector<Plugged> UsbPart::matches(const HostRoot& host, Scan& scan) const {
   const auto waits = [&scan](const SysDevice& device) { return waits_for_udev(device, scan); };
+  Funnel funnel{.selector = selector, .candidates = "USB device", .optional = optional};
   std::vector<Plugged> found;
+  std::vector<Plugged> others;
   std::vector<std::string> not_named;
   for (SysDevice& device : devices_of(host, kBus)) {
     const std::optional<std::string> vendor = device.attribute("idVendor");
@@ -132,16 +185,25 @@ std::vector<Plugged> UsbPart::matches(const HostRoot& host, Scan& scan) const {
                      .serial = device.attribute("serial").value_or(""),
                      .port = device.name()},
                     device};
-    if (!fits(plugged) || waits(plugged.device)) continue;
-    if (is_usb_hub(device) && !names(plugged)) {
+    std::string rule = rule_against(plugged);
+    const bool fits = rule.empty();
+    if (fits && waits(plugged.device)) {
+      rule = kWaitsForUdev;
+    } else if (fits && is_usb_hub(device) && !names(plugged)) {
+      rule = "it is a hub, and the entry names only the vendor";
       if (std::ranges::find(nodes_, kBus) != nodes_.end()) not_named.push_back(plugged.port);
-      continue;
     }
-    const bool node_waits = std::ranges::any_of(nodes_, [&](const std::string& subsystem) {
+    const auto node_waits = [&](const std::string& subsystem) {
       return subsystem != kBus && std::ranges::any_of(device.below(subsystem), waits);
-    });
-    if (!node_waits) found.push_back(std::move(plugged));
+    };
+    if (rule.empty() && std::ranges::any_of(nodes_, node_waits)) rule = kWaitsForUdev;
+    if (funnel.pass(rule))
+      found.push_back(std::move(plugged));
+    else if (!fits)
+      others.push_back(std::move(plugged));
   }
+  if (funnel.seen > 0 && others.size() == funnel.seen) funnel.nothing = none_fits(others);
+  scan.funnels.push_back(std::move(funnel));
   if (!not_named.empty()) scan.remarks.push_back(not_named_text(not_named));
   return found;
 }

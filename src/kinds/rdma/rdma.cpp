@@ -42,11 +42,16 @@ bool any_fits(const std::vector<std::string>& wanted, const std::vector<std::str
   });
 }
 
-// Reads from the driver only if everything else matches, because the card of another entry may hang.
-bool is_wanted(const RdmaCard& card, const WantedCards& wanted) {
-  if (!wanted.pci.matches(card.pci().value_or(PciFunction{}))) return false;
-  if (!wanted.netdevs.empty() && !any_fits(wanted.netdevs, card.netdevs(), matches)) return false;
-  return wanted.link_types.empty() || any_fits(wanted.link_types, card.link_types(), std::equal_to<>());
+// Returns the rule that leaves the card out; empty if the card is wanted. Reads from the driver only if
+// everything else matches, because the card of another entry may hang.
+std::string rule_against(const RdmaCard& card, const WantedCards& wanted) {
+  std::string rule = wanted.pci.rule_against(card.pci().value_or(PciFunction{}));
+  if (!rule.empty()) return rule;
+  if (!wanted.netdevs.empty() && !any_fits(wanted.netdevs, card.netdevs(), matches))
+    return "it has no interface " + joined(wanted.netdevs, " or ");
+  if (!wanted.link_types.empty() && !any_fits(wanted.link_types, card.link_types(), std::equal_to<>()))
+    return "its link type is not " + joined(wanted.link_types, " or ");
+  return {};
 }
 
 bool satisfies(PortPolicy policy, const std::vector<RdmaPort>& ports) {
@@ -162,11 +167,14 @@ Scan Rdma::scan(const HostRoot& host) const {
   std::map<std::string, RdmaNodes> nodes = rdma_nodes(host, scan);
   found_.clear();
   if (host.recorded()) ports_good_.clear();  // the states belong to another machine
+  Funnel funnel{.selector = "rdma", .candidates = "RDMA device"};
   for (const RdmaCard& card : rdma_cards(host)) {
-    if (!is_wanted(card, wanted_)) continue;
+    if (!funnel.pass(rule_against(card, wanted_))) continue;
     scan.devices.push_back(device_of(card, nodes[card.name()]));
     found_.emplace(card.id(), card);
   }
+  if (funnel.seen == 0) funnel.nothing = "the kernel has no RDMA device: is the card's RDMA driver loaded?";
+  scan.funnels = {std::move(funnel)};
   return scan;
 }
 

@@ -122,7 +122,8 @@ Chosen choose(const Choice& choice, std::vector<Device>& devices) {
   std::size_t i = 0;
   std::erase_if(devices, [&](const Device& device) {
     const std::size_t at = i++;
-    if (except[at] || (!choice.only.empty() && !only[at])) return true;
+    if (except[at]) return ++chosen.excepted > 0;
+    if (!choice.only.empty() && !only[at]) return ++chosen.not_in_only > 0;
     const bool not_named = device.if_named && !named;
     if (not_named) chosen.not_named.push_back(device.id);
     return not_named;

@@ -121,6 +121,8 @@ struct ReplicaRule {
 };
 
 struct Chosen {
+  std::size_t not_in_only = 0;         // devices that no pattern of `only` matches
+  std::size_t excepted = 0;            // devices that `except` excludes
   std::vector<std::string> unmatched;  // the places of patterns that match no device
   std::vector<std::string> not_named;  // ids of devices that were left out because of Device::if_named alone
 };

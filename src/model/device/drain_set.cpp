@@ -25,17 +25,25 @@ std::optional<Drain::Clock::time_point> time_of(const Json& text) {
   return Drain::Clock::time_point(std::chrono::microseconds(*microseconds));
 }
 
-// Returns why the item is not valid; empty if it was added.
-std::string read_item(const Json& item, DrainSet& drains) {
+// Returns why the item is not valid; empty if it is. If the item has a name, the device is drained anyway,
+// without the damaged terms.
+std::string read_item(const Json& item, DrainSet::Parsed& parsed) {
+  const auto is_text = [&](const char* key) { return item[key] == Json(item[key].text()); };
   const DrainSet::Name name{.resource = item["resource"].text(), .device = item["device"].text()};
-  if (name.resource.empty() || name.device.empty()) return "it names no resource and device";
-  const std::optional<Drain::Clock::time_point> since = time_of(item["since"]);
-  if (!since) return "its 'since' is no time";
-  Drain drain{.reason = item["reason"].text(), .since = *since, .until = time_of(item["until"])};
-  if (!drain.until && !item["until"].is_null()) return "its 'until' is no time";
-  if (std::string error = reason_error(drain.reason); !error.empty()) return error;
-  drains.set(name, std::move(drain));
-  return {};
+  if (!is_text("resource") || !is_text("device") || (name.resource.empty() && !name.device.empty())) {
+    parsed.incomplete = true;
+    return "it names no resource and device";
+  }
+  Drain drain{.reason = item["reason"].text(), .until = time_of(item["until"])};
+  std::string error = reason_error(drain.reason);
+  if (!error.empty()) drain.reason.clear();
+  if (!drain.until && !item["until"].is_null()) error = "its 'until' is no time";
+  if (const auto since = time_of(item["since"]))
+    drain.since = *since;
+  else
+    error = "its 'since' is no time";
+  parsed.drains.set(name, std::move(drain));
+  return error;
 }
 
 }  // namespace
@@ -73,20 +81,29 @@ std::optional<Drain::Clock::time_point> DrainSet::next_end() const {
   return first;
 }
 
+std::string DrainSet::Name::text() const {
+  if (resource.empty()) return "every device";
+  return device.empty() ? resource : resource + '=' + device;
+}
+
 const Drain* DrainSet::find(const Name& name) const {
   const auto found = all_.find(name);
   return found == all_.end() ? nullptr : &found->second;
 }
 
 bool DrainSet::touches(const std::string& resource) const {
+  if (unreadable()) return true;
   const auto first = all_.lower_bound({.resource = resource, .device = {}});
   return first != all_.end() && first->first.resource == resource;
 }
 
 void DrainSet::apply(const std::string& resource, std::vector<Device>& devices) const {
-  for (Device& device : devices)
-    if (const Drain* const drain = find({.resource = resource, .device = device.id}))
-      device.reasons.push_back(Reason::drain(drain->text()));
+  const Drain* const of_resource = find({.resource = resource, .device = {}});
+  const Drain* const of_all = of_resource ? of_resource : unreadable();
+  for (Device& device : devices) {
+    const Drain* const own = find({.resource = resource, .device = device.id});
+    if (const Drain* const drain = own ? own : of_all) device.reasons.push_back(Reason::drain(drain->text()));
+  }
 }
 
 std::string DrainSet::text() const {
@@ -111,11 +128,12 @@ DrainSet::Parsed DrainSet::parse(std::string_view text) {
     const Json& items = document["drains"];
     if (items != Json(items.array())) throw std::runtime_error("its 'drains' is no list");
     for (std::size_t i = 0; i < items.array().size(); ++i) {
-      const std::string error = read_item(items.array()[i], parsed.drains);
+      const std::string error = read_item(items.array()[i], parsed);
       if (!error.empty()) parsed.errors.push_back("drains[" + std::to_string(i) + "]: " + error);
     }
   } catch (const std::runtime_error& exception) {
     parsed.errors.emplace_back(exception.what());
+    parsed.incomplete = true;
   }
   return parsed;
 }

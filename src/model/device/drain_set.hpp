@@ -38,8 +38,11 @@ class DrainSet final : public Overlay {
 
   // A drained device may be absent from the list, because the device may come back.
   struct Name {
-    std::string resource;
-    std::string device;
+    std::string resource;  // empty, as `device`: every device of the node, see unreadable()
+    std::string device;    // empty: every device of the resource, also one that appears later
+
+    // Returns "example.com/gpu=gpu-0", "example.com/gpu" or "every device".
+    std::string text() const;
     auto operator<=>(const Name&) const = default;
   };
   // The content of a document from text(), as far as it is valid.
@@ -55,6 +58,9 @@ class DrainSet final : public Overlay {
   std::optional<Clock::time_point> next_end() const;
 
   const Drain* find(const Name& name) const;
+  // The drain of every device while it is unknown which ones an operator took out of service; nullptr if that
+  // is known.
+  const Drain* unreadable() const { return find({}); }
   bool touches(const std::string& resource) const override;
   const std::map<Name, Drain>& all() const { return all_; }
   std::size_t count() const { return all_.size(); }
@@ -71,8 +77,9 @@ class DrainSet final : public Overlay {
 };
 
 struct DrainSet::Parsed {
-  DrainSet drains;
+  DrainSet drains;                  // a drain whose terms are damaged has no end
   std::vector<std::string> errors;  // as sentences
+  bool incomplete = false;          // the names of some drained devices are lost
 };
 
 }  // namespace plughost

@@ -42,6 +42,7 @@ int convert(const ConvertOptions& options);
 
 struct DiscoverOptions {
   std::string file = kConfigFile;
+  std::string explain;  // a resource or an entry; empty: print the devices
   OutputFormat format = OutputFormat::kTable;
 };
 int discover(const DiscoverOptions& options);
@@ -129,7 +130,7 @@ int reload(const ReloadOptions& options);
 
 struct DrainOptions {
   std::string control = kControlSocket;
-  std::string what;  // NAME=ID
+  std::string what;  // NAME=ID, or NAME for every device of the resource
   std::string reason;
   std::string duration;  // "2h"; empty: until undrain
   OutputFormat format = OutputFormat::kTable;
@@ -138,7 +139,8 @@ int drain(const DrainOptions& options);
 
 struct UndrainOptions {
   std::string control = kControlSocket;
-  std::string what;  // NAME=ID
+  std::string what;         // as DrainOptions::what
+  bool unreadable = false;  // instead: end the drain of every device because of a damaged file
   OutputFormat format = OutputFormat::kTable;
 };
 int undrain(const UndrainOptions& options);

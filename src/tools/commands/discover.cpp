@@ -1,7 +1,9 @@
 // plughost discover: prints what each resource would advertise now.
 
 #include <iostream>
+#include <stdexcept>
 
+#include "base/document/diagnostics.hpp"
 #include "base/text/text.hpp"
 #include "config/config.hpp"
 #include "model/allocate/allocation.hpp"
@@ -20,10 +22,24 @@ std::string paths_of(const Device& device) {
   return text;
 }
 
+// Returns why the resource has no devices, from all of its entries.
+std::string why_no_devices(const Survey& found, const std::string& resource) {
+  std::vector<std::string> reasons;
+  for (const SurveyedEntry& entry : found.entries) {
+    if (!entry.resources.contains(resource) && entry.name != resource) continue;
+    const std::string why = entry.error.empty() ? entry.why_no_devices() : entry.error;
+    if (!why.empty()) reasons.push_back(why);
+  }
+  return joined(reasons, "; ");
+}
+
 void print_offers(const Survey& found) {
   std::vector<TableRow> rows;
+  for (const SurveyedEntry& entry : found.entries)
+    if (!entry.error.empty()) rows.push_back({entry.name, "", "not scanned", "", entry.error});
   for (const ResourceSnapshot& snapshot : found.snapshots) {
-    if (snapshot.inventory.empty()) rows.push_back({snapshot.resource, "", "no devices", "", ""});
+    if (snapshot.inventory.empty())
+      rows.push_back({snapshot.resource, "", "no devices", "", why_no_devices(found, snapshot.resource)});
     for (const Device& device : snapshot.inventory.devices()) {
       rows.push_back({snapshot.resource, id_text(device.id, device.replicas), health_text(device.error),
                       joined(device.numa_nodes, ","), paths_of(device)});
@@ -36,6 +52,7 @@ Json json_of_offers(const Survey& found) {
   Json json = Json::Array();
   for (const ResourceSnapshot& snapshot : found.snapshots) {
     Json& resource = json.push_back(Json{{"resource", snapshot.resource}, {"devices", Json::Array()}});
+    if (snapshot.inventory.empty()) resource["why"] = why_no_devices(found, snapshot.resource);
     for (const Device& device : snapshot.inventory.devices()) {
       Json& entry = resource["devices"].push_back(
           Json{{"id", device.id}, {"health", device.healthy() ? "Healthy" : "Unhealthy"}});
@@ -58,11 +75,49 @@ Json json_of_offers(const Survey& found) {
   return json;
 }
 
+Json json_of(const SurveyedEntry& entry) {
+  Json json{
+      {"entry", entry.name}, {"where", entry.where}, {"error", entry.error}, {"selectors", Json::Array()}};
+  for (const Funnel& funnel : entry.funnels)
+    json["selectors"].push_back(Json{{"selector", funnel.selector}, {"steps", funnel.lines()}});
+  json["listed"] = entry.listed;
+  json["unhealthy"] = entry.unhealthy;
+  return json;
+}
+
+// Prints the way from what was seen to what is listed.
+void explain(const SurveyedEntry& entry) {
+  std::cout << entry.name << " (" << entry.where << ")\n";
+  if (!entry.error.empty()) std::cout << "  not scanned: " << entry.error << '\n';
+  for (const Funnel& funnel : entry.funnels)
+    std::cout << "  " << funnel.selector << "\n    " << joined(funnel.lines(), "\n    ") << '\n';
+  std::cout << "  " << entry.listed << " listed, " << entry.unhealthy.size() << " of them Unhealthy\n";
+  for (const std::string& device : entry.unhealthy) std::cout << "    " << device << '\n';
+}
+
+int explain(const Survey& found, const DiscoverOptions& options) {
+  std::vector<std::string_view> names;
+  Json json = Json::Array();
+  for (const SurveyedEntry& entry : found.entries) {
+    names.push_back(entry.name);
+    if (entry.name != options.explain && !entry.resources.contains(options.explain)) continue;
+    json.push_back(json_of(entry));
+    if (options.format == OutputFormat::kTable) explain(entry);
+  }
+  if (json.array().empty())
+    throw std::runtime_error("no entry lists " + quote(options.explain) +
+                             did_you_mean(options.explain, names) +
+                             "; `plughost discover` shows those of this node");
+  if (options.format != OutputFormat::kTable) print(std::cout, json, options.format);
+  return found.errors.empty() ? 0 : 1;
+}
+
 }  // namespace
 
 int discover(const DiscoverOptions& options) {
   const HostRoot host;
   const Survey found = survey(load_config(options.file), host);
+  if (!options.explain.empty()) return explain(found, options);
   if (options.format == OutputFormat::kTable)
     print_offers(found);
   else

@@ -29,8 +29,13 @@ void print_holders(const Json& answer) {
 }
 
 void print_drained(const Json& answer) {
-  std::cout << printable(answer["resource"].text() + '=' + answer["device"].text()) << " is "
-            << printable(answer["drained"].truth() ? answer["what"].text() : "back in service") << '\n';
+  const DrainSet::Name name{.resource = answer["resource"].text(), .device = answer["device"].text()};
+  std::cout << printable(name.text())
+            << (!name.resource.empty() && name.device.empty() ? ", every device," : "") << " is "
+            << printable(answer["drained"].truth() ? answer["what"].text() : "back in service");
+  if (!answer["former"].text().empty())
+    std::cout << " (before: " << printable(answer["former"].text()) << ')';
+  std::cout << '\n';
   if (const std::string& why = answer["unsaved"].text(); !why.empty())
     std::cerr << "warning: the drain would not survive a restart of plughost: " << why << '\n';
   if (!answer["drained"].truth() && !answer["trouble"].text().empty())
@@ -38,16 +43,17 @@ void print_drained(const Json& answer) {
   if (answer["drained"].truth()) print_holders(answer);
 }
 
+// `what` is empty for the order that ends the drain of every device.
 int carry_out(DrainOrder order, const std::string& what, const std::string& control, OutputFormat format) {
   const std::size_t equals = what.find('=');
-  if (equals == std::string::npos || equals == 0 || equals + 1 == what.size()) {
+  if (equals == 0 || (!what.empty() && what.back() == '=')) {
     std::cerr << what
-              << " does not name a device: write NAME=ID, as in example.com/gpu=gpu-0; `plughost status "
-              << "NAME` shows the ids\n";
+              << " does not name a device: write NAME=ID, as in example.com/gpu=gpu-0, or NAME for all of a "
+                 "resource; `plughost status NAME` shows the ids\n";
     return kUsedWrongly;
   }
   order.resource = what.substr(0, equals);
-  order.device = what.substr(equals + 1);
+  if (equals != std::string::npos) order.device = what.substr(equals + 1);
   if (const std::string error = error_of(order); !error.empty()) {
     std::cerr << error << '\n';
     return kUsedWrongly;
@@ -79,7 +85,7 @@ int drain(const DrainOptions& options) {
 }
 
 int undrain(const UndrainOptions& options) {
-  return carry_out({}, options.what, options.control, options.format);
+  return carry_out({}, options.unreadable ? "" : options.what, options.control, options.format);
 }
 
 }  // namespace plughost

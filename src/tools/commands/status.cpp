@@ -121,8 +121,8 @@ void print_head(const Json& status) {
     std::cout << "cannot determine which pods hold devices: " << status["holdersUnknown"].text() << '\n';
   if (!status["problems"].array().empty()) std::cout << "not ready: " << readiness_of(status).line << '\n';
   for (const Json& drain : status["drains"].array()) {
-    std::cout << printable(drain["resource"].text() + '=' + drain["device"].text())
-              << " has been drained for " << age(drain["since"]);
+    const DrainSet::Name name{.resource = drain["resource"].text(), .device = drain["device"].text()};
+    std::cout << printable(name.text()) << " has been drained for " << age(drain["since"]);
     if (!drain["until"].is_null()) std::cout << ", ends in " << age(drain["until"]);
     if (!drain["reason"].text().empty()) std::cout << ": " << printable(drain["reason"].text());
     std::cout << '\n';
@@ -151,6 +151,10 @@ void print_devices(const Json& status, const Json& resource) {
   if (const std::string error = error_of(resource); !error.empty()) std::cout << "\nlast error: " << error;
   if (!status["holdersUnknown"].text().empty())
     std::cout << "\ncannot determine which pods hold devices: " << status["holdersUnknown"].text();
+  for (const Json& entry : status["noDevices"].array()) {
+    if (entry["entry"].text() == resource["entry"].text())
+      std::cout << "\nno devices: " << printable(entry["why"].text()) << " (" << entry["where"].text() << ')';
+  }
   std::cout << "\n\n";
   std::vector<TableRow> rows;
   for (const Json& device : resource["list"].array()) {

@@ -81,13 +81,11 @@ Findings check_devices(const HostRoot&, const Observed& observed) {
                      .what = remark,
                      .why = "a device may not be offered as it was meant to be",
                      .advice = "correct the entry; `plughost discover` prints this again"});
-  std::string without;
   for (const ResourceSnapshot& snapshot : observed.devices.snapshots) {
     const auto devices = snapshot.inventory.devices();
     const auto sick = std::ranges::count_if(devices, [](const Device& each) { return !each.healthy(); });
-    if (devices.empty()) {
-      without += (without.empty() ? "" : ", ") + snapshot.resource;
-    } else if (sick > 0) {
+    if (devices.empty()) continue;
+    if (sick > 0) {
       const auto first = std::ranges::find_if(devices, [](const Device& each) { return !each.healthy(); });
       found.push_back({.level = Level::kWarning,
                        .where = snapshot.resource,
@@ -100,14 +98,16 @@ Findings check_devices(const HostRoot&, const Observed& observed) {
           {.where = snapshot.resource, .what = counted(devices.size(), "device") + ", all healthy"});
     }
   }
-  if (!without.empty())
+  for (const SurveyedEntry& entry : observed.devices.entries) {
+    const std::string why = entry.why_no_devices();
+    if (why.empty()) continue;
     found.push_back({.level = Level::kNote,
-                     .where = observed.file,
-                     .what = "the machine has no device now for " + without,
-                     .why = "pods that ask for them wait until one comes",
-                     .advice =
-                         "plug one in, or compare the entry with what the machine shows: `udevadm info`, "
-                         "`lspci -nn`, `ls -l /dev`"});
+                     .where = entry.where,
+                     .what = entry.name + " has no devices: " + why,
+                     .why = "pods that request one stay Pending",
+                     .advice = "plug a device in, or correct the entry: `plughost discover --explain " +
+                               entry.name + "` prints what each selector saw"});
+  }
   return found;
 }
 

@@ -7,6 +7,8 @@
 #include "base/system/unix_socket.hpp"
 #include "base/text/ascii.hpp"
 #include "base/text/text.hpp"
+#include "config/places.hpp"
+#include "daemon/drain/drain_controller.hpp"
 #include "daemon/publish/allocatable_check.hpp"
 #include "kubernetes/kubelet/checkpoint.hpp"
 #include "tools/doctor/doctor.hpp"
@@ -271,6 +273,31 @@ Findings check_counts(const HostRoot& host, const Observed& observed) {
     found.push_back({.where = observed.kubelet().pod_resources,
                      .what = "the kubelet counts the devices of every resource: " + std::to_string(agreed)});
   return found;
+}
+
+Findings check_drains(const HostRoot& host, const Observed&) {
+  const std::string file = std::string(kStateDirectory) + '/' + DrainFile::kName;
+  const std::optional<std::string> text = host.text(file, DrainFile::kMostBytes);
+  if (!text) return {};  // nothing has been drained, or only root may read it
+  const DrainSet::Parsed parsed = DrainSet::parse(*text);
+  if (parsed.incomplete || parsed.drains.unreadable())
+    return {{.level = Level::kProblem,
+             .where = file,
+             .what = "it is unknown which devices are drained, so that every device is out of service",
+             .why = "the file was damaged, and no new pod gets a device of this node until somebody decides",
+             .advice = "drain again what must stay out (`plughost drain NAME=ID`; " + file +
+                       ".broken may name it), then run `plughost undrain --unreadable`"}};
+  std::vector<std::string> names;
+  for (const auto& [name, drain] : parsed.drains.all()) names.push_back(name.text());
+  const std::size_t more = names.size() - std::min(names.size(), kMostShown);
+  names.resize(names.size() - more);
+  if (names.empty()) return {};
+  return {
+      {.level = Level::kNote,
+       .where = file,
+       .what = "drained: " + joined(names, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : ""),
+       .why = "no new pod gets what is drained",
+       .advice = "`plughost undrain NAME=ID` returns it to service; `plughost status` has the reasons"}};
 }
 
 }  // namespace plughost

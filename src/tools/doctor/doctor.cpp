@@ -154,7 +154,7 @@ Observed observe(const HostRoot& host, const fs::path& configuration) {
 
 namespace {
 
-constexpr std::array<Check, 22> kChecks{{
+constexpr std::array<Check, 23> kChecks{{
     {"configuration", "Does the configuration load, and without warnings?", check_configuration},
     {"drop-ins", "Is every file of plugins.d read?", check_drop_ins},
     {"devices", "Does every entry find its devices, and are they healthy?", check_devices},
@@ -167,6 +167,7 @@ constexpr std::array<Check, 22> kChecks{{
     {"stale-sockets", "Are there sockets that no process listens on?", check_stale_sockets},
     {"owners", "Does another plugin serve a resource of this configuration?", check_owners},
     {"counts", "Does the kubelet count the devices that plughost finds?", check_counts},
+    {"drains", "Is it known which devices are drained?", check_drains},
     {"api-server", "Does the API server allow what the configuration needs?", check_api_server},
     {"cdi", "Will the container runtime find the CDI devices that are promised?", check_cdi},
     {"access", "Can containers that are not root open their devices?", check_access},

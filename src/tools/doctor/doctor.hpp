@@ -131,6 +131,7 @@ Findings check_daemon(const HostRoot& host, const Observed& observed);
 Findings check_stale_sockets(const HostRoot& host, const Observed& observed);
 Findings check_owners(const HostRoot& host, const Observed& observed);
 Findings check_counts(const HostRoot& host, const Observed& observed);
+Findings check_drains(const HostRoot& host, const Observed& observed);
 // checks_of_runtime.cpp
 Findings check_cdi(const HostRoot& host, const Observed& observed);
 Findings check_access(const HostRoot& host, const Observed& observed);

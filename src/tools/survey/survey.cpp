@@ -18,14 +18,27 @@
 namespace plughost {
 namespace {
 
+void add_devices(const DevicesOf& resources, SurveyedEntry& entry) {
+  for (const auto& [resource, devices] : resources) {
+    entry.resources.insert(resource);
+    entry.listed += devices.size();
+    for (const Device& device : devices)
+      if (!device.healthy()) entry.unhealthy.push_back(device.id + ": " + device.error);
+  }
+}
+
 // Returns nullopt if nothing is known of the entry's devices; the reason is in `all`.
 std::optional<DevicesOf> scan_entry(const ResourceConfig& entry, const HostRoot& host, Survey& all) {
+  SurveyedEntry& surveyed =
+      all.entries.emplace_back(SurveyedEntry{.name = entry.spec->name.text(), .where = entry.where});
   try {
     Scan scan = entry.source->scan_chosen(host, *entry.spec);
+    surveyed.funnels = std::move(scan.funnels);
     std::ranges::transform(scan.unfinished, std::back_inserter(scan.remarks), unfinished_text);
     std::ranges::move(scan.remarks, std::back_inserter(all.remarks));
     std::ranges::move(scan.cdi, std::back_inserter(all.cdi));
     if (scan.undecided) {
+      surveyed.undecided = true;
       all.undecided.push_back(entry.spec->name.text());
       return std::nullopt;
     }
@@ -33,6 +46,7 @@ std::optional<DevicesOf> scan_entry(const ResourceConfig& entry, const HostRoot&
     std::ranges::move(assembly.remarks, std::back_inserter(all.remarks));
     for (auto& [resource, devices] : assembly.resources)
       check_devices(host, resource, *entry.spec, scan.numbers, devices);
+    add_devices(assembly.resources, surveyed);
     for (const auto* places : {&scan.unmatched, &assembly.unmatched}) {
       for (const std::string& place : *places)
         all.unmatched.push_back(entry.where + ": " + entry.spec->name.text() + ": `" + place +
@@ -40,6 +54,7 @@ std::optional<DevicesOf> scan_entry(const ResourceConfig& entry, const HostRoot&
     }
     return std::move(assembly.resources);
   } catch (const std::exception& exception) {
+    surveyed.error = exception.what();
     all.errors.push_back(entry.where + ": " + entry.spec->name.text() + ": " + exception.what());
     return std::nullopt;
   }
@@ -177,6 +192,10 @@ void add_remarks(const HostRoot& host, const ResourceSnapshot& snapshot, std::ve
 }
 
 }  // namespace
+
+std::string SurveyedEntry::why_no_devices() const {
+  return listed > 0 || undecided || !error.empty() ? "" : plughost::why_no_devices(funnels);
+}
 
 Survey survey(const Config& config, const HostRoot& host) {
   Survey all;

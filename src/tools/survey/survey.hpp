@@ -12,6 +12,21 @@
 
 namespace plughost {
 
+// One entry that applies, and how its devices came about.
+struct SurveyedEntry {
+  std::string name;   // the entry's name in the configuration
+  std::string where;  // its place there
+  std::vector<Funnel> funnels;
+  std::set<std::string> resources;  // the resources that list its devices
+  std::size_t listed = 0;
+  std::vector<std::string> unhealthy;  // "ttyUSB0: no driver is bound to it"
+  std::string error{};                 // why it could not be scanned; empty: it was
+  bool undecided = false;              // its devices are unknown
+
+  // Returns why the entry lists no devices; empty if it lists some, or if its devices are unknown.
+  std::string why_no_devices() const;
+};
+
 struct Survey {
   std::vector<ResourceSnapshot> snapshots;  // by name
   std::vector<std::string> errors;          // entries that could not be scanned
@@ -19,6 +34,7 @@ struct Survey {
   std::vector<std::string> remarks;
   std::vector<NotHere> others;         // entries that do not apply
   std::vector<std::string> unmatched;  // patterns without a match
+  std::vector<SurveyedEntry> entries;  // in the order of the configuration, those of one name together
   std::vector<CdiFile> cdi;            // CDI specifications from other programs, which the daemon would write
 };
 Survey survey(const Config& config, const HostRoot& host);

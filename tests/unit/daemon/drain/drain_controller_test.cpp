@@ -27,22 +27,26 @@ struct Started : DrainController::Owner {
   void on_drains() override { ++changes; }
   void forgive(const DrainSet::Name&) override { ++forgiven; }
 
-  DrainAnswer carry_out(std::optional<DrainOrder::Terms> terms) {
+  DrainAnswer order(const DrainOrder& order) {
     std::optional<DrainAnswer> answer;
-    drain_controller.carry_out(
-        {.resource = kDevice.resource, .device = kDevice.device, .terms = std::move(terms)},
-        [&](const DrainAnswer& told) { answer = told; });
+    drain_controller.carry_out(order, [&](const DrainAnswer& told) { answer = told; });
     REQUIRE(run_until(loop, [&] { return answer.has_value(); }));
-    CHECK(answer->error.empty());
-    CHECK(answer->unsaved.empty());
     return *answer;
+  }
+  DrainAnswer carry_out(std::optional<DrainOrder::Terms> terms) {
+    const DrainAnswer answer =
+        order({.resource = kDevice.resource, .device = kDevice.device, .terms = std::move(terms)});
+    CHECK(answer.error.empty());
+    CHECK(answer.unsaved.empty());
+    return answer;
   }
   void drain(std::optional<std::chrono::seconds> duration) {
     const DrainAnswer answer = carry_out(DrainOrder::Terms{.reason = "the fan", .duration = duration});
     REQUIRE(answer.drain.has_value());
     CHECK(answer.drain->reason == "the fan");
     CHECK(answer.drain->until.has_value() == duration.has_value());
-    CHECK(answer.device.id == kDevice.device);
+    REQUIRE(answer.devices.size() == 1);
+    CHECK(answer.devices[0].id == kDevice.device);
     CHECK(answer.holdings);
   }
 
@@ -116,18 +120,74 @@ TEST_CASE("a drain whose time ended while plughost was not running is removed at
   CHECK(run_until(daemon.loop, [&] { return written(tree).count() == 0; }));
 }
 
-TEST_CASE("readable drains of a broken file take effect, and are saved again") {
+TEST_CASE("a drain whose terms are damaged stays, without an end, and is saved again") {
   const TempDir tree;
-  DrainSet drains;
-  drains.set(kDevice, {.reason = "the fan", .since = Drain::Clock::time_point(1h)});
-  std::string text = drains.text();
-  text.insert(text.rfind(']'), ", {}");
-  tree.file("drains.json", text);
+  tree.file("drains.json",
+            R"({"version":1,"drains":[{"resource":"x.com/a","device":"0","since":"then","until":"soon"}]})");
   Started daemon(tree);
-  CHECK(daemon.drain_controller.drains() == drains);
+  REQUIRE(daemon.drain_controller.drains().find(kDevice));
+  CHECK_FALSE(daemon.drain_controller.drains().find(kDevice)->until);
+  CHECK_FALSE(daemon.drain_controller.drains().unreadable());
   CHECK(daemon.log.errors().count() == 1);
   CHECK(std::filesystem::exists(tree.at("drains.json.broken")));
-  CHECK(run_until(daemon.loop, [&] { return written(tree) == drains; }));
+  CHECK(run_until(daemon.loop, [&] { return written(tree) == daemon.drain_controller.drains(); }));
+}
+
+TEST_CASE("if the names of drained devices are lost, every device is drained until somebody decides") {
+  const TempDir tree;
+  SUBCASE("the file ends early") { tree.file("drains.json", R"({"version":1,"drains":[{"resou)"); }
+  SUBCASE("the file is empty") { tree.file("drains.json", ""); }
+  SUBCASE("the file cannot be read") { tree.directory("drains.json"); }
+  SUBCASE("an item has no names") { tree.file("drains.json", R"({"version":1,"drains":[{}]})"); }
+  {
+    Started daemon(tree);
+    REQUIRE(daemon.drain_controller.drains().unreadable());
+    CHECK(daemon.log.errors().count() == 1);
+    CHECK(run_until(daemon.loop, [&] { return written(tree).unreadable() != nullptr; }));
+  }
+  Started again(tree);  // the decision outlives a restart
+  REQUIRE(again.drain_controller.drains().unreadable());
+  CHECK(again.log.errors().count() == 0);
+  CHECK(again.order({.resource = "x.com/a", .device = "0", .terms = std::nullopt}).error ==
+        "x.com/a=0 is drained together with every device: drain those that must stay out, then `plughost "
+        "undrain "
+        "--unreadable`");
+  CHECK(again.order({.resource = "x.com/a", .device = "0", .terms = DrainOrder::Terms{}}).error.empty());
+  CHECK(again.order({}).error.empty());
+  CHECK_FALSE(again.drain_controller.drains().unreadable());
+  CHECK(again.drain_controller.drains().find(kDevice));
+  CHECK(again.order({}).error ==
+        "all drained devices are known: nothing is drained because of a damaged file");
+}
+
+TEST_CASE("a whole resource is drained and undrained, and a device's own drain is independent of that") {
+  const TempDir tree;
+  Started daemon(tree);
+  const DrainOrder whole{
+      .resource = "x.com/a", .device = {}, .terms = DrainOrder::Terms{.reason = "the rack"}};
+  const DrainAnswer answer = daemon.order(whole);
+  CHECK(answer.name.text() == "x.com/a");
+  CHECK(answer.devices.size() == 1);
+  CHECK(daemon.order({.resource = "x.com/a", .device = "0", .terms = std::nullopt}).error ==
+        "x.com/a=0 is drained together with every device of x.com/a: drain those that must stay out, then "
+        "`plughost undrain x.com/a`");
+  daemon.drain(std::nullopt);
+  CHECK_FALSE(daemon.order({.resource = "x.com/a", .device = {}, .terms = std::nullopt}).drain);
+  CHECK(daemon.drain_controller.drains().find(kDevice));
+  CHECK(daemon.drain_controller.drains().count() == 1);
+  DrainOrder other = whole;
+  other.resource = "x.com/b";
+  CHECK(daemon.order(other).error == "there is no resource x.com/b; there is x.com/a");
+}
+
+TEST_CASE("a second drain of a device names the drain that it replaces") {
+  const TempDir tree;
+  Started daemon(tree);
+  const DrainOrder order{
+      .resource = "x.com/a", .device = "0", .terms = DrainOrder::Terms{.reason = "the fan"}};
+  CHECK(daemon.order(order).former.empty());
+  CHECK(daemon.order(order).former == "drained: the fan");
+  CHECK(daemon.order(order).json()["former"].text() == "drained: the fan");
 }
 
 TEST_CASE("an undrain clears the lasting fault of a device that is not drained, and saves nothing") {
@@ -139,7 +199,8 @@ TEST_CASE("an undrain clears the lasting fault of a device that is not drained, 
   const DrainAnswer answer = daemon.carry_out(std::nullopt);
   CHECK(daemon.forgiven == 1);
   CHECK(daemon.changes == 0);
-  CHECK(answer.device.error.empty());
+  REQUIRE(answer.devices.size() == 1);
+  CHECK(answer.devices[0].error.empty());
   CHECK_FALSE(std::filesystem::exists(tree.at("drains.json")));
 }
 

@@ -86,12 +86,12 @@ TEST_CASE("the response to a drain has the device's state and holders, and a ref
   CHECK(DrainAnswer{.error = "there is none"}.json().dump() == R"({"error":"there is none"})");
   DrainAnswer answer{.name = {"x.com/a", "0"}};
   answer.drain = Drain{.reason = "the fan", .since = Drain::Clock::time_point(1h)};
-  answer.device = {.id = "0", .error = "drained: the fan", .replicas = 2};
+  answer.devices = {{.id = "0", .error = "drained: the fan", .replicas = 2}};
   answer.holdings = std::make_shared<const Holdings>(
       Holdings{{"x.com/a", {{"0::1", {.pod_namespace = "default", .pod = "p", .container = "c"}}}}});
   CHECK(answer.json().dump() ==
         R"({"error":"","resource":"x.com/a","device":"0","drained":true,"what":"drained: the fan",)"
-        R"("reason":"the fan","since":"1970-01-01T01:00:00.000000Z","until":null,"unsaved":"",)"
+        R"("reason":"the fan","since":"1970-01-01T01:00:00.000000Z","until":null,"former":"","unsaved":"",)"
         R"("health":"Unhealthy","trouble":"drained: the fan",)"
         R"("holders":[{"id":"0::1","namespace":"default","pod":"p","container":"c"}],"holdersUnknown":""})");
   answer.drain.reset();

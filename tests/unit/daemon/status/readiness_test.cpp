@@ -52,6 +52,14 @@ TEST_CASE("an unattached or miscounted resource, and an unscanned or stalled ent
                                   "not scanned yet: x.com/c", "device scan does not end: x.com/d"});
 }
 
+TEST_CASE("drains that cannot be read are the first problem, and known drains are none") {
+  DaemonStatus status = node({}, {kRequired});
+  status.drains.set({"x.com/a", "0"}, Drain{});
+  CHECK(problems(status).size() == 1);
+  status.drains.set({}, Drain{});
+  CHECK(problems(status).front() == "every device is out of service: drains are unreadable");
+}
+
 TEST_CASE("an entry whose condition is unknown is a problem, and an entry that does not apply is not") {
   DaemonStatus status = node({}, {});
   status.configuration.others = {

@@ -183,6 +183,11 @@ TEST_CASE("the JSON of the daemon has the kubelet, the configuration and the res
   REQUIRE(told["unmatched"].array().size() == 2);
   CHECK(told["unmatched"].array()[1].dump() ==
         R"({"entry":"x.example/a","where":"c:1:1","pattern":"replicas.*T4*"})");
+  CHECK(told["noDevices"].is_null());
+  status.entries = {{.name = "x.example/a", .where = "c:1:1", .no_devices = "no such path /dev/a"},
+                    {.name = "x.example/b", .where = "c:2:1"}};
+  CHECK(status.json()["noDevices"].dump() ==
+        R"([{"entry":"x.example/a","where":"c:1:1","why":"no such path /dev/a"}])");
   REQUIRE(json["resources"].array().size() == 1);
   CHECK(json["resources"].array()[0]["devices"]["held"].number() == 2);
 }

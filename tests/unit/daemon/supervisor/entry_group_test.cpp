@@ -63,6 +63,24 @@ TEST_CASE(
   CHECK(parts.comes_to_list("one three two"));
 }
 
+TEST_CASE("entry group: each entry's status says why its last scan found no device, until one does") {
+  TwoParts parts;
+  parts.other->show({.funnels = {{.selector = "pci", .candidates = "PCI function"}}});
+  parts.start_both();
+  REQUIRE(parts.comes_to_list("one"));
+  CHECK(parts.entry->status()[0].no_devices.empty());
+  CHECK(parts.entry->status()[1].no_devices == "there is no PCI function");
+  parts.other->show({.undecided = true});
+  const int scans = parts.other->scans();
+  parts.look_anew();
+  REQUIRE(test::run_until(parts.process.loop, [&] { return parts.other->scans() > scans; }));
+  CHECK(parts.entry->status()[1].no_devices == "there is no PCI function");
+  parts.other->show({.devices = {{.id = "two"}}});
+  parts.look_anew();
+  REQUIRE(parts.comes_to_list("one two"));
+  CHECK(parts.entry->status()[1].no_devices.empty());
+}
+
 TEST_CASE("entry group: a single entry's devices have no terms of their own") {
   TwoParts parts;
   parts.start({parts.first});

@@ -91,7 +91,19 @@ TEST_CASE("exec: a failure is reported with the last line of standard error") {
             .starts_with("what the program printed cannot be used: the document: it is not JSON: "));
   const Entry missing = read_entry("exec", map({{"discover", text("/nonexistent/list")}}));
   CHECK_THROWS_WITH(missing.source->scan(HostRoot()),
-                    "the program cannot be started: No such file or directory");
+                    "the program /nonexistent/list cannot be started: No such file or directory");
+}
+
+TEST_CASE("exec: a single text with a blank is a path, with a warning that arguments need a list") {
+  const auto problems = [](Node command) {
+    return read_entry("exec", map({{"discover", std::move(command)}})).problems;
+  };
+  CHECK(problems(text("/opt/list.sh --foo")) ==
+        std::vector<std::string>{"resources[0].exec.discover: this is the path of one program, blanks "
+                                 "included; if it has arguments, "
+                                 "write a list, as in discover: [/opt/list.sh, \"--foo\"]"});
+  CHECK(problems(text("/opt/list.sh")).empty());
+  CHECK(problems(list({text("/opt/my list.sh")})).empty());
 }
 
 TEST_CASE("exec: children that a program leaves behind are killed, and not waited for") {

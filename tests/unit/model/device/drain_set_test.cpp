@@ -82,6 +82,32 @@ TEST_CASE("a drained device is Unhealthy with the drain's reason, followed by it
   CHECK_FALSE(devices[2].drained());
 }
 
+TEST_CASE("the drain of a resource, or of every device, counts for devices without a drain of their own") {
+  DrainSet drains;
+  drains.set({kA, ""}, {.reason = "the rack", .since = kThen});
+  drains.set({kA, "0"}, fan());
+  const auto reasons = [&](const std::string& resource) {
+    std::vector<Device> devices{{.id = "0"}, {.id = "1"}};
+    drains.apply(resource, devices);
+    return devices[0].reason() + '|' + devices[1].reason();
+  };
+  CHECK(reasons(kA) == "drained: the fan|drained: the rack");
+  CHECK(reasons(kB) == "|");
+  CHECK_FALSE(drains.touches(kB));
+  CHECK_FALSE(drains.unreadable());
+  drains.set({}, {.reason = "lost", .since = kThen});
+  REQUIRE(drains.unreadable());
+  CHECK(reasons(kA) == "drained: the fan|drained: the rack");
+  CHECK(reasons(kB) == "drained: lost|drained: lost");
+  CHECK(drains.touches(kB));
+  const DrainSet::Parsed again = DrainSet::parse(drains.text());
+  CHECK(again.errors.empty());
+  CHECK(again.drains == drains);
+  CHECK(DrainSet::Name{}.text() == "every device");
+  CHECK(DrainSet::Name{kA, ""}.text() == kA);
+  CHECK(DrainSet::Name{kA, "0"}.text() == kA + "=0");
+}
+
 TEST_CASE("a reason is a line of UTF-8 of 200 bytes or less") {
   CHECK(reason_error("") == "");
   CHECK(reason_error("der Lüfter") == "");
@@ -111,6 +137,7 @@ TEST_CASE("a saved text that is cut off anywhere is refused as a whole") {
   for (std::size_t size = 0; size + 2 < text.size(); ++size) {  // the last two bytes are "}\n"
     CAPTURE(size);
     CHECK(DrainSet::parse(text.substr(0, size)).errors.size() == 1);
+    CHECK(DrainSet::parse(text.substr(0, size)).incomplete);
     CHECK(DrainSet::parse(text.substr(0, size)).drains == DrainSet());
   }
   CHECK(DrainSet::parse(text.substr(0, text.size() - 1)).errors.empty());
@@ -124,15 +151,23 @@ TEST_CASE("the readable drains of a document are used, and the rest is reported 
     return DrainSet::parse(R"({"version":1,"drains":[)" + items + "]}");
   };
   const DrainSet::Parsed some =
-      parsed(item(R"("device":"")") + ',' + item(R"("device":"0","reason":"the fan")") + ',' +
+      parsed(item(R"("device":5)") + ',' + item(R"("device":"0","reason":"the fan")") + ',' +
              item(R"("device":"1","until":"soon")") + ",7," + item(R"("device":"2","reason":"a\nb")"));
   CHECK(some.errors == std::vector<std::string>{
                            "drains[0]: it names no resource and device", "drains[2]: its 'until' is no time",
                            "drains[3]: it names no resource and device",
                            "drains[4]: the reason is one line, without control characters"});
-  CHECK(some.drains.count() == 1);
+  CHECK(some.incomplete);
+  CHECK(some.drains.count() == 3);
   REQUIRE(some.drains.find({kA, "0"}));
   CHECK(*some.drains.find({kA, "0"}) == fan());
+  // A drain that has its names stays, without what is damaged.
+  REQUIRE(some.drains.find({kA, "1"}));
+  CHECK_FALSE(some.drains.find({kA, "1"})->until);
+  REQUIRE(some.drains.find({kA, "2"}));
+  CHECK(some.drains.find({kA, "2"})->reason.empty());
+  CHECK_FALSE(parsed(item(R"("device":"1","until":"soon")")).incomplete);
+  CHECK(parsed(R"({"resource":"","device":"1","since":"2025-11-21T18:00:00.000001Z"})").incomplete);
 
   CHECK(DrainSet::parse(R"({"version":2,"drains":[]})").errors ==
         std::vector<std::string>{"its 'version' is not 1"});

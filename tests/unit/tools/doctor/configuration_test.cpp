@@ -58,8 +58,11 @@ TEST_CASE("for a resource, no device is a note, and an Unhealthy device is a war
   CHECK(found[0].where == "example.com/gopher");
   CHECK(found[0].level == Level::kOk);
   CHECK(found[1].level == Level::kNote);
-  CHECK(contains(found[1].what, "no device now for example.com/absent"));
+  CHECK(contains(found[1].where, "config.yaml:2:3"));
+  CHECK(contains(found[1].what, "example.com/absent has no devices: no such directory /etc/absent"));
+  CHECK(contains(found[1].advice, "`plughost discover --explain example.com/absent`"));
 
+  node.observed.devices.entries.clear();
   node.observed.devices.snapshots = {{"example.com/gopher",
                                       Inventory({{.id = "a", .error = "it burns"}, {.id = "b"}}),
                                       node.observed.devices.snapshots[0].spec}};

@@ -1,3 +1,4 @@
+#include "model/device/drain_set.hpp"
 #include "unit/tools/doctor/made_node.hpp"
 
 using namespace plughost;
@@ -174,4 +175,24 @@ TEST_CASE("while plughost runs, it is a warning if the kubelet does not count al
   CHECK(node.one("counts").level == Level::kOk);
   node.observed.counted.reset();
   CHECK(node.look("counts").empty());
+}
+
+TEST_CASE("a drain is a note, and lost names of drained devices are a problem with the way out") {
+  const MadeNode node;
+  const std::string file = "/var/lib/plughost/drains.json";
+  CHECK(node.look("drains").empty());
+  node.tree.file(file, DrainSet().text());
+  CHECK(node.look("drains").empty());
+  DrainSet drains;
+  for (const char* id : {"0", "1", "2", "3"}) drains.set({"x.com/a", id}, Drain{});
+  node.tree.file(file, drains.text());
+  CHECK(node.one("drains").level == Level::kNote);
+  CHECK(node.one("drains").what == "drained: x.com/a=0, x.com/a=1, x.com/a=2 and 1 more");
+  drains.set({}, Drain{});
+  for (const std::string& text : {drains.text(), std::string("{")}) {
+    node.tree.file(file, text);
+    CHECK(node.one("drains").level == Level::kProblem);
+    CHECK(node.one("drains").where == file);
+    CHECK(contains(node.one("drains").advice, "`plughost undrain --unreadable`"));
+  }
 }

@@ -85,6 +85,32 @@ TEST_CASE("a survey has the devices that `except` leaves, and lists the patterns
   CHECK(found.unmatched[1].ends_with(": `replicas.bob` matches no device at present"));
 }
 
+TEST_CASE("a survey has each entry with its funnels, its resources and the numbers of its devices") {
+  const test::TempDir dir;
+  dir.file("gophers/amy");
+  dir.file("gophers/bob");
+  const std::string gophers = dir.at("gophers").string();
+  const Survey found = survey(
+      load(dir, "- {name: 'x.com/g-{name}', directory: {path: " + gophers +
+                    "}}\n- {name: x.com/none, directory: {path: " + gophers +
+                    "/none}}\n- {name: x.com/file, directory: {path: " + gophers +
+                    "/amy}}\n- {name: x.com/sick, groups: [{paths: [{path: " + gophers + "/amy}]}]}\n"),
+      HostRoot());
+  REQUIRE(found.entries.size() == 4);
+  const auto entry = [&](const std::string& name) {
+    return *std::ranges::find(found.entries, name, &SurveyedEntry::name);
+  };
+  CHECK(entry("x.com/g-{name}").resources == std::set<std::string>{"x.com/g-amy", "x.com/g-bob"});
+  CHECK(entry("x.com/g-{name}").listed == 2);
+  CHECK(entry("x.com/g-{name}").why_no_devices().empty());
+  CHECK(entry("x.com/none").why_no_devices() == "no such directory " + gophers + "/none");
+  CHECK(entry("x.com/none").where.ends_with("config.yaml:3:3"));
+  CHECK(entry("x.com/file").error.find("is a file") != std::string::npos);
+  CHECK(entry("x.com/file").why_no_devices().empty());
+  REQUIRE(entry("x.com/sick").unhealthy.size() == 1);
+  CHECK(entry("x.com/sick").unhealthy[0].find("a regular file, not a device node") != std::string::npos);
+}
+
 TEST_CASE("a scan lists the directories that it depends on") {
   const test::TempDir dir;
   const Config config = load(dir, "- {name: x.com/b, directory: {path: " + dir.at("later").string() + "}}\n");
