@@ -41,6 +41,8 @@ Daemon::Daemon(ConfigController::Source source, const std::string& state, Config
   log_.info("plughost " PLUGHOST_VERSION,
             {{"config", source.file}, {"entries", std::to_string(config.resources.size())}});
   for (const Diagnostic& warning : config.warnings) log_.warn(warning.text());
+  host_name_ = host_.node_name();
+  if (host_name_.empty()) host_name_ = machine_facts(host_).hostname;
   const TelemetryConfig telemetry = config.telemetry;
   const auto whole = std::make_shared<const Config>(std::move(config));
   Selection first = not_asked_yet(*whole, {});
@@ -115,6 +117,8 @@ void Daemon::query_status(WithHolders with, StatusMade done) {
   supervisor_->query_status(with, [this, done = std::move(done)](DaemonStatus status) {
     status.version = PLUGHOST_VERSION;
     status.started_at = started_at_;
+    const bool known = status.api_server && !status.api_server->node.empty();
+    status.node = known ? status.api_server->node : host_name_;
     status.device_metrics = supervisor_->config().telemetry.metrics.devices;
     status.tallies = {.kubelets = tallies_.kubelets.count(),
                       .udev_events = devices_.events(),

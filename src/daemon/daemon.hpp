@@ -54,6 +54,7 @@ class Daemon final : Running, StatusRequests::Owner {
   void end_former() override { servers_.end_former(); }
 
   WallTime started_at_ = std::chrono::system_clock::now();
+  std::string host_name_;  // the node's name, unless the API server's configuration has another
 
   Log log_;
   Notifier notifier_;

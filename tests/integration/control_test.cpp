@@ -153,6 +153,10 @@ TEST_CASE("status --check prints one line, and its exit code is the readiness") 
   CHECK(check.exit_code == 1);
   CHECK(check.output == "required, and no device is Healthy: " + kGopher + "\n");
   CHECK(running.plughost({"status"}).output.find("not ready: " + check.output) != std::string::npos);
+  check = running.plughost({"status", "--check", "-o", "json"});
+  CHECK(check.exit_code == 1);
+  CHECK(
+      check.output.starts_with("{\n  \"ready\": false,\n  \"exitCode\": 1,\n  \"line\": \"required, and no"));
 
   running.node.daemon().signal(SIGSTOP);
   check = running.plughost({"status", "--check"});

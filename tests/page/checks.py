@@ -61,10 +61,13 @@ def everything(window, feeder):
     """everything that the status has is shown"""
     show(window, feeder, states.node(), states.node_events())
     page = window.text()
-    for part in ['version 0.1.0', '/var/lib/kubelet/device-plugins', 'process 812', 'for 1 d', '/etc/plughost/config.yaml',
+    for part in ['/var/lib/kubelet/device-plugins', 'process 812', 'for 1 d', '/etc/plughost/config.yaml',
                  '/etc/plughost/plugins.d/nvidia-gpu.yaml', '9f2c41d0', '40 healthy', '1 unhealthy', '4 held', '4 of 6 resources attached',
-                 'backing off', 'requested API version "v1beta1" is not supported', 'next try', 'registering']:
+                 'backing off', 'requested API version "v1beta1" is not supported', 'next try', 'registering', 'on node-a, version 0.1.0',
+                 'no devices: no subsystem vide04linux (did you mean video4linux?)', 'drained: example.com/serial=FT4Q2X, the cable, ends in 2 h',
+                 'drained: rdma/hca']:
         assert part in page, f'{part!r} is not in\n{page}'
+    assert window.js('document.title') == 'node-a – plughost'
     assert window.js(ROWS) == sorted(window.js(ROWS)) and len(window.js(ROWS)) == 6
     open_row(window, 'example.com/serial')
     window.wait_for_text('FT4Q2X', '#resources')
@@ -90,6 +93,18 @@ def trouble_is_said(window, feeder):
     for part in ['not running', 'stopped for 1 d', 'reload failed', 'A reload was refused 1 min ago',
                  'The holders are unknown: the kubelet does not answer', 'No events yet.']:
         assert part in page, f'{part!r} is not in\n{page}'
+
+
+def now_is_said(window, feeder):
+    """what began a moment ago is said to have begun just now"""
+    status = states.status([states.resource('example.com/a', [], trouble='connect: refused', since=0)])
+    status['resources'][0]['troubleAt'] = states.ago(0)
+    status['configuration']['loadedAt'] = states.ago(0)
+    show(window, feeder, status)
+    page = window.text()
+    for part in ['loaded just now', 'just now: connect: refused']:
+        assert part in page, f'{part!r} is not in\n{page}'
+    assert 'for now' not in page and 'now ago' not in page, page
 
 
 def the_api_server_is_said(window, feeder):
@@ -373,7 +388,7 @@ def daemon_that_ends(window, daemon):
 OF_A_DAEMON = [daemon_is_shown, daemon_that_ends]
 # On the node that states.node() makes, or on whatever a daemon shows.
 OF_ANY_PAGE = [is_shown, contrast, narrow, keyboard, semantics, nothing_else]
-OF_MADE_STATES = [everything, trouble_is_said, the_api_server_is_said, a_trial_is_said, live_changes, many_events, hostile_strings, filtering, scale, many_devices,
+OF_MADE_STATES = [everything, trouble_is_said, now_is_said, the_api_server_is_said, a_trial_is_said, live_changes, many_events, hostile_strings, filtering, scale, many_devices,
                   lost_connection, silence, narrow_with_long_words]
 
 

@@ -31,7 +31,7 @@ def status(resources, **more):
             'configuration': {'files': ['/etc/plughost/config.yaml', '/etc/plughost/plugins.d/nvidia-gpu.yaml'],
                               'hash': '9f2c41d07be8a3f0', 'loadedAt': ago(5000), 'refusedAt': None,
                               'trialUntil': None, 'givenUpAt': None, 'givenUpWhy': ''},
-            'holdersUnknown': '', 'resources': sorted(resources, key=lambda each: each['name']), **more}
+            'node': 'node-a', 'drains': [], 'noDevices': [], 'holdersUnknown': '', 'resources': sorted(resources, key=lambda each: each['name']), **more}
 
 
 def event(message, level='info', seconds=0, **fields):
@@ -55,7 +55,9 @@ def node():
         resource('example.com/camera', [], stage='registering', since=3),
         resource('example.com/fpga', [device('0000:65:00.0', nodes=['/dev/xclmgmt'])], stage='backing-off',
                  trouble='the kubelet refused: requested API version "v1beta1" is not supported', next_try=ago(-8), since=30),
-    ])
+    ], noDevices=[{'entry': 'camera', 'where': '/etc/plughost/config.yaml:4:3', 'why': 'no subsystem vide04linux (did you mean video4linux?)'}],
+        drains=[{'resource': 'example.com/serial', 'device': 'FT4Q2X', 'reason': 'the cable', 'since': ago(600), 'until': ago(-7300)},
+                {'resource': 'rdma/hca', 'device': '', 'reason': '', 'since': ago(600), 'until': None}])
 
 
 def node_events():

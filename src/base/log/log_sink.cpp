@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <condition_variable>
 #include <csignal>
+#include <cstdint>
+#include <iterator>
 #include <mutex>
 #include <string_view>
 #include <system_error>
@@ -70,11 +72,23 @@ class Level final : public spdlog::custom_flag_formatter {
   bool colours_;
 };
 
-// Formats lines such as "2026-11-21 18:00:00.000 info  attached …".
+// Formats lines such as "2026-11-21T18:00:00.000Z info  attached …", with the clock of the events and of
+// JSON.
 std::unique_ptr<spdlog::formatter> text_formatter(bool colours) {
-  auto formatter = std::make_unique<spdlog::pattern_formatter>();
-  formatter->add_flag<Sentence>('v').add_flag<Level>('l', colours).set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
+  formatter->add_flag<Sentence>('v').add_flag<Level>('l', colours).set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v");
   return formatter;
+}
+
+// Fields that are numbers. A name or an id is text, even if it has digits only.
+constexpr std::string_view kNumbers[] = {"added",   "after_ms", "changed", "code",      "containers", "count",
+                                         "entries", "errors",   "events",  "held_back", "left_out",   "lines",
+                                         "port",    "removed",  "seconds", "unchanged", "wait_ms"};
+
+Json json_value(std::string_view key, std::string_view text) {
+  const bool numeric = std::ranges::find(kNumbers, key) != std::end(kNumbers);
+  const auto number = numeric ? number_in<std::int64_t>(text) : std::nullopt;
+  return number ? Json(*number) : Json(text);
 }
 
 std::string json_line(const log_msg& line) {
@@ -83,7 +97,7 @@ std::string json_line(const log_msg& line) {
   Json json{{"time", utc_text(time.count())},
             {"level", level_name(static_cast<LogLevel>(line.level))},
             {"message", parts[0]}};
-  for (std::size_t i = 1; i + 1 < parts.size(); i += 2) json[parts[i]] = parts[i + 1];
+  for (std::size_t i = 1; i + 1 < parts.size(); i += 2) json[parts[i]] = json_value(parts[i], parts[i + 1]);
   return json.dump() + '\n';
 }
 

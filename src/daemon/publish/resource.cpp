@@ -205,7 +205,7 @@ void Resource::carry_out(const attachment::Attached&) {
   platform_.log.info(
       "attached",
       {{"resource", name_},
-       {"devices", std::to_string(snapshot()->inventory.id_count())},
+       {"count", std::to_string(snapshot()->inventory.id_count())},
        {"after_ms", std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(after).count())},
        {"socket", endpoint_.socket_name()}});
 }

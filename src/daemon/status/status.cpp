@@ -150,6 +150,7 @@ Json ApiServerStatus::json() const {
 
 Json DaemonStatus::json() const {
   Json told{{"version", version},
+            {"node", node},
             {"startedAt", time_json(started_at)},
             {"kubelet", kubelet.json()},
             {"apiServer", api_server ? api_server->json() : Json()},

@@ -161,6 +161,7 @@ enum class WithHolders {
 
 struct DaemonStatus {
   std::string version;
+  std::string node;  // the node's name in Kubernetes, or the host's name
   WallTime started_at;
   KubeletStatus kubelet;
   std::optional<ApiServerStatus> api_server;

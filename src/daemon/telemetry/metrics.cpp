@@ -81,7 +81,9 @@ class Families {
 double seconds(WallTime time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
 
 void write_node(const DaemonStatus& status, Families& families) {
-  families.gauge("plughost_ready", "1: nothing is wrong with the node.")
+  families
+      .gauge("plughost_ready",
+             "1: every resource is attached, and every required entry has a Healthy device.")
       .add(problems(status).empty() ? 1.0 : 0.0);
   families.gauge("plughost_kubelet_up", "1: a kubelet is running.").add(status.kubelet.present ? 1.0 : 0.0);
   families.gauge("plughost_resource_attached", "1: the kubelet listens to the resource's list.");
@@ -241,7 +243,8 @@ void write_process(const DaemonStatus& status, Families& families) {
 }
 
 void write_own(const DaemonStatus& status, Families& families) {
-  families.gauge("plughost_build_info", "1.").add(1.0, {{"version", status.version}});
+  families.gauge("plughost_build_info", "Always 1; the label has the version of plughost.")
+      .add(1.0, {{"version", status.version}});
   write_node(status, families);
   write_devices(status, families);
   families.counter("plughost_kubelet_restarts_total", "Kubelets that came after the first.")

@@ -34,13 +34,20 @@ struct Remarks {
   bool hangs = false;  // a thread is still reading a directory
 };
 
-Remarks remarks_on(Config config, const HostRoot& host) {
+Remarks look_around(Config config, const HostRoot& host) {
   EventLoop loop;
   Workers workers(loop, 1);
   Remarks result;
   const auto remarks = std::make_shared<std::vector<std::string>>();
   const auto look = [remarks, host, config = to_be_looked_at(std::move(config))] {
-    *remarks = mount_remarks(host, survey(config, host).snapshots);
+    const Survey found = survey(config, host);
+    *remarks = remarks_on(host, found.snapshots);
+    for (const SurveyedEntry& entry : found.entries)
+      if (!entry.unhealthy.empty())
+        remarks->push_back(
+            entry.where + ": " + entry.name + ": Unhealthy on this machine: " + entry.unhealthy.front() +
+            (entry.unhealthy.size() == 1 ? ""
+                                         : ", and " + std::to_string(entry.unhealthy.size() - 1) + " more"));
   };
   const auto done = [&] {
     result.said = std::move(*remarks);
@@ -49,7 +56,7 @@ Remarks remarks_on(Config config, const HostRoot& host) {
   const auto overdue = [&] {
     result.hangs = true;
     result.said = {
-        "mounts were not checked: " + std::to_string(kPatience.count()) +
+        "devices and mounts were not checked: " + std::to_string(kPatience.count()) +
         " s were not enough to list the devices; is there a directory whose server does not respond?"};
     loop.stop();
   };
@@ -74,7 +81,7 @@ int check(const CheckOptions& options) {
             << counted(config.files.paths.size(), "file") << ", no errors\n";
   const Selection selection = select(config, host);
   for (const NotHere& other : selection.others) std::cout << other.text() << '\n';
-  const Remarks remarks = remarks_on(applying(config, selection), host);
+  const Remarks remarks = look_around(applying(config, selection), host);
   for (const std::string& remark : remarks.said) std::cerr << "note: " << remark << '\n';
   std::cout << "next: plughost discover --config " << options.file << '\n';
   // exit() would destroy objects that the stalled thread uses, and a leak checker would wait for the thread

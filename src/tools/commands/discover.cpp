@@ -124,8 +124,7 @@ int discover(const DiscoverOptions& options) {
     print(std::cout, json_of_offers(found), options.format);
   for (const NotHere& other : found.others) std::cerr << other.text() << '\n';
   for (const std::string& remark : found.remarks) std::cerr << "note: " << remark << '\n';
-  for (const std::string& remark : mount_remarks(host, found.snapshots))
-    std::cerr << "note: " << remark << '\n';
+  for (const std::string& remark : remarks_on(host, found.snapshots)) std::cerr << "note: " << remark << '\n';
   for (const std::string& note : found.unmatched) std::cerr << "note: " << note << '\n';
   for (const std::string& error : found.errors) std::cerr << "error: " << error << '\n';
   return found.errors.empty() ? 0 : 1;

@@ -13,6 +13,7 @@
 
 #include "base/text/text.hpp"
 #include "config/config.hpp"
+#include "daemon/drain/drain_controller.hpp"
 #include "daemon/hooks/container_programs.hpp"
 #include "host/hardware/device_nodes.hpp"
 #include "host/hardware/host_root.hpp"
@@ -186,11 +187,13 @@ std::vector<std::string> chosen_ids(const ResourceSnapshot& snapshot, const std:
     const std::vector<std::string> free = healthy_ids(snapshot.inventory);
     if (*count == 0) throw std::runtime_error("a container requests at least one device");
     if (*count > free.size())
-      throw std::runtime_error(snapshot.resource + " has " + std::to_string(free.size()) +
-                               " healthy devices, not " + which);
+      throw std::runtime_error("this node has " + counted(free.size(), "Healthy device") + " of " +
+                               snapshot.resource + " now, whether pods hold them or not, and not " + which);
     return preferred(snapshot.spec->policy, snapshot.inventory, free, {}, *count, {},
                      {.of = snapshot.spec->shares, .same = {}});
   }
+  if (which.empty())
+    throw std::runtime_error("after '=' comes a number or ids, as in " + snapshot.resource + "=2");
   std::vector<std::string> ids;
   std::istringstream list(which);
   for (std::string id; std::getline(list, id, ',');) ids.push_back(id);
@@ -200,11 +203,9 @@ std::vector<std::string> chosen_ids(const ResourceSnapshot& snapshot, const std:
 const ResourceSnapshot& snapshot_of(const Survey& found, const std::string& name) {
   for (const ResourceSnapshot& snapshot : found.snapshots)
     if (snapshot.resource == name) return snapshot;
-  std::string known;
-  for (const ResourceSnapshot& snapshot : found.snapshots)
-    known += (known.empty() ? "" : ", ") + snapshot.resource;
-  throw std::runtime_error("there is no resource " + name + "; there are " +
-                           (known.empty() ? "none" : known));
+  std::vector<std::string> known;
+  for (const ResourceSnapshot& snapshot : found.snapshots) known.push_back(snapshot.resource);
+  throw std::runtime_error(no_such("resource", name, known));
 }
 
 // Returns the 2 of "NAME=2"; nullopt if `what` has no number. Throws std::runtime_error.

@@ -93,7 +93,8 @@ void print_api_server(const Json& server) {
 void print_head(const Json& status) {
   const Json& kubelet = status["kubelet"];
   const Json& configuration = status["configuration"];
-  std::cout << "plughost " << status["version"].text() << ", up " << age(status["startedAt"]) << '\n'
+  std::cout << "plughost " << status["version"].text() << " on " << printable(status["node"].text())
+            << ", up " << age(status["startedAt"]) << '\n'
             << "kubelet: " << (kubelet["present"].truth() ? "running" : "not running");
   if (!kubelet["since"].is_null()) std::cout << " for " << age(kubelet["since"]);
   if (!kubelet["process"].is_null()) std::cout << ", process " << kubelet["process"].number();
@@ -199,7 +200,7 @@ void show(const Json& status, const StatusOptions& options) {
 // Less than the default 5 s limit of node-problem-detector's custom plugins.
 constexpr std::chrono::seconds kCheckDeadline{4};
 
-int check_node(const std::string& control) {
+int check_node(const std::string& control, OutputFormat format) {
   Readiness check;
   try {
     check = readiness_of(ControlClient(control).status(kCheckDeadline));
@@ -208,14 +209,18 @@ int check_node(const std::string& control) {
   } catch (const NoAnswer& exception) {
     check = unknown_readiness(exception.what());
   }
-  std::cout << check.line << '\n';
-  return static_cast<int>(check.verdict);
+  const int code = static_cast<int>(check.verdict);
+  if (format == OutputFormat::kTable)
+    std::cout << check.line << '\n';
+  else
+    print(std::cout, {{"ready", code == 0}, {"exitCode", code}, {"line", check.line}}, format);
+  return code;
 }
 
 }  // namespace
 
 int status(const StatusOptions& options) {
-  if (options.check) return check_node(options.control);
+  if (options.check) return check_node(options.control, options.format);
   bool known = true;
   const auto tell = [&](Json status) {
     known = select(status, options.name);

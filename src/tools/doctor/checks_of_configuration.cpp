@@ -37,6 +37,12 @@ Findings check_configuration(const HostRoot&, const Observed& observed) {
   Findings found;
   const auto& diagnostics = observed.config ? observed.config->warnings : observed.errors;
   for (const Diagnostic& diagnostic : diagnostics) found.push_back(of_diagnostic(diagnostic, observed.file));
+  for (const std::string& file : observed.writable_files)
+    found.push_back({.level = Level::kWarning,
+                     .where = file,
+                     .what = "users other than root may write this file",
+                     .why = "who writes the configuration runs programs as root and gives pods any device",
+                     .advice = "chown root " + file + "; chmod go-w " + file});
   if (found.empty() && observed.config)
     found.push_back({.where = observed.file,
                      .what = counted(observed.config->resources.size(), "entry") + " in " +
@@ -63,7 +69,7 @@ Findings check_drop_ins(const HostRoot&, const Observed& observed) {
   return or_ok(std::move(found), directory, "all files are included");
 }
 
-Findings check_devices(const HostRoot&, const Observed& observed) {
+Findings check_devices(const HostRoot& host, const Observed& observed) {
   if (!observed.config) return {};
   Findings found;
   for (const std::string& error : observed.devices.errors) {
@@ -84,6 +90,7 @@ Findings check_devices(const HostRoot&, const Observed& observed) {
   for (const ResourceSnapshot& snapshot : observed.devices.snapshots) {
     const auto devices = snapshot.inventory.devices();
     const auto sick = std::ranges::count_if(devices, [](const Device& each) { return !each.healthy(); });
+    const std::size_t ids = snapshot.inventory.id_count();
     if (devices.empty()) continue;
     if (sick > 0) {
       const auto first = std::ranges::find_if(devices, [](const Device& each) { return !each.healthy(); });
@@ -92,12 +99,22 @@ Findings check_devices(const HostRoot&, const Observed& observed) {
                        .what = std::to_string(sick) + " of " + counted(devices.size(), "device") +
                                " Unhealthy, the first: " + first->id + ": " + first->error,
                        .why = "no new pod gets them",
-                       .advice = "`plughost discover` has the reason of each"});
+                       .advice = sick == 1
+                                     ? "fix the cause named above"
+                                     : "fix the cause named above; `plughost discover` has the others'"});
     } else {
-      found.push_back(
-          {.where = snapshot.resource, .what = counted(devices.size(), "device") + ", all healthy"});
+      found.push_back({.where = snapshot.resource,
+                       .what = counted(devices.size(), "device") +
+                               (ids == devices.size() ? "" : " with " + std::to_string(ids) + " shares") +
+                               ", all healthy"});
     }
   }
+  for (std::string& remark : remarks_on(host, observed.devices.snapshots))
+    found.push_back({.level = Level::kWarning,
+                     .where = observed.file,
+                     .what = std::move(remark),
+                     .why = "a pod finds it out otherwise",
+                     .advice = "correct the entry; `plughost check` prints this again"});
   for (const SurveyedEntry& entry : observed.devices.entries) {
     const std::string why = entry.why_no_devices();
     if (why.empty()) continue;

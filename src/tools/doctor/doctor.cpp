@@ -131,10 +131,31 @@ std::vector<SeenProcess> daemons(const HostRoot& host) {
   return all;
 }
 
+namespace {
+
+// Returns true if a user other than root and the user of this process may write the file or directory.
+bool is_writable_by_others(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || (status.st_mode & S_ISVTX) != 0) return false;
+  return (status.st_mode & S_IWOTH) != 0 || ((status.st_mode & S_IWGRP) != 0 && status.st_gid != 0) ||
+         (status.st_uid != 0 && status.st_uid != ::geteuid());
+}
+
+void observe_modes(Observed& observed) {
+  std::set<std::string> writable;
+  for (const fs::path& file : observed.config->files.paths)
+    for (const fs::path& path : {file, fs::absolute(file).parent_path()})
+      if (is_writable_by_others(path)) writable.insert(path);
+  observed.writable_files = {writable.begin(), writable.end()};
+}
+
+}  // namespace
+
 Observed observe(const HostRoot& host, const fs::path& configuration) {
   Observed observed{.file = configuration, .user = ::geteuid(), .now = ::time(nullptr)};
   try {
     observed.config = load_config(configuration);
+    observe_modes(observed);
     observe_devices(host, observed);
   } catch (const ConfigError& error) {
     observed.errors = error.diagnostics;

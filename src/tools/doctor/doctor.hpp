@@ -43,6 +43,8 @@ struct Observed {
   std::filesystem::path file;
   std::optional<Config> config;
   std::vector<Diagnostic> errors;
+  // Files of the configuration that a user other than root and the one who runs the doctor may write.
+  std::vector<std::string> writable_files;
   Survey devices;  // what the configuration would advertise; empty without a configuration
 
   uid_t user = 0;  // the user who runs the doctor

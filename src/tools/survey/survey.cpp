@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -44,8 +45,10 @@ std::optional<DevicesOf> scan_entry(const ResourceConfig& entry, const HostRoot&
     }
     Assembly assembly = assemble(*entry.spec, std::move(scan.devices));
     std::ranges::move(assembly.remarks, std::back_inserter(all.remarks));
-    for (auto& [resource, devices] : assembly.resources)
+    for (auto& [resource, devices] : assembly.resources) {
       check_devices(host, resource, *entry.spec, scan.numbers, devices);
+      find_units(host, *entry.spec, devices);
+    }
     add_devices(assembly.resources, surveyed);
     for (const auto* places : {&scan.unmatched, &assembly.unmatched}) {
       for (const std::string& place : *places)
@@ -66,7 +69,6 @@ DevicesOf scan_entries(const EntriesOfName& entries, const HostRoot& host, Surve
   for (const ResourceConfig* entry : entries) {
     auto found = scan_entry(*entry, host, all);
     if (!found) continue;
-    for (auto& [resource, devices] : *found) find_units(host, *entry->spec, devices);
     parts.push_back({entry->spec, std::make_shared<const DevicesOf>(std::move(*found))});
   }
   Assembly joint = join(parts);
@@ -191,6 +193,37 @@ void add_remarks(const HostRoot& host, const ResourceSnapshot& snapshot, std::ve
   });
 }
 
+// Returns why a container with two devices would be refused although each alone is Healthy, as a sentence;
+// empty if it would not. A rule of the entry about the number of shares is no reason.
+std::string refusal_of_two(const ResourceSnapshot& snapshot) {
+  std::vector<std::string> ids;
+  for (const Device& device : snapshot.inventory.devices())
+    if (device.healthy() && ids.size() < 2) ids.push_back(replica_id(device, 0));
+  if (ids.size() < 2) return {};
+  const auto outcome = allocate(snapshot.resource, *snapshot.spec, snapshot.inventory, ids);
+  const auto* const refusal = std::get_if<Refusal>(&outcome);
+  if (!refusal || refusal->reason != Refusal::Reason::kConflict) return {};
+  return "a container that requests two devices is refused: " + refusal->text;
+}
+
+// Adds a remark for each two resources that list the same hardware. Shared devices have no units.
+void add_overlaps(const std::vector<ResourceSnapshot>& snapshots, std::vector<std::string>& remarks) {
+  std::map<std::string_view, std::pair<const ResourceSnapshot*, const Device*>> first;
+  std::set<std::pair<const ResourceSnapshot*, const ResourceSnapshot*>> known;
+  for (const ResourceSnapshot& snapshot : snapshots) {
+    for (const Device& device : snapshot.inventory.devices()) {
+      for (const std::string& unit : device.hardware->units) {
+        const auto [found, is_new] = first.try_emplace(unit, &snapshot, &device);
+        const auto [other, its] = found->second;
+        if (other == &snapshot || !known.emplace(other, &snapshot).second) continue;
+        remarks.push_back(other->resource + '=' + its->id + " and " + snapshot.resource + '=' + device.id +
+                          " are the same hardware: one container at a time gets it, and the scheduler counts "
+                          "it twice; leave it out of one of the entries with `except`, if that is not meant");
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string SurveyedEntry::why_no_devices() const {
@@ -222,8 +255,13 @@ CdiUse cdi_use(const Config& config, const Survey& found) {
   return use;
 }
 
-std::vector<std::string> mount_remarks(const HostRoot& host, const std::vector<ResourceSnapshot>& snapshots) {
+std::vector<std::string> remarks_on(const HostRoot& host, const std::vector<ResourceSnapshot>& snapshots) {
   std::vector<std::string> remarks;
+  for (const ResourceSnapshot& snapshot : snapshots) {
+    if (std::string refusal = refusal_of_two(snapshot); !refusal.empty())
+      remarks.push_back(std::move(refusal));
+  }
+  add_overlaps(snapshots, remarks);
   for (const ResourceSnapshot& snapshot : snapshots) add_remarks(host, snapshot, remarks);
   return remarks;
 }

@@ -49,8 +49,9 @@ struct CdiUse {
 // `found` is the survey of `config`.
 CdiUse cdi_use(const Config& config, const Survey& found);
 
-// Returns one sentence for each mount that is less useful in a container than expected: a socket, a device
-// node or a directory with nodes that a snapshot's devices mount without giving the node, too.
-std::vector<std::string> mount_remarks(const HostRoot& host, const std::vector<ResourceSnapshot>& snapshots);
+// Returns what a pod would find out, one sentence each: a container with two devices would be refused; two
+// resources list the same hardware; a mount is less useful in a container than expected (a socket, a device
+// node or a directory with nodes that the container may not open).
+std::vector<std::string> remarks_on(const HostRoot& host, const std::vector<ResourceSnapshot>& snapshots);
 
 }  // namespace plughost

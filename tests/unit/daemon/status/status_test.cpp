@@ -145,7 +145,7 @@ TEST_CASE("the JSON of the API server has plughost's identity, the last contact,
 }
 
 TEST_CASE("the JSON of the daemon has the kubelet, the configuration and the resources") {
-  DaemonStatus status{.version = "1.2", .started_at = kThen};
+  DaemonStatus status{.version = "1.2", .node = "node-1", .started_at = kThen};
   status.kubelet = {.present = true, .directory = "/k", .since = kThen, .process = 42, .unverified = "old"};
   status.configuration = {.files = {"/c.yaml", "/d.yaml"},
                           .hash = 0x1f,
@@ -156,7 +156,7 @@ TEST_CASE("the JSON of the daemon has the kubelet, the configuration and the res
   status.holders_unknown = "nobody tells";
   CHECK(
       status.json().dump() ==
-      R"({"version":"1.2","startedAt":")" + kThenText +
+      R"({"version":"1.2","node":"node-1","startedAt":")" + kThenText +
           R"(","kubelet":{"present":true,"directory":"/k","since":")" + kThenText +
           R"(","process":42,"unverified":"old"},"apiServer":null,"configuration":{"files":["/c.yaml","/d.yaml"],"hash":"000000000000001f",)"
           R"("loadedAt":")" +

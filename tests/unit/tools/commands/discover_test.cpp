@@ -1,4 +1,5 @@
-// Tests `plughost discover`: why a resource has no devices, and the way from what was seen to what is listed.
+// Tests `plughost discover` (why a resource has no devices, and the way from what was seen to what is
+// listed), and what `simulate` refuses.
 
 #include <doctest/doctest.h>
 
@@ -89,4 +90,32 @@ TEST_CASE("discover: --explain of an unknown name is refused, with the name that
   CHECK(result.exit_code == 1);
   CHECK(has(result.errors, "no entry lists 'x.com/sone' (did you mean 'x.com/some'?)"));
   CHECK(result.printed.empty());
+}
+
+TEST_CASE(
+    "simulate: a missing number, too large a number and an unknown resource are refused with the reason") {
+  const Discovered node;
+  const auto refusal = [&](const std::string& what) {
+    const CommandResult result = run_plughost({"simulate", "--config", node.config, what});
+    CHECK(result.exit_code == 1);
+    return result.errors;
+  };
+  CHECK(refusal("x.com/some=") == "after '=' comes a number or ids, as in x.com/some=2\n");
+  CHECK(refusal("x.com/some=2") ==
+        "this node has 1 Healthy device of x.com/some now, whether pods hold them or not, and not 2\n");
+  CHECK(refusal("x.com/none") == "there is no resource x.com/none; there are x.com/empty, x.com/some\n");
+}
+
+TEST_CASE("check: a device of this machine that no container could have leads to a note with the reason") {
+  const Discovered node;
+  node.dir.file(
+      "config.yaml",
+      "resources:\n- {name: x.com/x, groups: [{paths: [{path: /dev/null, mountPath: /dev/x}, {path: "
+      "/dev/zero, mountPath: /dev/x}]}]}\n");
+  const CommandResult checked = run_plughost({"check", node.config});
+  CHECK(checked.exit_code == 0);
+  CHECK(has(checked.errors,
+            "note: " + node.config +
+                ":2:3: x.com/x: Unhealthy on this machine: null: resource x.com/x: /dev/x in the "
+                "container would be both"));
 }

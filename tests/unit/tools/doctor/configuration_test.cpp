@@ -26,6 +26,29 @@ TEST_CASE("a warning about the configuration is a finding with the level warning
   CHECK(node.look("configuration")[0].level == Level::kWarning);
 }
 
+TEST_CASE("a file or directory of the configuration that others may write is a warning") {
+  MadeNode node;
+  const std::filesystem::path file = node.files.at("conf/config.yaml");
+  node.files.file("conf/config.yaml", "resources: [{name: example.com/x, count: 1}]\n");
+  const auto look = [&] {
+    node.observed = observe(node.host, file);
+    return node.look("configuration");
+  };
+  using std::filesystem::perms;
+  std::filesystem::permissions(file.parent_path(), perms(0755));
+  std::filesystem::permissions(file, perms(0644));
+  CHECK(look()[0].level == Level::kOk);
+  std::filesystem::permissions(file, perms(0646));
+  CHECK(look()[0].level == Level::kWarning);
+  CHECK(look()[0].where == file);
+  CHECK(contains(look()[0].advice, "chmod go-w " + file.string()));
+  std::filesystem::permissions(file, perms(0644));
+  std::filesystem::permissions(file.parent_path(), perms(0777));
+  CHECK(look()[0].where == file.parent_path());
+  std::filesystem::permissions(file.parent_path(), perms(01777));
+  CHECK(look()[0].level == Level::kOk);
+}
+
 TEST_CASE("a valid configuration is reported with the numbers of its entries and files") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n");
@@ -69,6 +92,9 @@ TEST_CASE("for a resource, no device is a note, and an Unhealthy device is a war
   const Finding sick = node.one("devices");
   CHECK(sick.level == Level::kWarning);
   CHECK(contains(sick.what, "1 of 2 devices Unhealthy, the first: a: it burns"));
+  CHECK(sick.advice == "fix the cause named above");
+  node.observed.devices.snapshots[0].inventory = Inventory({{.id = "a", .replicas = 20}});
+  CHECK(node.one("devices").what == "1 device with 20 shares, all healthy");
 }
 
 TEST_CASE("an entry that cannot be scanned is a problem") {

@@ -32,7 +32,7 @@ class Machine {
   static Texts of(const HostRoot& host, const std::string& entry) {
     const test::TempDir files;
     files.file("config.yaml", "resources:\n" + entry);
-    return mount_remarks(host, survey(load_config(files.at("config.yaml")), host).snapshots);
+    return remarks_on(host, survey(load_config(files.at("config.yaml")), host).snapshots);
   }
 
  private:
@@ -118,4 +118,36 @@ TEST_CASE("a mounted socket leads to a remark, because its server may create it 
 TEST_CASE("missing files, directories and paths lead to no remark") {
   const Machine machine;
   CHECK(machine.remarks("mounts: [{hostPath: /etc}, {hostPath: /etc/licence}, {hostPath: /none}]").empty());
+}
+
+TEST_CASE("a container that would be refused two devices leads to a remark with the refusal") {
+  Machine machine;
+  machine.add("/etc/spare", FileType::kRegular, "");
+  const auto licences = [&](const std::string& more) {
+    return machine.of(
+        "- {name: x.com/b, directory: {path: /etc}, mounts: [{hostPath: '{path}', containerPath: " + more +
+        "}\n");
+  };
+  const std::string two =
+      "a container that requests two devices is refused: resource x.com/b: /lic in the container";
+  REQUIRE(licences("/lic}]").size() == 1);
+  CHECK(licences("/lic}]")[0].substr(0, two.size()) == two);
+  CHECK(licences("'/lic{n}'}]").empty());
+  // The entry's own limit is no remark.
+  CHECK(licences("'/lic{n}'}], replicas: 2, shares: oneDevice").empty());
+}
+
+TEST_CASE("hardware that two resources list leads to one remark, unless it is shared") {
+  Machine machine;
+  machine.node("/dev/a", "188:0");
+  machine.node("/dev/b", "188:1");
+  const auto entry = [](const std::string& name, const std::string& more) {
+    return "- {name: x.com/" + name + ", groups: [{paths: [{path: '/dev/[ab]'}]}]" + more + "}\n";
+  };
+  CHECK(machine.of(entry("one", "") + entry("two", "")) ==
+        Texts{"x.com/one=a and x.com/two=a are the same hardware: one container at a time gets it, and the "
+              "scheduler counts it twice; leave it out of one of the entries with `except`, if that is not "
+              "meant"});
+  CHECK(machine.of(entry("one", "") + entry("two", ", replicas: 2")).empty());
+  CHECK(machine.of(entry("one", ", only: [{id: a}]") + entry("two", ", only: [{id: b}]")).empty());
 }
