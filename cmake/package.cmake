@@ -42,6 +42,7 @@ install(FILES packaging/plughost.sysusers DESTINATION ${lib}/sysusers.d RENAME p
 install(FILES packaging/config.yaml DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR}/plughost)
 install(DIRECTORY DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR}/plughost/plugins.d)
 install(DIRECTORY plugins.d packaging/monitoring DESTINATION ${share}/plughost)
+install(FILES docs/plughost.schema.json DESTINATION ${share}/plughost)
 install(DIRECTORY systemd/drop-ins/ DESTINATION ${share}/plughost/systemd)
 install(FILES packaging/selinux/plughost.cil DESTINATION ${share}/plughost/selinux)
 install(FILES packaging/completion/plughost.bash

@@ -42,6 +42,7 @@ class CommandLine {
   void add_plan();
   void add_preset();
   void add_simulate();
+  void add_schema();
   void add_checkpoint();
   void add_doctor();
   void add_setup();
@@ -70,20 +71,17 @@ void add_output(CLI::App& command, OutputFormat& format) {
       {"table", OutputFormat::kTable}, {"json", OutputFormat::kJson}, {"yaml", OutputFormat::kYaml}};
   command.add_option("-o,--output", format, "output format")
       ->transform(CLI::CheckedTransformer(kFormats))
-      ->type_name("FORMAT")
       ->option_text("FORMAT:{table,json,yaml}");
 }
 
-std::map<std::string, LogLevel> log_levels() {
+void accept_log_level(CLI::Option* option) {
   std::map<std::string, LogLevel> levels;
-  for (const auto& [word, level] : kLogLevels) levels.emplace(word, level);
-  return levels;
-}
-
-std::string log_levels_text() {
   std::vector<std::string_view> words;
-  for (const auto& level : kLogLevels) words.push_back(level.word);
-  return "LEVEL:{" + joined(words, ",") + '}';
+  for (const auto& [word, level] : kLogLevels) {
+    levels.emplace(word, level);
+    words.push_back(word);
+  }
+  option->transform(CLI::CheckedTransformer(levels))->option_text("LEVEL:{" + joined(words, ",") + '}');
 }
 
 void CommandLine::add_run() {
@@ -101,12 +99,8 @@ void CommandLine::add_run() {
                    "directory for state that survives a restart")
       ->capture_default_str()
       ->type_name("DIR");
-  command
-      ->add_option("--log-level", options->log_level,
-                   "minimum level of log lines; overrides the configuration")
-      ->transform(CLI::CheckedTransformer(log_levels()))
-      ->type_name("LEVEL")
-      ->option_text(log_levels_text());
+  accept_log_level(command->add_option("--log-level", options->log_level,
+                                       "minimum level of log lines; overrides the configuration"));
 }
 
 void CommandLine::add_check() {
@@ -211,6 +205,13 @@ void CommandLine::add_simulate() {
   add_output(*command, options->format);
 }
 
+void CommandLine::add_schema() {
+  add<SchemaOptions>("schema", "print the JSON schema of the configuration, for editors", &schema);
+  const auto [command, options] = add<ExplainOptions>("explain", "describe a configuration key", &explain);
+  command->add_option("key", options->key, "the key, with the keys above it; default: the top level")
+      ->option_text("KEY");
+}
+
 void CommandLine::add_checkpoint() {
   const auto [command, options] = add<CheckpointOptions>(
       "checkpoint", "print the kubelet's checkpoint: which pod holds which device", &checkpoint);
@@ -242,7 +243,6 @@ void CommandLine::add_setup() {
   command->add_option("--root", options->root, "root directory of an image that is being built")
       ->check(CLI::ExistingDirectory)
       ->capture_default_str()
-      ->type_name("DIR")
       ->option_text("DIR");
 }
 
@@ -275,11 +275,9 @@ void CommandLine::add_events() {
 void CommandLine::add_reload() {
   const auto [command, options] =
       add<ReloadOptions>("reload", "reload the daemon's configuration and print what changed", &reload);
-  command
-      ->add_option("--log-level", options->log_level,
-                   "minimum level of log lines until the next reload; default: the configuration's")
-      ->transform(CLI::CheckedTransformer(log_levels()))
-      ->option_text(log_levels_text());
+  accept_log_level(
+      command->add_option("--log-level", options->log_level,
+                          "minimum level of log lines until the next reload; default: the configuration's"));
   command
       ->add_option("--confirm", options->confirm,
                    "roll back to the former configuration after this time unless --keep confirms the new one")
@@ -333,6 +331,8 @@ constexpr std::pair<const char*, const char*> kExamples[] = {
     {"plan", "plughost plan config.yaml --facts facts/"},
     {"preset", "plughost preset list --here"},
     {"simulate", "plughost simulate example.com/serial=2"},
+    {"schema", "plughost schema > plughost.schema.json"},
+    {"explain", "plughost explain resources.gpu.unit"},
     {"checkpoint", "plughost checkpoint -o json"},
     {"doctor", "plughost doctor"},
     {"setup", "plughost setup --dry-run"},
@@ -355,6 +355,7 @@ CommandLine::CommandLine() {
   add_plan();
   add_preset();
   add_simulate();
+  add_schema();
   add_checkpoint();
   add_doctor();
   add_setup();

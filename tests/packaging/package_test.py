@@ -84,7 +84,7 @@ class InDebian12(unittest.TestCase):
         until(lambda: "0 of 0 resources attached" in self.machine.run("systemctl show --property StatusText plughost"),
               10, "the unit's status", every=0.05)
         for path in ("/usr/share/man/man1/plughost.1.gz", "/usr/share/man/man5/plughost.yaml.5.gz",
-                     "/usr/share/plughost/plugins.d/fuse.yaml", "/usr/share/plughost/systemd/gpu.conf",
+                     "/usr/share/plughost/plugins.d/fuse.yaml", "/usr/share/plughost/plughost.schema.json", "/usr/share/plughost/systemd/gpu.conf",
                      "/usr/share/doc/plughost/config.example.yaml", "/etc/plughost/plugins.d"):
             self.assertTrue(self.is_there(path), path)
 

@@ -21,6 +21,8 @@ struct Diagnostic {
   std::string text() const;  // "file:line:col: path: what", always one line
 };
 
+class Shapes;
+
 class Diagnostics {
  public:
   // The maximum number kept per severity: a hostile file must not fill the memory and the log.
@@ -31,6 +33,9 @@ class Diagnostics {
 
   std::span<const Diagnostic> all() const { return all_; }
   bool has_errors() const { return error_count_ > 0; }
+  // While set, Fields records its keys there and finds every one of them: see Shapes. Must outlive this
+  // object.
+  Shapes* shapes = nullptr;
   // Includes errors that were not kept.
   std::size_t error_count() const { return error_count_; }
 

@@ -9,6 +9,7 @@ namespace plughost {
 namespace {
 
 using std::chrono::milliseconds;
+using Type = Shape::Type;
 
 constexpr std::size_t kUsualQuestions = 32;
 constexpr milliseconds kLongestDuration = std::chrono::days(1000);
@@ -81,6 +82,7 @@ std::optional<milliseconds> duration_of(std::string_view text) {
 Fields::Fields(const Node& node, std::string path, Diagnostics& diagnostics)
     : node_(node), path_(std::move(path)), diagnostics_(diagnostics) {
   asked_.reserve(kUsualQuestions);
+  if (diagnostics_.shapes) diagnostics_.shapes->record(path_, Type::kMap);
   if (node.kind == Node::Kind::kScalar || node.kind == Node::Kind::kSequence)
     diagnostics_.error(node.mark, path_, "must be a map, not " + shown(node));
 }
@@ -99,10 +101,19 @@ Fields::~Fields() {
   }
 }
 
-bool Fields::has(std::string_view key) { return node(key) != nullptr; }
+bool Fields::has(std::string_view key) {
+  if (!diagnostics_.shapes) return node(key) != nullptr;
+  asked_.emplace_back(key);
+  return diagnostics_.shapes->has(path_of(key));
+}
+
+void Fields::record(std::string_view key, Type type, const std::function<Shape()>& shape) {
+  if (diagnostics_.shapes) diagnostics_.shapes->record(path_of(key), type, shape ? shape() : Shape());
+}
 
 const Node* Fields::node(std::string_view key) {
   asked_.emplace_back(key);
+  if (diagnostics_.shapes) return diagnostics_.shapes->node(path_of(key));
   return node_.find(key);
 }
 
@@ -114,11 +125,15 @@ const Node* Fields::scalar(std::string_view key) {
 }
 
 std::string Fields::text(std::string_view key, std::string_view fallback) {
+  record(key, Type::kText);
   const Node* const value = scalar(key);
   return value ? value->scalar : std::string(fallback);
 }
 
 std::string Fields::require_text(std::string_view key) {
+  record(key, Type::kText);
+  const bool is_asked = std::ranges::find(asked_, key) != asked_.end();  // if so, it is optional
+  if (diagnostics_.shapes && !is_asked) diagnostics_.shapes->require(path_of(key));
   if (!has(key)) refuse(key, "the key '" + std::string(key) + "' is missing");
   const Node* const value = scalar(key);
   if (!value) return {};
@@ -127,6 +142,7 @@ std::string Fields::require_text(std::string_view key) {
 }
 
 bool Fields::flag(std::string_view key, bool fallback) {
+  record(key, Type::kFlag);
   const Node* const value = scalar(key);
   if (!value) return fallback;
   if (!value->quoted && value->scalar == "true") return true;
@@ -136,6 +152,7 @@ bool Fields::flag(std::string_view key, bool fallback) {
 }
 
 unsigned Fields::number(std::string_view key, unsigned fallback, unsigned min, unsigned max) {
+  record(key, Type::kNumber, [&] { return Shape{.min = min, .max = max}; });
   const Node* const value = scalar(key);
   if (!value) return fallback;
   const auto number = decimal(value->scalar);
@@ -153,6 +170,7 @@ unsigned Fields::number(std::string_view key, unsigned fallback, unsigned min, u
 
 milliseconds Fields::duration(std::string_view key, milliseconds fallback, milliseconds min,
                               milliseconds max) {
+  record(key, Type::kDuration, [&] { return Shape{.range = written(min) + " to " + written(max)}; });
   const Node* const value = scalar(key);
   if (!value) return fallback;
   if (const auto parsed = duration_of(value->scalar)) {
@@ -176,6 +194,7 @@ std::chrono::seconds Fields::seconds(std::string_view key, std::chrono::seconds 
 }
 
 std::string_view Fields::chosen(std::string_view key, std::span<const std::string_view> words) {
+  record(key, Type::kWord, [&] { return Shape{.words = {words.begin(), words.end()}}; });
   const Node* const value = scalar(key);
   if (!value) return {};
   const auto found = std::ranges::find(words, value->scalar);
@@ -186,6 +205,7 @@ std::string_view Fields::chosen(std::string_view key, std::span<const std::strin
 
 Template Fields::pattern(std::string_view key, std::string_view fallback,
                          std::span<const std::string_view> known) {
+  record(key, Type::kText);
   const Node* const value = scalar(key);
   if (!value) return Template(fallback);
   const std::size_t errors = diagnostics_.error_count();
@@ -196,6 +216,7 @@ Template Fields::pattern(std::string_view key, std::string_view fallback,
 }
 
 std::string Fields::absolute_path(std::string_view key, std::string_view fallback) {
+  record(key, Type::kText);
   const Node* const value = scalar(key);
   if (!value) return std::string(fallback);
   if (std::string error = path_error(value->scalar); !error.empty()) {
@@ -216,6 +237,9 @@ std::string Fields::permissions() {
 }
 
 std::vector<std::string> Fields::texts(std::string_view key) {
+  record(key, Type::kText);
+  record(key, Type::kList);
+  record(std::string(key) + "[]", Type::kText);
   const Node* const value = node(key);
   if (!value || value->kind == Node::Kind::kNull) return {};
   if (value->kind == Node::Kind::kScalar) return {value->scalar};
@@ -231,6 +255,7 @@ std::vector<std::string> Fields::texts(std::string_view key) {
 }
 
 const std::vector<Node>& Fields::items(std::string_view key) {
+  record(key, Type::kList);
   const Node& value = or_nothing(node(key));
   if (value.kind != Node::Kind::kSequence && value.kind != Node::Kind::kNull)
     refuse(key, "must be a list, each item after '- ', not " + shown(value));
@@ -238,6 +263,8 @@ const std::vector<Node>& Fields::items(std::string_view key) {
 }
 
 const std::vector<Node::Member>& Fields::members(std::string_view key, std::string_view values) {
+  record(key, Type::kMap);
+  record(std::string(key) + ".*", Type::kText);
   const Node& value = or_nothing(node(key));
   if (value.kind != Node::Kind::kMap && value.kind != Node::Kind::kNull)
     error(key, "must be a map of names and " + std::string(values) + ", not " + value.kind_name());

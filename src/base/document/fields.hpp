@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -13,6 +14,7 @@
 
 #include "base/document/diagnostics.hpp"
 #include "base/document/node.hpp"
+#include "base/document/shapes.hpp"
 #include "base/text/template.hpp"
 #include "base/text/words.hpp"
 
@@ -78,6 +80,8 @@ class Fields {
   Diagnostics& diagnostics() { return diagnostics_; }
 
  private:
+  // Records the key's type if the diagnostics record shapes; `shape` returns its words or range.
+  void record(std::string_view key, Shape::Type type, const std::function<Shape()>& shape = nullptr);
   // Returns the value if it is a scalar. Any other value is reported.
   const Node* scalar(std::string_view key);
   // Returns "" if the key is absent, or if its value is not among the words.

@@ -77,7 +77,6 @@ CardUnit read_unit(Fields& entry) {
   if (memory == cores) {
     fields.error("memory",
                  "a unit is an amount of memory or a number of cores, as in {memory: 1GiB} or {cores: 10}");
-    fields.text("cores", "");
     return unit;
   }
   if (memory) unit.memory = read_memory(fields);

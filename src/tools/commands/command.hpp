@@ -128,6 +128,15 @@ struct ReloadOptions {
 };
 int reload(const ReloadOptions& options);
 
+// Prints the JSON schema of the configuration.
+struct SchemaOptions {};
+int schema(const SchemaOptions& options);
+
+struct ExplainOptions {
+  std::string key;  // "resources.gpu.unit"; empty: the top level
+};
+int explain(const ExplainOptions& options);
+
 struct DrainOptions {
   std::string control = kControlSocket;
   std::string what;  // NAME=ID, or NAME for every device of the resource

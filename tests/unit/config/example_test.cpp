@@ -151,11 +151,11 @@ struct CardPreset {
   int line;  // line at which the preset's entry begins
   std::string variable = "NVIDIA_VISIBLE_DEVICES";
 };
-const std::vector<CardPreset> kOfCards{{"gpu-memory", 3},
-                                       {"iluvatar-gpu", 3, "IX_VISIBLE_DEVICES"},
-                                       {"nvidia-gpu-shared", 3},
-                                       {"nvidia-gpu", 3},
-                                       {"nvidia-mig", 4}};
+const std::vector<CardPreset> kOfCards{{"gpu-memory", 4},
+                                       {"iluvatar-gpu", 4, "IX_VISIBLE_DEVICES"},
+                                       {"nvidia-gpu-shared", 4},
+                                       {"nvidia-gpu", 4},
+                                       {"nvidia-mig", 5}};
 
 std::set<std::string> other_presets() {
   std::set<std::string> names;

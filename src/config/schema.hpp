@@ -1,0 +1,19 @@
+#pragma once
+// The JSON schema of the configuration, for editors, and the description of a key, for `plughost explain`.
+// Both are recorded from the readers themselves (see Shapes), and described by the tables of
+// docs/configuration.md. Pure functions; thread-safe.
+
+#include <optional>
+#include <string>
+
+#include "base/text/json.hpp"
+
+namespace plughost {
+
+Json config_schema();
+
+// Returns what the key is, for people: its type, its description and the keys in it. `path` is as in
+// "resources.gpu.unit". nullopt: there is no such key.
+std::optional<std::string> explain_key(const std::string& path);
+
+}  // namespace plughost
