@@ -121,6 +121,18 @@ TEST_CASE("a file system that is stalled at the start does not prevent the start
   }
 }
 
+TEST_CASE("a file system that may stall is polled, too, if it is mounted while plughost runs") {
+  Machine machine;
+  Node& node = machine.node;
+  node.files().file("dead/one");
+  node.start_daemon();
+  REQUIRE(node.count(kDead, 1));
+  machine.files.emplace(node.path("dead"), std::vector<std::string>{"one", "two"});
+  CHECK(node.count(kDead, 2));
+  machine.files->add("three");
+  CHECK(node.count(kDead, 3));
+}
+
 TEST_CASE("a new file in a file system that may stall is listed within seconds, without an event") {
   Machine machine;
   machine.start();

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Makes recorded nodes: `make.py DIRECTORY` writes all of them there, as the build of the tests does; `make.py` writes the two
-samples beside it, and `make.py --check` says which of these differ.
+samples and a hash of each machine beside it, and `make.py --check` says which of these differ.
 
 One function is one machine, in the order in which somebody would describe it. What the kernel and udev make of the words is in
 machine.py.
 """
 
+import hashlib
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ sys.dont_write_bytecode = True
 from machine import Machine, text_of  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
+SUMS = HERE / "sums.txt"
 
 
 def workstation():
@@ -744,14 +746,21 @@ def write(directory, names):
         (directory / f"{name}.json").write_text(text_of(MACHINES[name]()))
 
 
+def sums():
+    """A line with the hash of each machine: what no preset finds on it would be lost unnoticed."""
+    return "".join(f"{hashlib.sha256(text_of(MACHINES[name]()).encode()).hexdigest()[:16]} {name}\n" for name in sorted(MACHINES))
+
+
 def check_samples():
-    """Returns what is wrong with the samples, a sentence each."""
+    """Returns what is wrong with the samples and the hashes, a sentence each."""
     wrong = []
     for name in SAMPLES:
         file = HERE / f"{name}.json"
         if not file.exists() or file.read_text() != text_of(MACHINES[name]()):
             wrong.append(f"{file.name} is not what make.py makes")
     wrong += [f"{file.name} is not a sample" for file in HERE.glob("*.json") if file.stem not in SAMPLES]
+    if SUMS.read_text() != sums():
+        wrong.append(f"{SUMS.name} is not what make.py makes")
     return wrong
 
 
@@ -765,6 +774,7 @@ def main(arguments):
         write(Path(arguments[0]), MACHINES)
     else:
         write(HERE, SAMPLES)
+        SUMS.write_text(sums())
     return 0
 
 

@@ -112,6 +112,12 @@ TEST_CASE(
     node.spec.cdi = CdiNames::kCri;
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
+  SUBCASE("plughost gives the mount in its own CDI specification") {
+    node.devices[1].nodes.clear();
+    node.devices[1].mounts = {{.host_path = "/dev/bob", .container_path = PositionText("/b")}};
+    node.spec.cdi = CdiNames::kCri;
+    node.hold({"X"}, with_nodes({"/dev/bob"}));
+  }
   SUBCASE("the device is sick") {
     node.devices[1].error = "sick";
     node.hold({"X"}, with_nodes({"/dev/bob"}));

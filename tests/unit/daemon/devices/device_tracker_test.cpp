@@ -105,6 +105,22 @@ TEST_CASE("a listed resource that is not found stays listed, with its former dev
   CHECK(entry.take({}, kStart + 2s).empty());
 }
 
+TEST_CASE(
+    "after an incomplete response about holders, a gone device stays, and its holders are queried again") {
+  Listed entry;
+  entry.see({"a"}, kStart);
+  entry.see({}, kStart);
+  entry.see({}, kStart + 60s);
+  entry.tracker.record_holders(
+      {.holdings = std::make_shared<const Holdings>(), .complete = false, .asked = kStart + 60s},
+      kStart + 60s);
+  CHECK(entry.see({}, kStart + 61s) == "a!");
+  CHECK(entry.tracker.next_change() == kStart + 62s);
+  entry.see({}, kStart + 62s);
+  entry.record_holders({}, kStart + 62s);
+  CHECK(entry.see({}, kStart + 62s).empty());
+}
+
 TEST_CASE("a new resource is listed when none of its devices waits for its first check") {
   Listed entry;
   CHECK_FALSE(entry.tracker.complete());

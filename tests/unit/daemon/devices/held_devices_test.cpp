@@ -125,7 +125,7 @@ TEST_CASE("held devices: an incomplete response, or a failed query, releases no 
   rig.answer({}, false);
   CHECK(rig.blocked(kB));
   REQUIRE(rig.asks_after(HoldingsPoll::kLongestPause));
-  rig.asked.back()({.holdings = nullptr, .why = "it is silent"});
+  rig.asked.back()({.holdings = nullptr, .why = "it is silent", .asked = EventLoop::Clock::now()});
   CHECK(rig.blocked(kB));
   REQUIRE(rig.asks_after(HoldingsPoll::kLongestPause));
   rig.answer({});

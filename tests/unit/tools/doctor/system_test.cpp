@@ -141,7 +141,11 @@ TEST_CASE("inotify's watches and instances in use are counted, and it is a warni
   for (int i = 0; i < 50; ++i) info += "inotify wd:1 ino:1 sdev:1 mask:1 ignored_mask:0 fhandle-bytes:8\n";
   node.tree.file("proc/9/fdinfo/4", info);
   CHECK(node.one("inotify").what == "50 of 600 watches in use, and 1 of 2 instances");
-  for (int i = 0; i < 50; ++i) info += "inotify wd:1 ino:1 sdev:1 mask:1 ignored_mask:0 fhandle-bytes:8\n";
+  const std::string line = "inotify wd:1 ino:1 sdev:1 mask:1 ignored_mask:0 fhandle-bytes:8\n";
+  for (int i = 50; i < 600 - 512; ++i) info += line;
+  node.tree.file("proc/9/fdinfo/4", info);
+  CHECK(node.one("inotify").what == "88 of 600 watches in use, and 1 of 2 instances");
+  info += line;
   node.tree.file("proc/9/fdinfo/4", info);
   CHECK(contains(node.one("inotify").where, "max_user_watches"));
   CHECK(node.one("inotify").level == Level::kWarning);

@@ -115,6 +115,23 @@ std::vector<std::string> words_of(const Survey& survey) {
   return words;
 }
 
+TEST_CASE("a virtual function is recorded with the link to its physical function") {
+  const MadeSysfs made;
+  const std::string whole = kPci + "0000:00:03.0";
+  const std::string part = kPci + "0000:00:03.1";
+  for (const std::string& each : {whole, part})
+    made.device(each, "pci", {{"vendor", "0x15b3"}, {"device", "0x1018"}, {"class", "0x020000"}});
+  made.tree().link(whole.substr(1) + "/virtfn0", "../0000:00:03.1");
+  made.tree().link(part.substr(1) + "/physfn", "../0000:00:03.0");
+  const Config config = config_of("resources:\n- {name: x.com/nic, pci: {vendors: ['15b3']}}\n");
+  const Survey expected = survey(config, made.host());
+  const Survey found = survey(config, HostRoot(record_made(made, nullptr).facts.machine));
+  CHECK(words_of(expected).size() == 1);
+  CHECK(words_of(found) == words_of(expected));
+  REQUIRE(found.snapshots.size() == 1);
+  CHECK(found.snapshots[0].inventory == expected.snapshots.at(0).inventory);
+}
+
 TEST_CASE("a configuration finds the same devices on recorded facts as on the machine") {
   const MadeSysfs made = made_machine();
   const Config config = config_of(kEveryKind);
