@@ -57,12 +57,11 @@ std::string utc_text(std::int64_t microseconds) {
 std::optional<std::int64_t> microseconds_of(const std::string& utc_text) {
   tm utc{};
   const char* const rest = ::strptime(utc_text.c_str(), "%Y-%m-%dT%H:%M:%S", &utc);
-  int micros = 0;
-  int length = 0;
-  if (rest == nullptr || std::sscanf(rest, ".%6dZ%n", &micros, &length) != 1 || length != 8 ||
-      rest[length] != '\0')
-    return std::nullopt;
-  return std::int64_t{::timegm(&utc)} * 1'000'000 + micros;
+  const std::string_view fraction = rest == nullptr ? "" : rest;  // ".000001Z"
+  if (fraction.size() != 8 || !fraction.starts_with('.') || !fraction.ends_with('Z')) return std::nullopt;
+  const auto micros = number_in<unsigned>(fraction.substr(1, 6));  // without sign and blanks
+  if (!micros) return std::nullopt;
+  return std::int64_t{::timegm(&utc)} * 1'000'000 + *micros;
 }
 
 Character first_character(std::string_view text) {

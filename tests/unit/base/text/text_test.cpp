@@ -29,6 +29,8 @@ TEST_CASE("an invalid time is refused") {
     CAPTURE(text);
     CHECK_FALSE(microseconds_of(text));
   }
+  for (const char* fraction : {"-12345", " 12345", "+12345", "12345 ", "1234567", "12345"})
+    CHECK_FALSE(microseconds_of(std::string("2026-11-21T18:00:00.") + fraction + "Z"));
 }
 
 TEST_CASE("a value is quoted unless it is one plain ASCII word") {
