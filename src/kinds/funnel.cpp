@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <initializer_list>
 #include <numeric>
+#include <system_error>
 
 #include "base/document/diagnostics.hpp"
 #include "base/text/ascii.hpp"
@@ -29,11 +30,14 @@ std::string similar_name(const HostRoot& host, std::initializer_list<std::string
   std::string similar;
   std::size_t compared = 0;
   for (const std::string& directory : directories) {
-    host.list(directory, [&](std::string_view each, FileType) {
-      if (++compared > kMostNames || !similar.empty()) return;
-      if (each.size() > name.size() + 1 || name.size() > each.size() + 1) return;
+    // Not HostRoot::list, which reads all names: any user can fill a directory such as /tmp.
+    std::error_code failed;
+    for (std::filesystem::directory_iterator entry(host.at(directory), failed), end;
+         !failed && entry != end && ++compared <= kMostNames && similar.empty(); entry.increment(failed)) {
+      const std::string each = entry->path().filename().string();
+      if (each.size() > name.size() + 1 || name.size() > each.size() + 1) continue;
       if (typing_errors(name, each) == 1 && without_digits(name) != without_digits(each)) similar = each;
-    });
+    }
   }
   return similar.empty() ? "" : " (did you mean " + std::string(shown_before) + similar + "?)";
 }

@@ -25,6 +25,9 @@ class Shapes;
 
 class Diagnostics {
  public:
+  // While set, Fields records its keys there, and finds every key: see Shapes. It must outlive this object.
+  Shapes* shapes = nullptr;
+
   // The maximum number kept per severity: a hostile file must not fill the memory and the log.
   static constexpr std::size_t kMostKept = 1000;
 
@@ -33,9 +36,6 @@ class Diagnostics {
 
   std::span<const Diagnostic> all() const { return all_; }
   bool has_errors() const { return error_count_ > 0; }
-  // While set, Fields records its keys there and finds every one of them: see Shapes. Must outlive this
-  // object.
-  Shapes* shapes = nullptr;
   // Includes errors that were not kept.
   std::size_t error_count() const { return error_count_; }
 

@@ -170,7 +170,7 @@ unsigned Fields::number(std::string_view key, unsigned fallback, unsigned min, u
 
 milliseconds Fields::duration(std::string_view key, milliseconds fallback, milliseconds min,
                               milliseconds max) {
-  record(key, Type::kDuration, [&] { return Shape{.range = written(min) + " to " + written(max)}; });
+  record(key, Type::kDuration, [&] { return Shape{.ranges = {written(min) + " to " + written(max)}}; });
   const Node* const value = scalar(key);
   if (!value) return fallback;
   if (const auto parsed = duration_of(value->scalar)) {
@@ -239,7 +239,7 @@ std::string Fields::permissions() {
 std::vector<std::string> Fields::texts(std::string_view key) {
   record(key, Type::kText);
   record(key, Type::kList);
-  record(std::string(key) + "[]", Type::kText);
+  if (diagnostics_.shapes) record(std::string(key) + "[]", Type::kText);
   const Node* const value = node(key);
   if (!value || value->kind == Node::Kind::kNull) return {};
   if (value->kind == Node::Kind::kScalar) return {value->scalar};
@@ -264,7 +264,7 @@ const std::vector<Node>& Fields::items(std::string_view key) {
 
 const std::vector<Node::Member>& Fields::members(std::string_view key, std::string_view values) {
   record(key, Type::kMap);
-  record(std::string(key) + ".*", Type::kText);
+  if (diagnostics_.shapes) record(std::string(key) + ".*", Type::kText);
   const Node& value = or_nothing(node(key));
   if (value.kind != Node::Kind::kMap && value.kind != Node::Kind::kNull)
     error(key, "must be a map of names and " + std::string(values) + ", not " + value.kind_name());

@@ -4,6 +4,8 @@
 #include <functional>
 #include <utility>
 
+#include "base/text/text.hpp"
+
 namespace plughost {
 namespace {
 
@@ -40,8 +42,9 @@ Json of_type(Type type, const Shape& shape) {
     case Type::kNumber:
       return {{"type", "integer"}, {"minimum", shape.min}, {"maximum", shape.max}};
     case Type::kDuration:
-      return {
-          {"type", "string"}, {"pattern", "^([0-9]+(d|h|m|s|ms))+$"}, {"title", "duration, " + shape.range}};
+      return {{"type", "string"},
+              {"pattern", "^([0-9]+(d|h|m|s|ms))+$"},
+              {"title", "duration, " + joined(shape.ranges, " or ")}};
     case Type::kWord: {
       Json words = Json::Array();
       for (const std::string& word : shape.words)
@@ -101,11 +104,10 @@ void Shapes::record(const std::string& path, Type type, Shape shape) {
   Shape& known = all_[name];
   known.types.insert(type);
   known.words.merge(shape.words);
-  if (type == Type::kNumber) {
-    known.min = shape.min;
-    known.max = shape.max;
-  }
-  if (type == Type::kDuration) known.range = std::move(shape.range);
+  known.ranges.merge(shape.ranges);
+  if (type != Type::kNumber) return;
+  known.min = known.max == 0 ? shape.min : std::min(known.min, shape.min);
+  known.max = std::max(known.max, shape.max);
 }
 
 namespace {

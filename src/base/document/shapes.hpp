@@ -27,7 +27,7 @@ struct Shape {
   std::set<std::string> words;  // kWord
   unsigned min = 0;             // kNumber
   unsigned max = 0;
-  std::string range;  // kDuration: "1s to 1d"
+  std::set<std::string> ranges;  // kDuration: "1s to 1d"
   bool required = false;
 };
 

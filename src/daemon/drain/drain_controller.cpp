@@ -101,14 +101,15 @@ std::string no_such(const std::string& what, const std::string& name, std::span<
 
 namespace {
 
-// Returns the listed devices that the name means; none for every device of the node.
-std::vector<Device> devices_of(const DrainSet::Name& name, ResourceSnapshots snapshots) {
+// Calls `use` with each listed device that the name means; with none for every device of the node.
+template <typename Use>
+void for_each_device(const DrainSet::Name& name, ResourceSnapshots snapshots, Use use) {
   const auto snapshot = std::ranges::find(snapshots, name.resource, &ResourceSnapshot::resource);
-  if (snapshot == snapshots.end()) return {};
-  const auto listed = (*snapshot)->inventory.devices();
-  if (name.device.empty()) return {listed.begin(), listed.end()};
-  const Device* const device = device_named((*snapshot)->inventory, name.device);
-  return device ? std::vector<Device>{*device} : std::vector<Device>();
+  if (snapshot == snapshots.end()) return;
+  if (name.device.empty())
+    std::ranges::for_each((*snapshot)->inventory.devices(), use);
+  else if (const Device* const device = device_named((*snapshot)->inventory, name.device))
+    use(*device);
 }
 
 }  // namespace
@@ -150,7 +151,6 @@ void DrainController::carry_out(const DrainOrder& order, Done done) {
   const auto snapshots = owner_.snapshots();
   const Device* const device = device_named(snapshots, order.resource, order.device);
   DrainAnswer answer{.name = {order.resource, device ? device->id : order.device}};
-  if (order.device.empty()) answer.name = {order.resource, ""};
   const DrainSet::Name name = answer.name;
   answer.error = why_not(order, name, drains_, snapshots);
   if (!answer.error.empty()) return done(answer);
@@ -161,8 +161,9 @@ void DrainController::carry_out(const DrainOrder& order, Done done) {
     if (order.terms->duration) answer.drain->until = now + *order.terms->duration;
   }
   if (!order.terms) {
-    for (const Device& each : devices_of(name, snapshots))
+    for_each_device(name, snapshots, [&](const Device& each) {
       if (each.lasting) owner_.forgive({name.resource, each.id});
+    });
   }
   if (!answer.drain && !drains_.find(name)) return this->answer(std::move(answer), done);
   const std::optional<Drain> drain = answer.drain;
@@ -183,14 +184,19 @@ void DrainController::carry_out(const DrainOrder& order, Done done) {
 
 void DrainController::answer(DrainAnswer answer, const Done& done) {
   owner_.read_holdings([this, answer = std::move(answer), done](const PodResources::Answer& told) mutable {
-    const auto snapshots = owner_.snapshots();
-    answer.devices = devices_of(answer.name, snapshots);
-    // The list contains the lasting error until the next scan.
-    for (Device& device : answer.devices) {
-      if (!device.lasting || answer.drain) continue;
+    const bool whole = answer.name.device.empty();
+    bool has_sick = false;
+    for_each_device(answer.name, owner_.snapshots(), [&](const Device& listed) {
+      // A resource can have 50,000 devices: only those that the answer's JSON shows are copied.
+      const bool held = told.holdings && !held_ids(*told.holdings, answer.name.resource, listed).empty();
+      if (whole && !held && (has_sick || listed.healthy())) return;
+      has_sick = has_sick || !listed.healthy();
+      Device& device = answer.devices.emplace_back(listed);
+      // The list contains the lasting error until the next scan.
+      if (!device.lasting || answer.drain) return;
       device.error.clear();
       std::erase_if(device.reasons, [](const Reason& reason) { return reason.who == Reason::Who::kDrain; });
-    }
+    });
     answer.holdings = told.holdings;
     answer.holders_unknown = told.why;
     done(answer);

@@ -56,7 +56,7 @@ struct DrainAnswer {
   std::optional<Drain> drain;   // nullopt: the device is back in service
   std::string former;           // the text of the drain that the order replaces; empty: there was none
   std::string unsaved;          // why the change is not saved yet; empty if it is saved
-  std::vector<Device> devices;  // those listed that the order concerns
+  std::vector<Device> devices;  // the listed device; of a whole resource those held, and one Unhealthy one
   std::shared_ptr<const Holdings> holdings;
   std::string holders_unknown;
 

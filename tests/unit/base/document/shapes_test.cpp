@@ -66,7 +66,7 @@ TEST_CASE("shapes: each getter records its key with type, words and range") {
   CHECK(types("count") == std::set{Type::kNumber});
   CHECK(shapes.all().at("count").min == 2);
   CHECK(shapes.all().at("count").max == 30);
-  CHECK(shapes.all().at("wait").range == "1s to 90s");
+  CHECK(shapes.all().at("wait").ranges == std::set<std::string>{"1s to 90s"});
   CHECK(shapes.all().at("word").words == std::set<std::string>{"one", "true"});
   CHECK(types("list") == std::set{Type::kText, Type::kList});
   CHECK(types("names.*") == std::set{Type::kText});

@@ -165,9 +165,13 @@ TEST_CASE("a whole resource is drained and undrained, and a device's own drain i
   Started daemon(tree);
   const DrainOrder whole{
       .resource = "x.com/a", .device = {}, .terms = DrainOrder::Terms{.reason = "the rack"}};
+  daemon.snapshot = std::make_shared<const ResourceSnapshot>(ResourceSnapshot{
+      .resource = kDevice.resource,
+      .inventory = Inventory({{.id = "0"}, {.id = "1", .error = "sick"}, {.id = "2", .error = "sick"}})});
   const DrainAnswer answer = daemon.order(whole);
   CHECK(answer.name.text() == "x.com/a");
-  CHECK(answer.devices.size() == 1);
+  REQUIRE(answer.devices.size() == 1);  // none is held, and one sick device suffices
+  CHECK(answer.devices[0].id == "1");
   CHECK(daemon.order({.resource = "x.com/a", .device = "0", .terms = std::nullopt}).error ==
         "x.com/a=0 is drained together with every device of x.com/a: drain those that must stay out, then "
         "`plughost undrain x.com/a`");
