@@ -1,5 +1,5 @@
 #include "base/system/files.hpp"
-#include "command_line.hpp"
+#include "tools/command_line/command_line.hpp"
 
 namespace {
 

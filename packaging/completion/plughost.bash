@@ -5,9 +5,26 @@ _plughost_help() {
   "$@" --help 2>/dev/null
 }
 
+# _plughost_names PROGRAM [NAME]: the running daemon's resources, or NAME=ID of each device of one.
+_plughost_names() {
+  local i
+  local -a control=()
+  for ((i = 1; i < ${#words[@]} - 1; i++)); do
+    [[ ${words[i]} == --control ]] && control=(--control "${words[i + 1]}")
+  done
+  timeout 2 "$1" status "${@:2}" "${control[@]}" -o name 2>/dev/null
+}
+
+# _plughost_offer WORDS: what fits of them. bash itself breaks a word at each '=' and ':', and replaces what is after them.
+_plughost_offer() {
+  local before=${cur%"${cur##*[=:]}"}
+  mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
+  COMPREPLY=("${COMPREPLY[@]#"$before"}")
+}
+
 _plughost() {
   local cur prev words cword
-  _init_completion -n = || return
+  _init_completion -n =: || return
   local program=${words[0]} command=
   [[ $cword -gt 1 ]] && command=${words[1]}
 
@@ -22,6 +39,7 @@ _plughost() {
         mapfile -t COMPREPLY < <(compgen -W "${option//,/ }" -- "$cur")
         return
         ;;
+      *'--resource NAME'* | *'--explain NAME'*) _plughost_offer "$(_plughost_names "$program")"; return ;;
       *' DIR'*) _filedir -d; return ;;
       *' TEXT'* | *' FILE'*) _filedir; return ;;
     esac
@@ -34,7 +52,19 @@ _plughost() {
     commands=$(_plughost_help "$program" | sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p')
     mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur")
   elif [[ $command == preset && $cword -gt 2 ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$("$program" preset list 2>/dev/null | sed '1d;s/ .*//')" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "$("$program" preset list -o name 2>/dev/null)" -- "$cur")
+  elif [[ $command == help ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(_plughost_help "$program" | sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p')" -- "$cur")
+  elif [[ $command == status ]]; then
+    _plughost_offer "$(_plughost_names "$program")"
+  elif [[ $command == @(drain|undrain|simulate) ]]; then
+    # A whole resource, or after '=' one of its devices.
+    if [[ $cur == *=* ]]; then
+      _plughost_offer "$(_plughost_names "$program" "${cur%%=*}")"
+    else
+      _plughost_offer "$(_plughost_names "$program")"
+      compopt -o nospace 2>/dev/null
+    fi
   else
     # A first word of which there is a choice: the help has {list,show,enable,disable}.
     local choice=

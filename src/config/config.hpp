@@ -79,7 +79,7 @@ struct ApiServerConfig {
   // The node's name; empty: $NODE_NAME, or else the name in the kubelet's certificate, or else the host's
   // name in lower case.
   std::string node;
-  std::string where;  // "file:line:col", for messages
+  Mark where;  // for messages
   bool operator==(const ApiServerConfig& other) const {
     return kubeconfig == other.kubeconfig && node == other.node;
   }
@@ -152,6 +152,9 @@ inline constexpr const char* kNodeFile = "node.yaml";
 struct Overrides {
   std::filesystem::path plugin_directory;  // empty: not given
   std::filesystem::path control;           // empty: not given
+  std::optional<LogFormat> log_format;     // nullopt: not given
+  // The content of the main file, which is not read: node.yaml and plugins.d beside it are not, either.
+  std::optional<std::string> text;
   // Assumptions about included files, for checking a change before it is made: a file has the content of
   // another file, or is missing.
   std::map<std::filesystem::path, std::optional<std::filesystem::path>> supposed;

@@ -78,9 +78,11 @@ class Loader {
  public:
   Config load(const fs::path& file, const Overrides& overrides) {
     supposed_ = overrides.supposed;
+    main_text_ = overrides.text;
+    has_directory_ = !overrides.text;
     is_new(file);
     if (const Node* const root = read_document(file, nullptr)) {
-      read_node_file(file.parent_path() / kNodeFile, overrides.node_file);
+      if (has_directory_) read_node_file(file.parent_path() / kNodeFile, overrides.node_file);
       read_main(*root, file, overrides);
       if (entries_.empty() && !is_empty_on_purpose(*root) && !diagnostics_.has_errors()) {
         diagnostics_.error(
@@ -114,9 +116,8 @@ class Loader {
   }
 
   std::vector<Diagnostic> check(const std::string& text, const std::string& name) {
-    // A text has no directory for default includes.
-    if (const Node* const root = parse_document(text + "include: []\n", name, true))
-      read_main(*root, name, {});
+    has_directory_ = false;
+    if (const Node* const root = parse_document(text, name, true)) read_main(*root, name, {});
     settings_.check(entries_);
     check_entries(entries_, diagnostics_);
     std::vector<Diagnostic> errors;
@@ -139,7 +140,8 @@ class Loader {
   std::optional<std::string> read_text(const fs::path& file, const Place* included_at) {
     config_.files.paths.push_back(file);
     follow(file);
-    auto text = read_text_file(file);
+    auto given = std::exchange(main_text_, std::nullopt);
+    auto text = given ? std::variant<std::string, FileError>(*std::move(given)) : read_text_file(file);
     if (const auto* error = std::get_if<FileError>(&text)) {
       if (included_at)
         diagnostics_.error(included_at->mark, included_at->path, quote(file.string()) + ' ' + error->what);
@@ -228,6 +230,7 @@ class Loader {
   void read_includes(Fields& top, const fs::path& file) {
     const Node* const node = top.node("include");
     if (!node) {
+      if (!has_directory_) return;
       const Place place{{.file = file.string()}, "include"};
       return include_all(top, "include", std::string(kDefaultInclude), place, nullptr);
     }
@@ -324,6 +327,8 @@ class Loader {
   }
 
   decltype(Overrides::supposed) supposed_;
+  std::optional<std::string> main_text_;  // of the main file, until it is read
+  bool has_directory_ = true;  // the main file has one, for node.yaml and for what is included by default
   Diagnostics diagnostics_;
   Config config_;
   SettingsReader settings_{config_, diagnostics_};

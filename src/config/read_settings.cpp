@@ -23,7 +23,6 @@ namespace fs = std::filesystem;
 using Registration = KubeletConfig::Registration;
 constexpr Word<Registration> kRegistrations[] = {{"register", Registration::kRegister},
                                                  {"pluginsRegistry", Registration::kPluginsRegistry}};
-constexpr Word<LogFormat> kFormats[] = {{"auto", LogFormat::kAuto}, {"json", LogFormat::kJson}};
 constexpr std::size_t kLongestNodeName = 253;  // as apimachinery's IsDNS1123Subdomain
 
 }  // namespace
@@ -45,7 +44,7 @@ void SettingsReader::read_node_file(const Node& root) {
 
 void SettingsReader::read_main(Fields& top, const Overrides& overrides) {
   read_kubelet(top, overrides);
-  read_log(top);
+  read_log(top, overrides);
   read_cdi(top);
   read_labels(top);
   read_telemetry(top, overrides);
@@ -124,7 +123,7 @@ std::optional<ApiServerConfig> SettingsReader::api_server_of(Fields& top) {
   if (!node) return std::nullopt;
   Fields fields = top.below("apiServer");
   ApiServerConfig server;
-  server.where = node->mark.text();
+  server.where = node->mark;
   if (fields.text("kubeconfig", server.kubeconfig) != server.kubeconfig)
     server.kubeconfig = fields.absolute_path("kubeconfig", server.kubeconfig);
   server.node = fields.text("node", "");
@@ -135,10 +134,11 @@ std::optional<ApiServerConfig> SettingsReader::api_server_of(Fields& top) {
   return server;
 }
 
-void SettingsReader::read_log(Fields& top) {
+void SettingsReader::read_log(Fields& top, const Overrides& overrides) {
   Fields fields = top.below("log");
   config_.log.level = fields.choice("level", kLogLevels, LogLevel::kInfo);
-  config_.log.format = fields.choice("format", kFormats, LogFormat::kAuto);
+  config_.log.format = fields.choice("format", kLogFormats, LogFormat::kAuto);
+  if (overrides.log_format) config_.log.format = *overrides.log_format;
 }
 
 void SettingsReader::read_cdi(Fields& top) {
@@ -188,7 +188,7 @@ void SettingsReader::read_included(Fields& top) {
   if (!server || main_has_api_server_) return;
   if (config_.api_server && *config_.api_server != *server)
     return top.error("apiServer", "a different access to the API server is configured at " +
-                                      config_.api_server->where + "; choose one in the main file");
+                                      config_.api_server->where.text() + "; choose one in the main file");
   if (!config_.api_server) config_.api_server = std::move(server);
 }
 

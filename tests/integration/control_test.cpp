@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
@@ -101,6 +102,40 @@ TEST_CASE("status of one resource names the pods that hold its devices, share by
   CHECK(table.output.find("default/pod-a/main") != std::string::npos);
 }
 
+TEST_CASE("status -o name prints names for other commands, and -o wide also the entry and the pods") {
+  ControlRig running;
+  REQUIRE(running.node.kubelet().allocate_named("pod-a", "main", kGopher, {"amy"}).admitted());
+  REQUIRE(eventually([&] {
+    return running.plughost({"status", "-o", "wide"}).output.find("default/pod-a/main") != std::string::npos;
+  }));
+  CHECK(running.plughost({"status", "-o", "wide"}).output.find("  ENTRY ") != std::string::npos);
+  CHECK(running.plughost({"status"}).output.find("default/pod-a/main") == std::string::npos);
+  CHECK(running.plughost({"status", "-o", "name"}).output == kGopher + "\n" + kToken + "\n");
+  CHECK(running.plughost({"status", kGopher, "-o", "name"}).output ==
+        kGopher + "=amy\n" + kGopher + "=bob\n");
+}
+
+TEST_CASE("status, drain, undrain and events take a resource's name without its domain") {
+  ControlRig running;
+  const std::string short_name = kGopher.substr(kGopher.find('/') + 1);
+  CHECK(running.plughost({"status", short_name, "-o", "name"}).output ==
+        running.plughost({"status", kGopher, "-o", "name"}).output);
+  CHECK(running.plughost({"drain", short_name + "=amy"}).output.starts_with(kGopher + "=amy is drained\n"));
+  CHECK(running.plughost({"undrain", short_name + "=amy"}).output == kGopher + "=amy is back in service\n");
+  CHECK(running.plughost({"events", "--resource", short_name}).output ==
+        running.plughost({"events", "--resource", kGopher}).output);
+
+  const Finished unknown = running.plughost({"status", "gofer"});
+  CHECK(unknown.exit_code == 1);
+  CHECK(unknown.output == "there is no resource gofer; there are " + kGopher + ", " + kToken + "\n");
+}
+
+TEST_CASE("a resource with an Unhealthy device shows the device's reason in the table of resources") {
+  ControlRig running;
+  REQUIRE(running.plughost({"drain", kGopher + "=bob", "--reason", "the fan"}).exit_code == 0);
+  CHECK(running.plughost({"status"}).output.find("  bob: drained: the fan\n") != std::string::npos);
+}
+
 TEST_CASE("without the pod resources API, status shows the holders of the checkpoint, with the pods' UIDs") {
   ControlRig running(Node::Options{});
   const Admission taken = running.node.kubelet().allocate_named("pod-a", "main", kGopher, {"amy"});
@@ -173,7 +208,8 @@ TEST_CASE("an unknown resource and a missing daemon are reported with exit code 
   const ControlRig running;
   const Finished unknown = running.plughost({"status", "example.com/none"});
   CHECK(unknown.exit_code == 1);
-  CHECK(unknown.output == "there is no resource example.com/none; `plughost status` lists those there are\n");
+  CHECK(unknown.output ==
+        "there is no resource example.com/none; there are " + kGopher + ", " + kToken + "\n");
   for (const char* command : {"status", "events", "reload"}) {
     const Finished alone = run_plughost({command, "--control", running.node.path("nobody.sock")});
     CHECK(alone.exit_code == 1);
@@ -214,6 +250,43 @@ TEST_CASE("events prints the changes of state, oldest first, and with --follow l
   REQUIRE(follow.wait_for_line({}, kLong));
   running.node.files().remove("gophers/amy");
   CHECK(follow.wait_for_line({"warn", "devices are gone", "devices=amy"}, kLong));
+}
+
+TEST_CASE("events filters by resource, level and time, and -n counts what is left") {
+  ControlRig running;
+  running.node.files().remove("gophers/amy");
+  REQUIRE(eventually([&] { return has(running.plughost({"events"}), "devices are gone"); }));
+  const auto lines = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "events");
+    const std::string output = running.plughost(words).output;
+    return std::ranges::count(output, '\n');
+  };
+  const auto all = lines({});
+  CHECK(lines({"--since", "1h"}) == all);
+  CHECK(lines({"--since", "0s"}) == 0);
+  CHECK(lines({"--level", "error"}) == 0);
+  CHECK(lines({"--level", "debug"}) == all);
+  const std::string warned = running.plughost({"events", "--level", "warn"}).output;
+  CHECK(warned.find("devices are gone") != std::string::npos);
+  CHECK(warned.find(" info ") == std::string::npos);
+  const std::string of_token = running.plughost({"events", "--resource", kToken}).output;
+  CHECK(of_token.find("attached resource=" + kToken) != std::string::npos);
+  CHECK(of_token.find(kGopher) == std::string::npos);
+  // The newest event is one of kGopher.
+  CHECK(running.plughost({"events", "--resource", kToken, "-n", "1"}).output.find(kToken) !=
+        std::string::npos);
+}
+
+TEST_CASE("events --follow with a filter prints only later events that the filter selects") {
+  ControlRig running;
+  Process follow(
+      {"events", "--follow", "-n", "1", "--resource", kToken, "--control", running.node.control()});
+  REQUIRE(follow.wait_for_line({kToken}, kLong));
+  running.node.files().remove("gophers/amy");
+  REQUIRE(running.node.unhealthy(kGopher, "amy"));
+  REQUIRE(running.plughost({"drain", kToken + "=" + kToken + "-0"}).exit_code == 0);
+  CHECK(follow.wait_for_line({"device drained", kToken}, kLong));
+  CHECK(follow.output().find(kGopher) == std::string::npos);
 }
 
 TEST_CASE("reload prints the changes that it has made, or every error") {

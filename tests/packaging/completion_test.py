@@ -32,7 +32,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 ZSH = """
 _call_program() { shift; "$@" }
 _describe() { local each; for each in "${(@P)2}"; do print -r -- "${each%%:*}"; done }
-compadd() { shift; print -rl -- "$@" }
+compadd() { while [[ $1 != -- ]]; do shift; done; shift; print -rl -- "$@" }
 _files() { print files }
 words=("$@")
 CURRENT=$#
@@ -80,13 +80,33 @@ class Completion(unittest.TestCase):
         for shell in ("bash", "zsh"):
             with self.subTest(shell):
                 self.assertEqual(self.complete(shell, "run", "--log-level", ""), {"debug", "info", "warn", "error"})
-                self.assertEqual(self.complete(shell, "discover", "-o", ""), {"table", "json", "yaml"})
+                self.assertEqual(self.complete(shell, "discover", "-o", ""), {"table", "json", "yaml", "name", "wide"})
+                self.assertEqual(self.complete(shell, "plan", "-o", ""), {"table", "json", "yaml"})
 
     def test_an_action_and_what_it_is_done_to(self):
         self.assertEqual(self.complete("bash", "preset", ""), {"list", "show", "enable", "disable"})
         self.assertEqual(self.complete("zsh", "preset", ""), {"list", "show", "enable", "disable"})
         self.assertEqual(self.complete("bash", "preset", "enable", "kv"), {"kvm", "kvm-vhost"})
         self.assertIn("kvm-vhost", self.complete("zsh", "preset", "enable", ""))
+
+    def test_the_daemon_s_resources_and_their_devices(self):
+        # bash breaks a word at '=' and replaces what is behind it.
+        config = "{resources: [{name: example.com/one, count: 2}, {name: example.com/two, count: 1}]}"
+        self.machine.run(f"echo {shlex.quote(config)} >/etc/plughost/config.yaml; systemctl restart plughost")
+        both = {"example.com/one", "example.com/two"}
+        for shell in ("bash", "zsh"):
+            for words in (("status",), ("drain",), ("undrain",), ("simulate",), ("events", "--resource")):
+                with self.subTest(shell, words=words):
+                    self.assertEqual(self.complete(shell, *words, ""), both)
+        devices = set(self.machine.run("plughost status example.com/one -o name").split())
+        self.assertEqual(len(devices), 2)
+        self.assertEqual(self.complete("zsh", "drain", "example.com/one="), devices)
+        self.assertEqual(self.complete("bash", "drain", "example.com/one="), {each.split("=")[1] for each in devices})
+        self.assertEqual(self.complete("bash", "drain", "example.com/t"), {"example.com/two"})
+
+    def test_the_commands_that_have_help(self):
+        for shell in ("bash", "zsh"):
+            self.assertEqual(self.complete(shell, "help", ""), self.commands(), shell)
 
     def test_files(self):
         self.machine.run("touch /tmp/mine.yaml")

@@ -72,6 +72,7 @@ const std::map<std::string, std::set<std::string>> kSeenBy{
     {"toml++/", {"host/services"}},
     {"libudev.h", {"host/hardware"}},
     {"curl/", {"kubernetes/apiserver"}},
+    {"CLI/", {"tools/command_line"}},
 };
 
 // Beginnings of library headers, and the single files that may include them. Other files use JSON through
@@ -81,7 +82,6 @@ const std::map<std::string, std::set<std::string>> kSeenByFiles{
     {"nlohmann/",
      {"base/text/json.cpp", "kinds/exec/document.cpp", "kinds/gpu/nvidia_cdi.cpp", "tools/plan/facts.cpp",
       "kubernetes/kubelet/checkpoint.cpp"}},
-    {"CLI/", {"command_line.cpp"}},
     {"yaml.h", {"base/document/yaml_mistakes.hpp"}},
     {"yaml-cpp/", {"base/document/yaml.cpp"}},
     {"curl/", {"kubernetes/apiserver/curl_transport.hpp"}},
@@ -220,7 +220,7 @@ constexpr std::size_t kMostLines = 400;
 constexpr std::size_t kMostClassLines = 300;
 // Limit for the lines of all files in src together. A commit that raises the limit says what the lines are
 // for.
-constexpr std::size_t kMostLinesOfAll = 56'229;
+constexpr std::size_t kMostLinesOfAll = 56'880;
 
 // Returns the name of the class if the line begins the definition of a class or of a class's function; empty
 // otherwise.

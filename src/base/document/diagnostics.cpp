@@ -75,4 +75,14 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   return nearest.empty() ? "" : " (did you mean '" + std::string(nearest) + "'?)";
 }
 
+std::string no_such(const std::string& what, const std::string& name, std::span<const std::string> known) {
+  constexpr std::size_t kMost = 16;
+  const std::span<const std::string> shown = known.subspan(0, std::min(known.size(), kMost));
+  std::string text = "there is no " + what + ' ' + name + "; ";
+  if (shown.empty()) return text + "there is none at all";
+  text += "there " + std::string(known.size() == 1 ? "is " : "are ") + joined(shown, ", ");
+  if (known.size() > kMost) text += " and " + std::to_string(known.size() - kMost) + " more";
+  return text;
+}
+
 }  // namespace plughost

@@ -52,5 +52,7 @@ std::string quote(std::string_view text);
 std::size_t typing_errors(std::string_view a, std::string_view b);
 // Returns " (did you mean 'permissions'?)" if a known word differs by a typing error, and "" otherwise.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
+// Returns "there is no resource x.com/c; there are x.com/a, x.com/b", with at most 16 names of `known`.
+std::string no_such(const std::string& what, const std::string& name, std::span<const std::string> known);
 
 }  // namespace plughost

@@ -16,10 +16,12 @@
 #include "base/log/log_line.hpp"
 #include "base/system/systemd.hpp"
 #include "base/system/tally.hpp"
+#include "base/text/words.hpp"
 
 namespace plughost {
 
 enum class LogFormat { kAuto, kJson };  // kAuto: the journal's own fields, or a terminal's colours
+inline constexpr Word<LogFormat> kLogFormats[] = {{"auto", LogFormat::kAuto}, {"json", LogFormat::kJson}};
 
 class Log {
  public:

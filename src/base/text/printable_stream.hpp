@@ -1,9 +1,11 @@
 #pragma once
-// Escapes control characters in everything that is written to a stream. One thread.
+// Escapes control characters in everything that is written to a stream, and has colours for terminals. One
+// thread.
 
 #include <ostream>
 #include <streambuf>
 #include <string>
+#include <string_view>
 
 #include "base/text/text.hpp"
 
@@ -13,13 +15,24 @@ namespace plughost {
 // which newlines and tabs are kept, at each newline and flush. The stream must outlive this object.
 class PrintableStream final : public std::streambuf {
  public:
-  explicit PrintableStream(std::ostream& stream) : stream_(stream), former_(stream.rdbuf(this)) {}
+  // With `coloured`, the former buffer receives the escape sequences of Coloured as well.
+  explicit PrintableStream(std::ostream& stream, bool coloured = false)
+      : stream_(stream), former_(stream.rdbuf(this)), coloured_(coloured) {}
   ~PrintableStream() override {
     pass_on();
     stream_.rdbuf(former_);
   }
   PrintableStream(const PrintableStream&) = delete;
   PrintableStream& operator=(const PrintableStream&) = delete;
+
+  // Sets the colour of what is written next.
+  void set(Colour colour) {
+    if (!coloured_) return;
+    constexpr std::string_view kSequences[] = {"\x1b[0m", "\x1b[31m", "\x1b[33m", "\x1b[32m"};
+    pass_on();
+    const std::string_view sequence = kSequences[static_cast<std::size_t>(colour)];
+    former_->sputn(sequence.data(), static_cast<std::streamsize>(sequence.size()));
+  }
 
  protected:
   int_type overflow(int_type c) override {
@@ -43,7 +56,21 @@ class PrintableStream final : public std::streambuf {
 
   std::ostream& stream_;
   std::streambuf* former_;
+  const bool coloured_;
   std::string written_;
 };
+
+// A text in a colour, if the stream has a PrintableStream with colours; the text alone otherwise.
+struct Coloured {
+  Colour colour;
+  std::string_view text;
+};
+inline std::ostream& operator<<(std::ostream& out, const Coloured& text) {
+  auto* const stream = text.colour == Colour::kNone ? nullptr : dynamic_cast<PrintableStream*>(out.rdbuf());
+  if (stream) stream->set(text.colour);
+  out << text.text;
+  if (stream) stream->set(Colour::kNone);
+  return out;
+}
 
 }  // namespace plughost

@@ -7,6 +7,7 @@
 
 #include "base/text/ascii.hpp"
 #include "base/text/json.hpp"
+#include "base/text/printable_stream.hpp"
 
 namespace plughost {
 
@@ -115,7 +116,8 @@ std::string health_text(const std::string& error) {
   return error.empty() ? "Healthy" : "Unhealthy: " + error;
 }
 
-void print_table(std::ostream& out, const TableRow& head, const std::vector<TableRow>& rows) {
+void print_table(std::ostream& out, const TableRow& head, const std::vector<TableRow>& rows,
+                 Colour (*colour_of)(std::string_view cell)) {
   std::vector<TableRow> all{head};
   for (const TableRow& row : rows) {
     TableRow& shown = all.emplace_back();
@@ -127,7 +129,7 @@ void print_table(std::ostream& out, const TableRow& head, const std::vector<Tabl
   }
   for (const TableRow& row : all) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      out << row[i];
+      out << Coloured{colour_of ? colour_of(row[i]) : Colour::kNone, row[i]};
       if (i + 1 < row.size()) out << std::string(widths[i] - width(row[i]) + 2, ' ');
     }
     out << '\n';

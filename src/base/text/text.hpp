@@ -88,8 +88,12 @@ std::string id_text(const std::string& id, unsigned replicas);
 // Returns "Healthy", or "Unhealthy" with the error.
 std::string health_text(const std::string& error);
 
+enum class Colour { kNone, kRed, kYellow, kGreen };
+
 // Each row must have as many cells as the head. Cells are made printable(); an empty cell becomes "-".
-void print_table(std::ostream& out, const TableRow& head, const std::vector<TableRow>& rows);
+// `colour_of` returns the colour of a cell on a terminal; nullptr: none has one.
+void print_table(std::ostream& out, const TableRow& head, const std::vector<TableRow>& rows,
+                 Colour (*colour_of)(std::string_view cell) = nullptr);
 
 // Returns true if the fnmatch(3) pattern matches the whole text. '*' matches '/' and a leading '.' as well.
 inline bool matches(const std::string& pattern, const std::string& text) {

@@ -89,16 +89,6 @@ const Device* device_named(ResourceSnapshots snapshots, std::string_view resourc
   return snapshot == snapshots.end() ? nullptr : device_named((*snapshot)->inventory, id);
 }
 
-std::string no_such(const std::string& what, const std::string& name, std::span<const std::string> known) {
-  constexpr std::size_t kMost = 16;
-  const std::span<const std::string> shown = known.subspan(0, std::min(known.size(), kMost));
-  std::string text = "there is no " + what + ' ' + name + "; ";
-  if (shown.empty()) return text + "there is none at all";
-  text += "there " + std::string(known.size() == 1 ? "is " : "are ") + joined(shown, ", ");
-  if (known.size() > kMost) text += " and " + std::to_string(known.size() - kMost) + " more";
-  return text;
-}
-
 namespace {
 
 // Calls `use` with each listed device that the name means; with none for every device of the node.

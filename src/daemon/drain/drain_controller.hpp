@@ -67,9 +67,6 @@ struct DrainAnswer {
 const Device* device_named(const Inventory& inventory, std::string_view id);
 const Device* device_named(ResourceSnapshots snapshots, std::string_view resource, std::string_view id);
 
-// Returns "there is no resource x.com/c; there are x.com/a and x.com/b", with at most 16 names of `known`.
-std::string no_such(const std::string& what, const std::string& name, std::span<const std::string> known);
-
 // The file with the drains, which outlives the daemon. Blocks; one thread at a time.
 //
 // A damaged file must not return a device to service that an operator took out: a drain that has its names

@@ -1,4 +1,4 @@
-// plughost check: checks a configuration.
+// plughost check: checks configurations.
 
 #include <chrono>
 #include <cstdlib>
@@ -9,10 +9,12 @@
 
 #include "base/system/event_loop.hpp"
 #include "base/system/workers.hpp"
+#include "base/text/printable_stream.hpp"
 #include "base/text/text.hpp"
 #include "config/config.hpp"
 #include "config/selection.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/commands/given.hpp"
 #include "tools/doctor/api_permissions.hpp"
 #include "tools/survey/survey.hpp"
 
@@ -65,32 +67,102 @@ Remarks look_around(Config config, const HostRoot& host) {
   return result;
 }
 
+// The result of checking one file.
+struct FileVerdict {
+  std::string file;
+  std::size_t entries = 0;
+  std::size_t files = 0;
+  std::vector<Diagnostic> errors;
+  std::vector<Diagnostic> warnings;
+  std::vector<std::string> others;  // entries that do not apply to this node
+  Remarks remarks = {};
+
+  bool fails(bool strict) const { return !errors.empty() || (strict && !warnings.empty()); }
+};
+
+FileVerdict verdict_on(const std::string& file) {
+  FileVerdict verdict{.file = file, .errors = {}, .warnings = {}, .others = {}};
+  try {
+    const Config config = given_config(file);
+    verdict.entries = config.resources.size();
+    verdict.files = config.files.paths.size();
+    verdict.warnings = config.warnings;
+    const HostRoot host;
+    // The configuration of a node may be checked on another machine, which has no credentials of a node.
+    const bool is_node = host.exists(config.kubelet.directory / "kubelet.sock");
+    if (auto error = access_error(config, host))
+      (is_node ? verdict.errors : verdict.warnings).push_back(*std::move(error));
+    const Selection selection = select(config, host);
+    for (const NotHere& other : selection.others) verdict.others.push_back(other.text());
+    if (verdict.errors.empty()) verdict.remarks = look_around(applying(config, selection), host);
+  } catch (const ConfigError& error) {
+    verdict.errors = error.diagnostics;
+  }
+  return verdict;
+}
+
+void print(const FileVerdict& verdict, const CheckOptions& options) {
+  for (const Diagnostic& warning : verdict.warnings)
+    std::cerr << Coloured{Colour::kYellow, "warning: "} << warning.text() << '\n';
+  for (const Diagnostic& error : verdict.errors) {
+    const std::string text = error.text();
+    const std::size_t place = error.mark.file.text().empty() ? 0 : text.find(": ");
+    std::cerr << Coloured{Colour::kRed, text.substr(0, place)} << text.substr(place) << '\n';
+  }
+  if (verdict.fails(options.strict)) return;
+  std::cout << verdict.file << ": " << counted(verdict.entries, "entry") << " in "
+            << counted(verdict.files, "file") << ", no errors\n";
+  for (const std::string& other : verdict.others) std::cout << other << '\n';
+  for (const std::string& remark : verdict.remarks.said) std::cerr << "note: " << remark << '\n';
+  if (options.files.size() == 1 && verdict.file != "-")
+    std::cout << "next: plughost discover --config " << verdict.file << '\n';
+}
+
+Json json_of(const std::vector<Diagnostic>& diagnostics) {
+  Json json = Json::Array();
+  for (const Diagnostic& each : diagnostics)
+    json.push_back({{"file", each.mark.file.text()},
+                    {"line", each.mark.line},
+                    {"column", each.mark.column},
+                    {"path", each.path},
+                    {"message", each.what}});
+  return json;
+}
+
+Json json_of(const FileVerdict& verdict, bool strict) {
+  return {{"file", verdict.file},
+          {"valid", !verdict.fails(strict)},
+          {"entries", verdict.entries},
+          {"files", verdict.files},
+          {"errors", json_of(verdict.errors)},
+          {"warnings", json_of(verdict.warnings)},
+          {"notHere", verdict.others},
+          {"notes", verdict.remarks.said}};
+}
+
 }  // namespace
 
 int check(const CheckOptions& options) {
-  const Config config = load_config(options.file);
-  const HostRoot host;
-  // The configuration of a node may be checked on another machine, which has no credentials of a node.
-  const std::string error = access_error(config, host);
-  const bool is_node = host.exists(config.kubelet.directory / "kubelet.sock");
-  for (const Diagnostic& warning : config.warnings) std::cerr << "warning: " << warning.text() << '\n';
-  if (!error.empty()) std::cerr << (is_node ? "" : "warning: ") << error << '\n';
-  const bool warned = !config.warnings.empty() || !error.empty();
-  if ((is_node && !error.empty()) || (options.strict && warned)) return 1;
-  std::cout << options.file << ": " << counted(config.resources.size(), "entry") << " in "
-            << counted(config.files.paths.size(), "file") << ", no errors\n";
-  const Selection selection = select(config, host);
-  for (const NotHere& other : selection.others) std::cout << other.text() << '\n';
-  const Remarks remarks = look_around(applying(config, selection), host);
-  for (const std::string& remark : remarks.said) std::cerr << "note: " << remark << '\n';
-  std::cout << "next: plughost discover --config " << options.file << '\n';
+  Json json = Json::Array();
+  bool fails = false;
+  bool hangs = false;
+  for (const std::string& file : options.files) {
+    const FileVerdict verdict = verdict_on(file);
+    fails = fails || verdict.fails(options.strict);
+    hangs = hangs || verdict.remarks.hangs;
+    if (options.format == OutputFormat::kTable)
+      print(verdict, options);
+    else
+      json.push_back(json_of(verdict, options.strict));
+  }
+  if (options.format != OutputFormat::kTable) print(std::cout, json, options.format);
   // exit() would destroy objects that the stalled thread uses, and a leak checker would wait for the thread
   // forever.
-  if (remarks.hangs) {
+  if (hangs) {
     std::cout.flush();
-    std::_Exit(0);
+    std::_Exit(fails ? 1 : 0);
   }
-  return 0;
+  return fails ? 1 : 0;
 }
 
 }  // namespace plughost

@@ -1,35 +1,43 @@
 #pragma once
 // The subcommands. Each returns the exit code of the process: 0 success, 1 a negative result, 2 unusable
-// input. command_line.cpp fills their options, prints their exceptions and then exits with 1. It is the only
-// file that includes the parser, which is slow to compile.
+// input. tools/command_line fills their options, prints their exceptions and then exits with 1. It alone
+// includes the parser, which is slow to compile.
 
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "base/log/log_line.hpp"
+#include "base/log/log.hpp"
 #include "base/text/json.hpp"
+#include "base/text/text.hpp"
 #include "config/places.hpp"
 
 namespace plughost {
 
 constexpr int kUsedWrongly = 2;
 
-enum class OutputFormat { kTable, kJson, kYaml };
+// kWide: a table with more columns. kName: names alone, one per line, for other commands.
+enum class OutputFormat { kTable, kJson, kYaml, kName, kWide };
+constexpr bool is_table(OutputFormat format) {
+  return format == OutputFormat::kTable || format == OutputFormat::kWide;
+}
 
 struct RunOptions {
   std::string config = kConfigFile;
   std::string plugin_directory;  // empty: the configuration's
   std::string control;           // empty: the configuration's
   std::string state_directory = kStateDirectory;
-  std::optional<LogLevel> log_level;  // nullopt: the configuration's
+  std::optional<LogLevel> log_level;    // nullopt: the configuration's
+  std::optional<LogFormat> log_format;  // as above
 };
 int run(const RunOptions& options);
 
 struct CheckOptions {
-  std::string file = kConfigFile;
+  std::vector<std::string> files;  // "-": standard input
   bool strict = false;
+  OutputFormat format = OutputFormat::kTable;
 };
 int check(const CheckOptions& options);
 
@@ -89,6 +97,7 @@ int checkpoint(const CheckpointOptions& options);
 
 struct DoctorOptions {
   std::string file = kConfigFile;
+  bool quiet = false;  // leave out what is in order
   OutputFormat format = OutputFormat::kTable;
 };
 int doctor(const DoctorOptions& options);
@@ -103,8 +112,8 @@ struct SetupOptions {
 int setup(const SetupOptions& options);
 
 struct StatusOptions {
-  std::string control = kControlSocket;
-  std::string name;  // empty: every resource
+  std::string control;  // empty: see control_socket()
+  std::string name;     // empty: every resource
   bool watch = false;
   bool check = false;  // one line and an exit code, for node-problem-detector
   OutputFormat format = OutputFormat::kTable;
@@ -112,18 +121,21 @@ struct StatusOptions {
 int status(const StatusOptions& options);
 
 struct EventsOptions {
-  std::string control = kControlSocket;
-  unsigned limit = 0;  // 0: all
+  std::string control;  // empty: see control_socket()
+  unsigned limit = 0;   // of those that the rest selects; 0: all
   bool follow = false;
+  std::string since;                  // duration, "10m"; empty: as far back as the daemon's memory
+  std::string resource;               // its name with or without the domain; empty: any
+  LogLevel level = LogLevel::kDebug;  // minimum
   OutputFormat format = OutputFormat::kTable;
 };
 int events(const EventsOptions& options);
 
 struct ReloadOptions {
-  std::string control = kControlSocket;
+  std::string control;                // empty: see control_socket()
   std::optional<LogLevel> log_level;  // nullopt: the configuration's
-  std::string confirm;                // duration of the trial, "5m"; empty: no trial
-  bool keep = false;                  // confirms the configuration on trial
+  std::string trial;                  // duration of the trial, "5m"; empty: no trial
+  bool keep = false;                  // keeps the configuration on trial
   OutputFormat format = OutputFormat::kTable;
 };
 int reload(const ReloadOptions& options);
@@ -138,8 +150,8 @@ struct ExplainOptions {
 int explain(const ExplainOptions& options);
 
 struct DrainOptions {
-  std::string control = kControlSocket;
-  std::string what;  // NAME=ID, or NAME for every device of the resource
+  std::string control;  // empty: see control_socket()
+  std::string what;     // NAME=ID, or NAME for every device of the resource
   std::string reason;
   std::string duration;  // "2h"; empty: until undrain
   OutputFormat format = OutputFormat::kTable;
@@ -147,7 +159,7 @@ struct DrainOptions {
 int drain(const DrainOptions& options);
 
 struct UndrainOptions {
-  std::string control = kControlSocket;
+  std::string control;      // empty: see control_socket()
   std::string what;         // as DrainOptions::what
   bool unreadable = false;  // instead: end the drain of every device because of a damaged file
   OutputFormat format = OutputFormat::kTable;
@@ -156,5 +168,7 @@ int undrain(const UndrainOptions& options);
 
 // Prints a command's result for programs. `format` must be kJson or kYaml.
 void print(std::ostream& out, const Json& json, OutputFormat format);
+// Returns the colour of a table's cell that is a health or a stage; kNone for others.
+Colour colour_of(std::string_view cell);
 
 }  // namespace plughost

@@ -1,5 +1,6 @@
 // plughost discover: prints what each resource would advertise now.
 
+#include <algorithm>
 #include <iostream>
 #include <stdexcept>
 
@@ -10,6 +11,7 @@
 #include "model/allocate/allocation_text.hpp"
 #include "model/allocate/cdi.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/commands/given.hpp"
 #include "tools/survey/survey.hpp"
 
 namespace plughost {
@@ -33,7 +35,24 @@ std::string why_no_devices(const Survey& found, const std::string& resource) {
   return joined(reasons, "; ");
 }
 
-void print_offers(const Survey& found) {
+// Returns the columns that -o wide has more: the environment variables, and the attributes.
+TableRow more_of(const Device& device) {
+  std::vector<std::string> env, attributes;
+  for (const Variable& variable : device.env) env.push_back(variable.name.pattern() + '=' + variable.value);
+  for (const Attribute& attribute : device.attributes)
+    attributes.push_back(attribute.name + '=' + attribute.value);
+  return {joined(env, " "), joined(attributes, " ")};
+}
+
+void print_names(const Survey& found) {
+  for (const ResourceSnapshot& snapshot : found.snapshots)
+    for (const Device& device : snapshot.inventory.devices())
+      std::cout << snapshot.resource << '=' << device.id << '\n';
+}
+
+void print_offers(const Survey& found, bool wide) {
+  TableRow head{"RESOURCE", "DEVICE", "HEALTH", "NUMA", "PATHS"};
+  if (wide) head.insert(head.end(), {"ENV", "ATTRIBUTES"});
   std::vector<TableRow> rows;
   for (const SurveyedEntry& entry : found.entries)
     if (!entry.error.empty()) rows.push_back({entry.name, "", "not scanned", "", entry.error});
@@ -43,9 +62,11 @@ void print_offers(const Survey& found) {
     for (const Device& device : snapshot.inventory.devices()) {
       rows.push_back({snapshot.resource, id_text(device.id, device.replicas), health_text(device.error),
                       joined(device.numa_nodes, ","), paths_of(device)});
+      if (wide) std::ranges::move(more_of(device), std::back_inserter(rows.back()));
     }
   }
-  print_table(std::cout, {"RESOURCE", "DEVICE", "HEALTH", "NUMA", "PATHS"}, rows);
+  for (TableRow& row : rows) row.resize(head.size());
+  print_table(std::cout, head, rows, &colour_of);
 }
 
 Json json_of_offers(const Survey& found) {
@@ -100,15 +121,19 @@ int explain(const Survey& found, const DiscoverOptions& options) {
   Json json = Json::Array();
   for (const SurveyedEntry& entry : found.entries) {
     names.push_back(entry.name);
-    if (entry.name != options.explain && !entry.resources.contains(options.explain)) continue;
+    if (!names_resource(options.explain, entry.name) &&
+        std::ranges::none_of(entry.resources, [&](const std::string& resource) {
+          return names_resource(options.explain, resource);
+        }))
+      continue;
     json.push_back(json_of(entry));
-    if (options.format == OutputFormat::kTable) explain(entry);
+    if (is_table(options.format)) explain(entry);
   }
   if (json.array().empty())
     throw std::runtime_error("no entry lists " + quote(options.explain) +
                              did_you_mean(options.explain, names) +
                              "; `plughost discover` shows those of this node");
-  if (options.format != OutputFormat::kTable) print(std::cout, json, options.format);
+  if (!is_table(options.format)) print(std::cout, json, options.format);
   return found.errors.empty() ? 0 : 1;
 }
 
@@ -116,10 +141,12 @@ int explain(const Survey& found, const DiscoverOptions& options) {
 
 int discover(const DiscoverOptions& options) {
   const HostRoot host;
-  const Survey found = survey(load_config(options.file), host);
+  const Survey found = survey(given_config(options.file), host);
   if (!options.explain.empty()) return explain(found, options);
-  if (options.format == OutputFormat::kTable)
-    print_offers(found);
+  if (is_table(options.format))
+    print_offers(found, options.format == OutputFormat::kWide);
+  else if (options.format == OutputFormat::kName)
+    print_names(found);
   else
     print(std::cout, json_of_offers(found), options.format);
   for (const NotHere& other : found.others) std::cerr << other.text() << '\n';

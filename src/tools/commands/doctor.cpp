@@ -1,6 +1,7 @@
 // plughost doctor: finds problems of this node and says what to do.
 
 #include "tools/doctor/doctor.hpp"
+#include "base/text/printable_stream.hpp"
 #include "base/text/text.hpp"
 
 #include <algorithm>
@@ -15,6 +16,12 @@ std::string count_of(const Findings& findings, Level level) {
   return counted(std::ranges::count(findings, level, &Finding::level), name_of(level));
 }
 
+Colour colour_of(Level level) {
+  if (level == Level::kProblem) return Colour::kRed;
+  if (level == Level::kWarning) return Colour::kYellow;
+  return level == Level::kOk ? Colour::kGreen : Colour::kNone;
+}
+
 void print_text(const Findings& findings) {
   std::size_t name_width = 0;
   for (const Check& check : checks()) name_width = std::max(name_width, check.name.size());
@@ -22,9 +29,9 @@ void print_text(const Findings& findings) {
   const std::string indent(kLevelWidth + 2 + name_width + 2, ' ');
   for (const Finding& finding : findings) {
     const std::string level(name_of(finding.level));
-    std::cout << level << std::string(kLevelWidth - level.size() + 2, ' ') << finding.check
-              << std::string(name_width - finding.check.size() + 2, ' ') << printable(finding.where) << ": "
-              << printable(finding.what) << '\n';
+    std::cout << Coloured{colour_of(finding.level), level} << std::string(kLevelWidth - level.size() + 2, ' ')
+              << finding.check << std::string(name_width - finding.check.size() + 2, ' ')
+              << printable(finding.where) << ": " << printable(finding.what) << '\n';
     if (!finding.why.empty()) std::cout << indent << "why: " << printable(finding.why) << '\n';
     if (!finding.advice.empty()) std::cout << indent << "do:  " << printable(finding.advice) << '\n';
   }
@@ -49,7 +56,8 @@ Json json_of(const Findings& findings) {
 
 int doctor(const DoctorOptions& options) {
   const HostRoot host;
-  const Findings findings = examine(host, observe(host, options.file));
+  Findings findings = examine(host, observe(host, options.file));
+  if (options.quiet) std::erase_if(findings, [](const Finding& each) { return each.level == Level::kOk; });
   if (options.format == OutputFormat::kTable)
     print_text(findings);
   else

@@ -7,6 +7,7 @@
 #include "base/text/text.hpp"
 #include "daemon/telemetry/control_client.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/commands/given.hpp"
 
 namespace plughost {
 namespace {
@@ -52,13 +53,17 @@ int carry_out(DrainOrder order, const std::string& what, const std::string& cont
                  "resource; `plughost status NAME` shows the ids\n";
     return kUsedWrongly;
   }
+  const ControlClient client(control_socket(control));
   order.resource = what.substr(0, equals);
+  // Every resource has a domain: without one it is a short name.
+  if (!order.resource.empty() && order.resource.find('/') == std::string::npos)
+    order.resource = full_name(order.resource, names_of(client.status()));
   if (equals != std::string::npos) order.device = what.substr(equals + 1);
   if (const std::string error = error_of(order); !error.empty()) {
     std::cerr << error << '\n';
     return kUsedWrongly;
   }
-  const Json answer = ControlClient(control).carry_out(order);
+  const Json answer = client.carry_out(order);
   const std::string& error = answer["error"].text();
   if (format != OutputFormat::kTable)
     print(std::cout, answer, format);

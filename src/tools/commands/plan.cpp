@@ -12,6 +12,7 @@
 #include "base/text/text.hpp"
 #include "host/hardware/machine_files.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/commands/given.hpp"
 
 namespace plughost {
 namespace {
@@ -278,7 +279,7 @@ int plan(const PlanOptions& options) {
     }
     std::optional<Config> before;
     if (!options.former.empty()) before = load_config(options.former);
-    const Config after = load_config(options.file);
+    const Config after = given_config(options.file);
     return report(look_at(files, before ? &*before : nullptr, after), options.format);
   } catch (const fs::filesystem_error& exception) {
     std::cerr << options.facts << ": " << exception.code().message() << '\n';

@@ -95,6 +95,10 @@ Json json_of(const Row& row, bool here) {
 
 void list(const Presets& presets, const PresetOptions& options) {
   const std::vector<Row> rows = rows_of(presets, options.here);
+  if (options.format == OutputFormat::kName) {
+    for (const Row& row : rows) std::cout << row.preset.name << '\n';
+    return;
+  }
   if (options.format != OutputFormat::kTable) {
     Json json = Json::Array();
     for (const Row& row : rows) json.push_back(json_of(row, options.here));

@@ -6,6 +6,7 @@
 #include "config/config.hpp"
 #include "daemon/telemetry/control_client.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/commands/given.hpp"
 
 namespace plughost {
 namespace {
@@ -31,7 +32,7 @@ void print_answer(const Json& answer) {
 }
 
 int keep(const ReloadOptions& options) {
-  const Json answer = ControlClient(options.control).carry_out(KeepOrder());
+  const Json answer = ControlClient(control_socket(options.control)).carry_out(KeepOrder());
   const std::string& error = answer["error"].text();
   if (options.format != OutputFormat::kTable)
     print(std::cout, answer, options.format);
@@ -46,17 +47,16 @@ int keep(const ReloadOptions& options) {
 
 int reload(const ReloadOptions& options) {
   ReloadOrder order{.level = options.log_level};
-  if (!options.confirm.empty()) {
-    const auto duration = duration_of(options.confirm);
+  if (!options.trial.empty()) {
+    const auto duration = duration_of(options.trial);
     if (!duration || *duration < kShortestTrial || *duration > kLongestTrial) {
-      std::cerr << options.confirm
-                << " is not a duration from a second to a day; write it as 90s, 5m or 2h\n";
+      std::cerr << options.trial << " is not a duration from a second to a day; write it as 90s, 5m or 2h\n";
       return kUsedWrongly;
     }
     order.confirm = std::chrono::floor<std::chrono::seconds>(*duration);
   }
   if (options.keep) return keep(options);
-  const Json answer = ControlClient(options.control).carry_out(order);
+  const Json answer = ControlClient(control_socket(options.control)).carry_out(order);
   if (options.format == OutputFormat::kTable)
     print_answer(answer);
   else

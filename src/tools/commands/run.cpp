@@ -33,7 +33,9 @@ int run(const RunOptions& options) {
   // Called before any other thread exists, so gRPC's threads inherit the mask.
   block_signals({SIGHUP, SIGTERM, SIGINT});
   try {
-    const Overrides overrides{.plugin_directory = options.plugin_directory, .control = options.control};
+    const Overrides overrides{.plugin_directory = options.plugin_directory,
+                              .control = options.control,
+                              .log_format = options.log_format};
     Daemon({.file = options.config, .overrides = overrides, .level = options.log_level},
            options.state_directory, load_config(options.config, overrides))
         .run();

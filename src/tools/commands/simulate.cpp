@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/document/diagnostics.hpp"
 #include "base/text/text.hpp"
 #include "config/config.hpp"
 #include "daemon/drain/drain_controller.hpp"
@@ -25,6 +26,7 @@
 #include "model/assume/answer.hpp"
 #include "model/assume/pod.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/commands/given.hpp"
 #include "tools/survey/survey.hpp"
 
 namespace plughost {
@@ -201,10 +203,11 @@ std::vector<std::string> chosen_ids(const ResourceSnapshot& snapshot, const std:
 }
 
 const ResourceSnapshot& snapshot_of(const Survey& found, const std::string& name) {
-  for (const ResourceSnapshot& snapshot : found.snapshots)
-    if (snapshot.resource == name) return snapshot;
   std::vector<std::string> known;
   for (const ResourceSnapshot& snapshot : found.snapshots) known.push_back(snapshot.resource);
+  const std::string whole = full_name(name, known);
+  for (const ResourceSnapshot& snapshot : found.snapshots)
+    if (snapshot.resource == whole) return snapshot;
   throw std::runtime_error(no_such("resource", name, known));
 }
 
@@ -223,7 +226,7 @@ std::optional<std::uint64_t> units_asked(const ResourceSnapshot& snapshot, const
 
 int simulate(const SimulateOptions& options) {
   const HostRoot host;
-  const Config config = load_config(options.file);
+  const Config config = given_config(options.file);
   const Survey found = survey(config, host);
   const std::size_t equals = options.what.find('=');
   const ResourceSnapshot& snapshot = snapshot_of(found, options.what.substr(0, equals));

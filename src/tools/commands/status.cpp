@@ -6,12 +6,16 @@
 #include <chrono>
 #include <iostream>
 #include <optional>
+#include <stdexcept>
 #include <utility>
+#include <vector>
 
+#include "base/document/diagnostics.hpp"
 #include "base/text/text.hpp"
 #include "daemon/status/status.hpp"
 #include "daemon/telemetry/control_client.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/commands/given.hpp"
 
 namespace plughost {
 namespace {
@@ -132,18 +136,42 @@ void print_head(const Json& status) {
     std::cout << "cannot verify the kubelet's device count: " << kubelet["unverified"].text() << '\n';
 }
 
-void print_resources(const Json& status) {
+// Returns the column's text: the last error, or else why the first Unhealthy device is Unhealthy.
+std::string trouble_of(const Json& resource) {
+  std::string error = error_of(resource);
+  if (!error.empty()) return error;
+  const Json::Array& devices = resource["list"].array();
+  const auto found = std::ranges::find_if(
+      devices, [](const Json& device) { return device["health"].text() == "Unhealthy"; });
+  return found == devices.end() ? "" : (*found)["id"].text() + ": " + (*found)["reason"].text();
+}
+
+std::string holders_of_all(const Json& resource) {
+  std::vector<std::string> holders;
+  for (const Json& device : resource["list"].array())
+    if (std::string text = holders_of(device); !text.empty()) holders.push_back(std::move(text));
+  return joined(holders, " ");
+}
+
+void print_resources(const Json& status, bool wide) {
   print_head(status);
   std::cout << '\n';
   std::vector<TableRow> rows;
+  TableRow head{"RESOURCE", "STAGE", "SINCE", "HEALTHY", "UNHEALTHY", "HELD"};
+  if (wide) head.insert(head.end(), {"ENTRY", "HELD BY"});
+  head.emplace_back("LAST ERROR");
   for (const Json& resource : status["resources"].array()) {
     const Json& counts = resource["devices"];
     rows.push_back({resource["name"].text(), resource["stage"].text(), age(resource["since"]),
                     std::to_string(counts["healthy"].number()), std::to_string(counts["unhealthy"].number()),
-                    status["holdersUnknown"].text().empty() ? std::to_string(counts["held"].number()) : "?",
-                    error_of(resource)});
+                    status["holdersUnknown"].text().empty() ? std::to_string(counts["held"].number()) : "?"});
+    if (wide) {
+      rows.back().push_back(resource["entry"].text());
+      rows.back().push_back(holders_of_all(resource));
+    }
+    rows.back().push_back(trouble_of(resource));
   }
-  print_table(std::cout, {"RESOURCE", "STAGE", "SINCE", "HEALTHY", "UNHEALTHY", "HELD", "LAST ERROR"}, rows);
+  print_table(std::cout, head, rows, &colour_of);
 }
 
 void print_devices(const Json& status, const Json& resource) {
@@ -163,28 +191,40 @@ void print_devices(const Json& status, const Json& resource) {
                     health_of(device), age(device["since"]), joined_numbers(device["numa"]),
                     joined_words(device["nodes"], " "), holders_of(device)});
   }
-  print_table(std::cout, {"DEVICE", "HEALTH", "SINCE", "NUMA", "NODES", "HELD BY"}, rows);
+  print_table(std::cout, {"DEVICE", "HEALTH", "SINCE", "NUMA", "NODES", "HELD BY"}, rows, &colour_of);
 }
 
-// Removes all resources except `name`. Returns false if no resource has the name.
-bool select(Json& status, const std::string& name) {
-  if (name.empty()) return true;
+// Removes all resources except `name`. Throws std::runtime_error if no resource has the name.
+void select(Json& status, const std::string& name) {
+  if (name.empty()) return;
+  const std::vector<std::string> known = names_of(status);
+  const std::string whole = full_name(name, known);
   const Json::Array& resources = std::as_const(status)["resources"].array();
   const auto found =
-      std::ranges::find_if(resources, [&](const Json& resource) { return resource["name"].text() == name; });
-  if (found == resources.end()) return false;
+      std::ranges::find_if(resources, [&](const Json& resource) { return resource["name"].text() == whole; });
+  if (found == resources.end()) throw std::runtime_error(no_such("resource", name, known));
   status["resources"] = Json::Array{*found};
-  return true;
+}
+
+// Prints the resources' names, or with `devices` NAME=ID of each device, as drain takes it.
+void print_names(const Json& status, bool devices) {
+  for (const Json& resource : status["resources"].array()) {
+    if (!devices) std::cout << resource["name"].text() << '\n';
+    for (const Json& device : devices ? resource["list"].array() : Json::Array())
+      std::cout << resource["name"].text() << '=' << device["id"].text() << '\n';
+  }
 }
 
 void show(const Json& status, const StatusOptions& options) {
-  if (options.format == OutputFormat::kTable) {
+  if (options.format == OutputFormat::kName) {
+    print_names(status, !options.name.empty());
+  } else if (is_table(options.format)) {
     // Clears a terminal, so that the table stays in place.
     constexpr std::string_view kClear = "\x1b[H\x1b[2J\x1b[3J";
     if (options.watch && ::isatty(STDOUT_FILENO) == 1)
       (void)!::write(STDOUT_FILENO, kClear.data(), kClear.size());
     if (options.name.empty())
-      print_resources(status);
+      print_resources(status, options.format == OutputFormat::kWide);
     else
       print_devices(status, status["resources"].array().front());
     if (options.watch) std::cout << '\n';
@@ -203,7 +243,7 @@ constexpr std::chrono::seconds kCheckDeadline{4};
 int check_node(const std::string& control, OutputFormat format) {
   Readiness check;
   try {
-    check = readiness_of(ControlClient(control).status(kCheckDeadline));
+    check = readiness_of(ControlClient(control_socket(control)).status(kCheckDeadline));
   } catch (const NotThere&) {
     check = {Readiness::Verdict::kProblem, "plughost does not run"};
   } catch (const NoAnswer& exception) {
@@ -221,20 +261,17 @@ int check_node(const std::string& control, OutputFormat format) {
 
 int status(const StatusOptions& options) {
   if (options.check) return check_node(options.control, options.format);
-  bool known = true;
   const auto tell = [&](Json status) {
-    known = select(status, options.name);
-    if (known) show(status, options);
-    return known && std::cout.good();
+    select(status, options.name);
+    show(status, options);
+    return std::cout.good();
   };
-  const ControlClient client(options.control);
+  const ControlClient client(control_socket(options.control));
   if (options.watch)
     client.watch_status(tell);
   else
     tell(client.status());
-  if (known) return 0;
-  std::cerr << "there is no resource " << options.name << "; `plughost status` lists those there are\n";
-  return 1;
+  return 0;
 }
 
 }  // namespace plughost

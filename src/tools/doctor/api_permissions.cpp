@@ -94,7 +94,7 @@ std::vector<Right> rights_of(const Config& config) {
   return rights;
 }
 
-std::string access_error(const Config& config, const HostRoot& host) {
+std::optional<Diagnostic> access_error(const Config& config, const HostRoot& host) {
   const std::vector<Right> rights = rights_of(config);
   if (rights.empty()) return {};
   const auto options = ApiClient::Options::of(*config.api_server);
@@ -102,8 +102,10 @@ std::string access_error(const Config& config, const HostRoot& host) {
                                         .service_host = options.service_host,
                                         .service_port = options.service_port});
   const auto* const why = std::get_if<std::string>(&found);
-  return why ? config.api_server->where + ": apiServer: " + *why + "; `" + rights.front().key + "` needs it"
-             : "";
+  if (!why) return std::nullopt;
+  return Diagnostic{.mark = config.api_server->where,
+                    .path = "apiServer",
+                    .what = *why + "; `" + rights.front().key + "` needs it"};
 }
 
 Json access_review(const Right& right) {

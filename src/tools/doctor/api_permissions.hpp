@@ -48,9 +48,9 @@ struct ApiPermissions {
 Json access_review(const Right& right);
 ApiPermissions::Answer access_answer(Right right, const std::string& body);
 
-// Returns why no credentials for the API server can be found, as a line with the position in the
-// configuration; empty if they are found or not needed. Contacts no server and runs no exec plugin.
-std::string access_error(const Config& config, const HostRoot& host);
+// Returns why no credentials for the API server can be found; nullopt if they are found or not needed.
+// Contacts no server and runs no exec plugin.
+std::optional<Diagnostic> access_error(const Config& config, const HostRoot& host);
 
 // Queries the API server about rights_of(config), in an event loop of its own. Writes nothing.
 ApiPermissions query_api_server(const Config& config,

@@ -188,8 +188,8 @@ TEST_CASE("the API server is used only if configured, with its own defaults") {
     dir.file("main.yaml", std::string("resources: []\n") + text);
     const Config config = load_config(dir.at("main.yaml"));
     REQUIRE(config.api_server);
-    CHECK(*config.api_server == ApiServerConfig{.kubeconfig = "auto", .node = "", .where = ""});
-    CHECK(config.api_server->where.find("main.yaml:2:") != std::string::npos);
+    CHECK(*config.api_server == ApiServerConfig{.kubeconfig = "auto", .node = "", .where = {}});
+    CHECK(config.api_server->where.text().find("main.yaml:2:") != std::string::npos);
   }
 }
 

@@ -86,6 +86,33 @@ TEST_CASE("printable() writes unsafe characters and invalid bytes as hexadecimal
   CHECK(one_word("a\xc2\x9b") == "\"a\\u009b\"");
 }
 
+TEST_CASE("PrintableStream: a Coloured text has its escape sequences if the stream has colours") {
+  const auto written = [](bool coloured) {
+    std::ostringstream out;
+    {
+      const PrintableStream printable(out, coloured);
+      out << "a " << Coloured{Colour::kRed, "\x1b[32mred"} << Coloured{Colour::kNone, " b"};
+      out << Coloured{Colour::kGreen, "g"} << Coloured{Colour::kYellow, "y"} << '\n';
+    }
+    return out.str();
+  };
+  CHECK(written(false) == "a \\x1B[32mred bgy\n");
+  CHECK(written(true) == "a \x1b[31m\\x1B[32mred\x1b[0m b\x1b[32mg\x1b[0m\x1b[33my\x1b[0m\n");
+  std::ostringstream other;
+  other << Coloured{Colour::kRed, "red"};
+  CHECK(other.str() == "red");
+}
+
+TEST_CASE("print_table: colours do not change the width of a cell") {
+  std::ostringstream out;
+  {
+    const PrintableStream printable(out, true);
+    print_table(out, {"A", "B"}, {{"red", "x"}, {"no", "y"}},
+                [](std::string_view cell) { return cell == "red" ? Colour::kRed : Colour::kNone; });
+  }
+  CHECK(out.str() == "A    B\n\x1b[31mred\x1b[0m  x\nno   y\n");
+}
+
 TEST_CASE("PrintableStream makes a stream's output printable line by line, until PrintableStream ends") {
   std::ostringstream out;
   {

@@ -227,7 +227,7 @@ TEST_CASE("Events that wait for a former API server are written to the new one")
   REQUIRE(run_until(rig.loop, [&] { return rig.log.warnings().count() == 1; }));
   FakeCluster next;
   test::TempDir other;
-  rig.server.use(ApiServerConfig{.kubeconfig = next.kubeconfig(other), .node = "worker-2", .where = ""});
+  rig.server.use(ApiServerConfig{.kubeconfig = next.kubeconfig(other), .node = "worker-2", .where = {}});
   REQUIRE(run_until(rig.loop, [&] { return next.events().size() == 1; }));
   CHECK(next.events()[0]["involvedObject"]["name"].text() == "worker-2");
 }

@@ -28,7 +28,7 @@ struct ReporterRig {
     NodeReporter::Subjects subjects;
     if (api_server) {
       config.api_server = {
-          .kubeconfig = cluster.kubeconfig(tree), .node = test::FakeObjects::kNode, .where = ""};
+          .kubeconfig = cluster.kubeconfig(tree), .node = test::FakeObjects::kNode, .where = {}};
       subjects.counts.push_back(
           {.counts = specs, .lists = {Inventory({{.id = "0"}, {.id = "1"}})}, .settled = true});
     }

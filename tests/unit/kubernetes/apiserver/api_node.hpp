@@ -26,7 +26,7 @@ struct ApiNode {
 
   ApiNode() { use(); }
   ApiServerConfig config() const {
-    return {.kubeconfig = objects.kubeconfig(tree), .node = FakeObjects::kNode, .where = ""};
+    return {.kubeconfig = objects.kubeconfig(tree), .node = FakeObjects::kNode, .where = {}};
   }
   void use() { server.use(config()); }
   // Returns the number of log lines that contain `words`, including lines below the log's level.

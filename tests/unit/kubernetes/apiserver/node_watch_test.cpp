@@ -14,7 +14,7 @@ using test::run_until;
 
 struct Rig {
   ApiServerConfig config(const FakeCluster& cluster) const {
-    return {.kubeconfig = cluster.kubeconfig(directory), .node = FakeCluster::kNode, .where = ""};
+    return {.kubeconfig = cluster.kubeconfig(directory), .node = FakeCluster::kNode, .where = {}};
   }
   std::string label(const std::string& key) const {
     if (!watch.node()) return "no node";
@@ -105,7 +105,7 @@ TEST_CASE("after a change of API server the new one is watched, and the former o
   test::TempDir other;
   const int before = told;
   rig.server.use(
-      ApiServerConfig{.kubeconfig = next.kubeconfig(other), .node = FakeCluster::kNode, .where = ""});
+      ApiServerConfig{.kubeconfig = next.kubeconfig(other), .node = FakeCluster::kNode, .where = {}});
   CHECK(told == before + 1);
   CHECK_FALSE(rig.watch.node());
   REQUIRE(run_until(rig.loop, [&] { return rig.label("rack") == "b"; }));
@@ -124,10 +124,10 @@ TEST_CASE("if only the configuration's place changes, the watch of the API serve
   const auto following = rig.watch.follow([] {});
   REQUIRE(run_until(rig.loop, [&] { return rig.watch.node() != nullptr; }));
   ApiServerConfig same = rig.config(cluster);
-  same.where = "a.yaml:9:1";
+  same.where = {.file = "a.yaml", .line = 9, .column = 1};
   rig.server.use(same);
   CHECK(rig.watch.node());
-  CHECK(rig.server.config()->where == "a.yaml:9:1");
+  CHECK(rig.server.config()->where.text() == "a.yaml:9:1");
 }
 
 }  // namespace

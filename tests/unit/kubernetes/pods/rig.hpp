@@ -20,7 +20,7 @@ struct PodsRig {
     ++uses;
     server.use(ApiServerConfig{.kubeconfig = cluster.kubeconfig(directory, "kubeconfig"),
                                .node = FakeObjects::kNode,
-                               .where = std::to_string(uses)});
+                               .where = {.file = std::to_string(uses)}});
   }
   bool until(const std::function<bool()>& condition) { return run_until(loop, condition); }
   static Json pod(const std::string& name, const std::string& card, const std::string& time = "1") {

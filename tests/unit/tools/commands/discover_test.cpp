@@ -55,6 +55,31 @@ TEST_CASE("discover: an entry that cannot be scanned has a row with its error") 
   CHECK(has(explained.printed, "  not scanned: " + path + " is a file"));
 }
 
+TEST_CASE("discover: -o name prints NAME=ID of each device, and -o wide its variables and attributes") {
+  const Discovered node;
+  CHECK(node.run({"-o", "name"}).printed == "x.com/some=a.lic\n");
+  const CommandResult wide = node.run({"-o", "wide"});
+  CHECK(has(wide.printed, "PATHS"));
+  CHECK(has(wide.printed, "  ENV  ATTRIBUTES\n"));
+  CHECK(has(wide.printed, "a.lic"));
+  CHECK_FALSE(has(node.run({}).printed, "ATTRIBUTES"));
+  CHECK(run_plughost({"discover", node.config}).printed == node.run({}).printed);
+}
+
+TEST_CASE("discover and simulate: a resource's name may lack its domain, unless several have it") {
+  const Discovered node;
+  CHECK(node.run({"--explain", "some"}).printed == node.run({"--explain", "x.com/some"}).printed);
+  const std::string config = node.dir.at("two.yaml");
+  node.dir.file("two.yaml", "resources: [{name: x.com/a, count: 1}, {name: y.com/a, count: 1}]\n");
+  CHECK(run_plughost({"simulate", "x.com/a", "--config", config}).exit_code == 0);
+  const CommandResult two = run_plughost({"simulate", "a", "--config", config});
+  CHECK(two.exit_code == 1);
+  CHECK(two.errors == "'a' names several resources: x.com/a, y.com/a; write one with its domain\n");
+  node.dir.file("two.yaml", "resources: [{name: x.com/aa, count: 1}, {name: x.com/a, count: 1}]\n");
+  CHECK(has(run_plughost({"simulate", "a", "--config", config}).printed, "x.com/a gives a container"));
+  CHECK(run_plughost({"simulate", "com/a", "--config", config}).exit_code == 1);
+}
+
 TEST_CASE("discover: --explain prints what was seen, left out, matched and listed, of one resource only") {
   const Discovered node;
   const CommandResult some = node.run({"--explain", "x.com/some"});

@@ -29,3 +29,17 @@ TEST_CASE("doctor exits with 1 if there is a problem, and prints what to do") {
   CHECK(text.output.find("  do:  correct it") != std::string::npos);
   CHECK(text.output.find(" problems, ") != std::string::npos);
 }
+
+TEST_CASE("doctor: --quiet leaves out what is in order, in the table and in JSON") {
+  const TempDir dir;
+  dir.file("config.yaml", "kubelet: {directory: " + dir.at("plugins").string() +
+                              "}\nresources: [{name: example.com/x, count: 1}]\n");
+  const std::string config = dir.at("config.yaml");
+  const CommandResult all = run_plughost({"doctor", config});
+  const CommandResult quiet = run_plughost({"doctor", config, "--quiet"});
+  CHECK(has(all.printed, "\nok "));
+  CHECK_FALSE(has(quiet.printed, "\nok "));
+  CHECK(has(quiet.printed, "problem"));
+  CHECK(quiet.exit_code == all.exit_code);
+  CHECK_FALSE(has(run_plughost({"doctor", config, "-q", "-o", "json"}).printed, "\"ok\""));
+}

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "command_line.hpp"
+#include "tools/command_line/command_line.hpp"
 #include "unit/texts.hpp"
 
 namespace plughost::test {

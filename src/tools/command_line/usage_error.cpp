@@ -1,0 +1,99 @@
+#include "tools/command_line/usage_error.hpp"
+
+#include <vector>
+
+#include "base/document/diagnostics.hpp"
+#include "base/text/text.hpp"
+
+namespace plughost {
+namespace {
+
+// Returns "a, b or c".
+std::string alternatives(std::span<const std::string_view> words) {
+  if (words.size() < 2) return joined(words, "");
+  return joined(words.first(words.size() - 1), ", ") + " or " + std::string(words.back());
+}
+
+std::string unknown_option(const CLI::App& command, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const std::string name = word.substr(0, word.find('='));
+  return "unknown option " + quote(name) + did_you_mean(name, known);
+}
+
+std::string unexpected(const CLI::App& command, const std::string& word) {
+  if (word.starts_with('-') && word.size() > 1) return unknown_option(command, word);
+  return "unexpected argument " + quote(word);
+}
+
+// Returns "NAME[=N]" for the positional with this name, and the name otherwise.
+std::string shown_name(const CLI::App& command, const std::string& name) {
+  for (const CLI::Option* option : command.get_options())
+    if (option->get_positional() && option->get_name() == name && !option->get_option_text().empty())
+      return option->get_option_text();
+  return name;
+}
+
+// Returns the text without the end, which the parser appends; the whole text if it has another end.
+std::string before(std::string text, std::string_view end) {
+  if (text.ends_with(end)) text.resize(text.size() - end.size());
+  return text;
+}
+
+template <typename Kind>
+bool is(const CLI::ParseError& error) {
+  return dynamic_cast<const Kind*>(&error) != nullptr;
+}
+
+std::string sentence(const CLI::App& command, const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const std::vector<std::string> rest = command.remaining();
+  // An unexpected word is the cause, if there is one: its value may be what is missing.
+  if (!rest.empty()) return unexpected(command, rest.front());
+  if (is<CLI::RequiredError>(error)) return shown_name(command, before(text, " is required")) + " is missing";
+  // "--config: 1 required FILE missing"
+  if (is<CLI::ArgumentMismatch>(error)) return text.substr(0, text.find(':')) + " needs a value";
+  if (is<CLI::ExcludesError>(error)) {
+    constexpr std::string_view kBetween = " excludes ";
+    const std::size_t middle = text.find(kBetween);
+    return shown_name(command, text.substr(0, middle)) + " cannot be used together with " +
+           shown_name(command, text.substr(middle + kBetween.size()));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string unknown_word(std::string_view noun, std::string_view word,
+                         std::span<const std::string_view> known) {
+  return "unknown " + std::string(noun) + ' ' + quote(word) + did_you_mean(word, known) + "; use " +
+         alternatives(known);
+}
+
+std::string unknown_command(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  return "unknown command " + quote(word) + did_you_mean(word, known);
+}
+
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  const std::vector<std::string> rest = app.remaining();
+  if (!parsed.empty() && rest.empty()) {
+    const CLI::App& command = *parsed.front();
+    return command.get_name() + ": " + sentence(command, error) + "\n`plughost " + command.get_name() +
+           " --help` shows its options";
+  }
+  if (rest.empty()) return "";
+  if (!parsed.empty()) return "plughost: the option " + quote(rest.front()) + " belongs after the command";
+  return "plughost: " +
+         (rest.front().starts_with('-') ? unknown_option(app, rest.front())
+                                        : unknown_command(app, rest.front())) +
+         "\n`plughost --help` lists the commands";
+}
+
+}  // namespace plughost
