@@ -16,6 +16,7 @@
 #include "base/document/text_file.hpp"
 #include "base/document/yaml.hpp"
 #include "base/text/text.hpp"
+#include "config/advice.hpp"
 #include "config/checks.hpp"
 #include "config/config.hpp"
 #include "config/other_plugin.hpp"
@@ -108,6 +109,7 @@ class Loader {
     std::ranges::stable_sort(config_.warnings, {}, position);
     if (const std::size_t more = diagnostics_.error_count() - errors.size(); more > 0)
       errors.push_back({.mark = {.file = file.string()}, .what = std::to_string(more) + " more errors"});
+    advise(errors);
     if (!errors.empty()) throw ConfigError(with_hint(std::move(errors), file), std::move(config_.files));
 
     if (!config_.watch) config_.files.sources.clear();
@@ -313,9 +315,12 @@ class Loader {
   // Errors in another plugin's configuration are not useful, unless that plugin has plughost's keys.
   std::vector<Diagnostic> with_hint(std::vector<Diagnostic> errors, const fs::path& file) const {
     if (is_manifest_) {
-      return {{.mark = {.file = file.string()},
-               .what = "this is a manifest of Kubernetes', not a configuration; `plughost convert " +
-                       file.string() + "` converts the other plugin's configuration that is in it"}};
+      return {
+          {.mark = {.file = file.string()},
+           .what = "this is a manifest of Kubernetes', not a configuration. If a configuration of plughost's "
+                   "is in it, as under `data` of a ConfigMap, put its text in a file of its own; "
+                   "`plughost convert " +
+                   file.string() + "` converts that of another plugin"}};
     }
     if (!other_plugin_) return errors;
     if (*other_plugin_ != OtherPlugin::kGenericDevicePlugin) errors.clear();

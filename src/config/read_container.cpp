@@ -101,12 +101,10 @@ std::vector<Template> read_command(Fields& fields, const Words& known) {
     return {};
   }
   const std::vector<std::string> words = fields.texts("exec");
-  const std::string error = path_error(words.empty() ? "" : words[0]);
-  if (words.empty()) {
+  if (words.empty())
     fields.error("exec", "must be a list of a program and its arguments");
-  } else if (!error.empty()) {
-    fields.error("exec", "the program: " + error);
-  }
+  else
+    check_program(fields, "exec", words);
   std::vector<Template> command;
   for (const std::string& word : words_as(read_user(fields))) command.emplace_back(Template::escape(word));
   const std::size_t program = command.size();

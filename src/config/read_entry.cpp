@@ -62,6 +62,19 @@ std::vector<const Kind*> find_kinds(Fields& entry, const std::string& path) {
     entry.diagnostics().error(entry.mark(), path,
                               "the entry does not define its devices; it needs one of " + kind_names());
   }
+  const auto has = [&](std::string_view key) {
+    return std::ranges::find(found, key, &Kind::key) != found.end();
+  };
+  if (found.size() > 1 && has("count")) {
+    entry.error(
+        "count",
+        has("groups")
+            ? "`count` beside `groups` makes devices without hardware; to let several containers have "
+              "each device write it in the group, as in groups: [{count: 20, paths: [{path: /dev/kvm}]}]"
+            : "`count` makes devices without hardware; to let several containers share each device "
+              "write `replicas: 4` in its place");
+    return found;
+  }
   for (std::size_t i = 1; i < found.size(); ++i) {
     entry.error(found[i]->key, "the entry has '" + std::string(found[0]->key) +
                                    "' already, and its devices come from one of " + kind_names() +
@@ -299,6 +312,12 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
   draft.config.spec = spec;
 
   const std::size_t errors = diagnostics.error_count();
+  if (node.members.size() == 1 && !node.find("name")) {
+    diagnostics.error(
+        node.mark, path,
+        "an entry begins with its name, as in - name: fuse, and its other keys stand below `name`");
+    return draft;
+  }
   {
     Fields entry(node, path, diagnostics);
     if (diagnostics.error_count() > errors) return draft;  // not a map

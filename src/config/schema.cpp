@@ -118,8 +118,33 @@ std::vector<std::string> components_of(const std::string& path) {
   return components;
 }
 
-std::string sentence_of(const std::string& path) {
+const std::vector<Row>& rows() {
   static const std::vector<Row> kRows = read_rows();
+  return kRows;
+}
+
+// Returns the plain path of the map whose keys a section's table lists.
+std::string map_of(const std::string& section) {
+  static constexpr std::pair<std::string_view, std::string_view> kMaps[] = {
+      {"The top level", ""},
+      {"kubelet", "kubelet"},
+      {"log", "log"},
+      {"metrics", "metrics"},
+      {"apiServer", "apiServer"},
+      {"Entries", "resources[]"},
+      {"mounts", "resources[].mounts[]"},
+      {"groups", "resources[].groups[]"},
+      {"paths", "resources[].groups[].paths[]"},
+      {"usb", "resources[].groups[].usb[]"},
+      {"selectors", "resources[].rdma.selectors"},
+      {"triggers", "resources[].exec.triggers"},
+      {"unit", "resources[].gpu.unit"},
+      {"Programs", "resources[].health"}};
+  const auto found = std::ranges::find(kMaps, section, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(kMaps) ? "resources[]." + section : std::string(found->second);
+}
+
+std::string sentence_of(const std::string& path) {
   std::vector<std::string> above = components_of(path);
   if (above.empty() || path.ends_with("[]")) return {};
   const std::string key = above.back();
@@ -135,8 +160,8 @@ std::string sentence_of(const std::string& path) {
   else if (above.size() == 1 && (above[0] == "resources" || above[0] == "devices"))
     above = {"Entries"};
   for (auto to = above.rbegin(); to != above.rend(); ++to) {
-    const auto row = std::ranges::find_if(kRows, [&](const Row& each) { return belongs(each, *to); });
-    if (row != kRows.end()) return row->text;
+    const auto row = std::ranges::find_if(rows(), [&](const Row& each) { return belongs(each, *to); });
+    if (row != rows().end()) return row->text;
   }
   // The key above may say it: "map. `directory` (`/var/run/cdi`): where ...".
   const std::string whole = path.rfind('.') == path.npos ? "" : sentence_of(path.substr(0, path.rfind('.')));
@@ -150,6 +175,13 @@ Json config_schema() {
   schema["properties"]["devices"] =
       Json{{"$ref", "#/properties/resources"}, {"description", sentence_of("devices")}};
   return schema;
+}
+
+std::vector<std::string> places_of(const std::string& key) {
+  std::vector<std::string> places;
+  for (const Row& row : rows())
+    if (row.key == key) places.push_back(map_of(row.section));
+  return places;
 }
 
 std::optional<std::string> explain_key(const std::string& path) {

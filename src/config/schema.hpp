@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/text/json.hpp"
 
@@ -15,5 +16,9 @@ Json config_schema();
 // Returns what the key is, for people: its type, its description and the keys in it. `path` is as in
 // "resources.gpu.unit". nullopt: there is no such key.
 std::optional<std::string> explain_key(const std::string& path);
+
+// Returns the plain paths of the maps that the page's tables give a key of this name, such as
+// "resources[].gpu", or "" for the top level. A key that several programs have is found in `health` only.
+std::vector<std::string> places_of(const std::string& key);
 
 }  // namespace plughost

@@ -13,7 +13,7 @@
 namespace plughost {
 namespace {
 
-constexpr std::size_t kMostReasons = 3;
+constexpr std::size_t kMostReasons = 4;
 constexpr std::size_t kMostNames = 10'000;  // names that are compared with a missing one
 
 std::string without_digits(std::string_view text) {

@@ -17,12 +17,19 @@ constexpr std::size_t kLongestWord = 40;  // a longer word is not a typing error
 std::string Diagnostic::text() const {
   std::string text = mark.text() + ": ";
   if (!path.empty()) text += path + ": ";
-  return printable(text + what);
+  return printable(text + message());
+}
+
+std::string Diagnostic::message() const {
+  return what + (known.empty() ? "" : "; valid: " + joined(known, ", "));
 }
 
 void Diagnostics::error(const Mark& mark, std::string path, std::string what) {
-  if (++error_count_ > kMostKept) return;
-  all_.push_back({Diagnostic::Severity::kError, mark, std::move(path), std::move(what)});
+  error({.mark = mark, .path = std::move(path), .what = std::move(what)});
+}
+
+void Diagnostics::error(Diagnostic error) {
+  if (++error_count_ <= kMostKept) all_.push_back(std::move(error));
 }
 
 void Diagnostics::warning(const Mark& mark, std::string path, std::string what) {

@@ -12,13 +12,19 @@ namespace plughost {
 
 struct Diagnostic {
   enum class Severity { kError, kWarning };
+  enum class Mistake { kOther, kUnknownKey, kNoMap, kNoList };
 
   Severity severity = Severity::kError;
   Mark mark;
   std::string path;  // "resources[2].groups[0].paths[1].path"; empty: the whole file
   std::string what;  // what is wrong, and what would be right
+  Mistake mistake = Mistake::kOther;
+  std::string key;  // kUnknownKey: the key
+  std::vector<std::string>
+      known;  // kUnknownKey: the keys that are valid there; empty: `what` has a better hint
 
-  std::string text() const;  // "file:line:col: path: what", always one line
+  std::string message() const;  // `what`, and the known keys
+  std::string text() const;     // "file:line:col: path: what", always one line
 };
 
 class Shapes;
@@ -32,6 +38,7 @@ class Diagnostics {
   static constexpr std::size_t kMostKept = 1000;
 
   void error(const Mark& mark, std::string path, std::string what);
+  void error(Diagnostic error);
   void warning(const Mark& mark, std::string path, std::string what);
 
   std::span<const Diagnostic> all() const { return all_; }

@@ -84,20 +84,35 @@ Fields::Fields(const Node& node, std::string path, Diagnostics& diagnostics)
   asked_.reserve(kUsualQuestions);
   if (diagnostics_.shapes) diagnostics_.shapes->record(path_, Type::kMap);
   if (node.kind == Node::Kind::kScalar || node.kind == Node::Kind::kSequence)
-    diagnostics_.error(node.mark, path_, "must be a map, not " + shown(node));
+    diagnostics_.error({.mark = node.mark,
+                        .path = path_,
+                        .what = "must be a map, not " + shown(node),
+                        .mistake = Diagnostic::Mistake::kNoMap});
 }
 
 Fields::~Fields() {
   for (const auto& [key, value] : node_.members) {
     if (std::ranges::find(asked_, key.scalar) != asked_.end()) continue;
-    std::vector<std::string_view> known;  // each key once, in the order of the getters
+    Diagnostic error{.mark = key.mark,
+                     .path = path_,
+                     .what = "unknown key " + quote(key.scalar),
+                     .mistake = Diagnostic::Mistake::kUnknownKey,
+                     .key = key.scalar};
+    std::vector<std::string_view> absent;  // the keys that may have been meant
     for (const std::string& each : asked_) {
-      if (std::ranges::find(known, each) == known.end()) known.push_back(each);
+      if (std::ranges::find(error.known, each) != error.known.end()) continue;
+      error.known.push_back(each);
+      if (!node_.find(each)) absent.push_back(each);
     }
-    const std::string hint = did_you_mean(key.scalar, known);
-    diagnostics_.error(
-        key.mark, path_,
-        "unknown key " + quote(key.scalar) + (hint.empty() ? "; valid: " + joined(known, ", ") : hint));
+    std::string hint = did_you_mean(key.scalar, absent);
+    // YAML takes "path:/dev/kvm" for one word.
+    const std::size_t colon = key.scalar.find(':');
+    const std::string before = key.scalar.substr(0, colon);
+    if (colon != std::string::npos && std::ranges::find(error.known, before) != error.known.end())
+      hint = ": a blank is missing after the colon; write " + before + ": " + key.scalar.substr(colon + 1);
+    if (!hint.empty()) error.known.clear();
+    error.what += hint;
+    diagnostics_.error(std::move(error));
   }
 }
 
@@ -143,10 +158,12 @@ std::string Fields::require_text(std::string_view key) {
 
 bool Fields::flag(std::string_view key, bool fallback) {
   record(key, Type::kFlag);
-  const Node* const value = scalar(key);
+  const Node* const value = node(key);
   if (!value) return fallback;
-  if (!value->quoted && value->scalar == "true") return true;
-  if (!value->quoted && value->scalar == "false") return false;
+  if (value->kind == Node::Kind::kScalar && !value->quoted) {
+    if (value->scalar == "true") return true;
+    if (value->scalar == "false") return false;
+  }
   refuse(key, "must be true or false, not " + shown(*value) + flag_hint(*value));
   return fallback;
 }
@@ -258,7 +275,7 @@ const std::vector<Node>& Fields::items(std::string_view key) {
   record(key, Type::kList);
   const Node& value = or_nothing(node(key));
   if (value.kind != Node::Kind::kSequence && value.kind != Node::Kind::kNull)
-    refuse(key, "must be a list, each item after '- ', not " + shown(value));
+    refuse(key, "must be a list, each item after '- ', not " + shown(value), Diagnostic::Mistake::kNoList);
   return value.items;
 }
 
@@ -274,10 +291,17 @@ const std::vector<Node::Member>& Fields::members(std::string_view key, std::stri
 Fields Fields::below(std::string_view key) { return {or_nothing(node(key)), path_of(key), diagnostics_}; }
 
 void Fields::error(std::string_view key, std::string what) {
+  report(key, std::move(what), Diagnostic::Mistake::kOther);
+}
+
+void Fields::report(std::string_view key, std::string what, Diagnostic::Mistake mistake) {
   const Node* const value = node(key);
   const bool is_map = node_.kind == Node::Kind::kMap || node_.kind == Node::Kind::kNull;
   if (!is_map || refused_.contains(key)) return;
-  diagnostics_.error(value ? value->mark : node_.mark, path_of(key), std::move(what));
+  diagnostics_.error({.mark = value ? value->mark : node_.mark,
+                      .path = path_of(key),
+                      .what = std::move(what),
+                      .mistake = mistake});
 }
 
 void Fields::warning(std::string_view key, std::string what) {
@@ -285,8 +309,8 @@ void Fields::warning(std::string_view key, std::string what) {
   diagnostics_.warning(value ? value->mark : node_.mark, path_of(key), std::move(what));
 }
 
-void Fields::refuse(std::string_view key, std::string what) {
-  error(key, std::move(what));
+void Fields::refuse(std::string_view key, std::string what, Diagnostic::Mistake mistake) {
+  report(key, std::move(what), mistake);
   refused_.emplace(key);
 }
 

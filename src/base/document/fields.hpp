@@ -86,7 +86,10 @@ class Fields {
   const Node* scalar(std::string_view key);
   // Returns "" if the key is absent, or if its value is not among the words.
   std::string_view chosen(std::string_view key, std::span<const std::string_view> words);
-  void refuse(std::string_view key, std::string what);
+  void report(std::string_view key, std::string what, Diagnostic::Mistake mistake);
+  // Reports an error after which no other is reported for the key.
+  void refuse(std::string_view key, std::string what,
+              Diagnostic::Mistake mistake = Diagnostic::Mistake::kOther);
 
   const Node& node_;
   std::string path_;

@@ -1,7 +1,9 @@
 #include "host/programs/program.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -78,6 +80,18 @@ std::string read_user(Fields& fields) {
   if (fields.has("user") && (user.empty() || user.find_first_of(": /") != std::string::npos))
     fields.error("user", "must be the name of a user, as in nobody");
   return user;
+}
+
+void check_program(Fields& fields, std::string_view key, const std::vector<std::string>& words) {
+  std::istringstream pieces(words[0]);
+  const std::vector<std::string> split{std::istream_iterator<std::string>(pieces), {}};
+  const bool is_line = fields.node(key)->kind == Node::Kind::kScalar && split.size() > 1;
+  const std::string list =
+      is_line ? "write a list, as in " + std::string(key) + ": [" + joined(split, ", ") + ']' : "";
+  if (const std::string error = path_error(words[0]); !error.empty())
+    fields.error(key, "the program: " + error + (is_line ? "; " + list : ""));
+  else if (is_line)
+    fields.warning(key, "this is the path of one program, blanks included; if it has arguments, " + list);
 }
 
 Program document_program(std::vector<std::string> command) {

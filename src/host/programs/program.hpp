@@ -79,6 +79,9 @@ CommandLine command_line(std::span<const Template> command, const std::string& r
 // groups. Empty if `user` is empty.
 std::vector<std::string> words_as(const std::string& user);
 std::string read_user(Fields& fields);
+// Reports a path that is not absolute, and a single text that looks like a command line. `words` is the value
+// of the key: a program and its arguments.
+void check_program(Fields& fields, std::string_view key, const std::vector<std::string>& words);
 
 // Returns a program that prints a document, or one document per line: standard error is apart, and output
 // above 4 MiB is fatal.

@@ -276,14 +276,8 @@ std::vector<std::string> read_command(Fields& fields, std::string_view key) {
   if (command.empty()) {
     fields.error(key, "must be a program and its arguments, as in " + std::string(key) +
                           ": [/usr/lib/superdisk/list]");
-  } else if (const std::string error = path_error(command[0]); !error.empty()) {
-    fields.error(key, "the program: " + error);
-  } else if (const std::size_t blank = command[0].find(' ');
-             blank != std::string::npos && fields.node(key)->kind == Node::Kind::kScalar) {
-    fields.warning(
-        key, "this is the path of one program, blanks included; if it has arguments, write a list, as in " +
-                 std::string(key) + ": [" + command[0].substr(0, blank) + ", \"" +
-                 command[0].substr(blank + 1) + "\"]");
+  } else {
+    check_program(fields, key, command);
   }
   return command;
 }

@@ -79,6 +79,10 @@ class PathPart final : public GroupPart {
 PathPart::PathPart(Fields& fields) {
   if (!fields.has("path")) fields.error("path", "the path is missing, as in path: /dev/ttyUSB*");
   pattern_ = fields.absolute_path("path", "/");
+  if (pattern_.find('{') < pattern_.find('}') && pattern_.find('}') != std::string::npos)
+    fields.warning("path", "braces are no pattern here; write an item for each path");
+  else if (std::ranges::count(pattern_, '[') > std::ranges::count(pattern_, ']'))
+    fields.warning("path", "a '[' without its ']' matches only itself, as in /dev/video[0-3]");
   mount_path_ = read_mount_path(fields);
   type_ = fields.choice("type", kTypes, PathType::kDevice);
   permissions_ = fields.permissions();

@@ -14,9 +14,7 @@ void add_output(CLI::App& command, OutputFormat& format, Formats formats) {
 
 CLI::Option* add_config(CLI::App& command, std::string& file) {
   file = from_environment("PLUGHOST_CONFIG", file);
-  return command.add_option("--config", file, "configuration file")
-      ->capture_default_str()
-      ->type_name("FILE");
+  return command.add_option("--config", file, "configuration file")->capture_default_str()->type_name("FILE");
 }
 
 void add_file(CLI::App& command, std::string& file) {

@@ -1,8 +1,11 @@
 // plughost check: checks configurations.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -80,6 +83,18 @@ struct FileVerdict {
   bool fails(bool strict) const { return !errors.empty() || (strict && !warnings.empty()); }
 };
 
+// Returns a remark for each name that several entries have, which may be a mistake.
+std::vector<std::string> shared_names(const Config& config) {
+  std::map<std::string, std::vector<std::string>> places;
+  for (const ResourceConfig& entry : config.resources) places[entry.spec->name.text()].push_back(entry.where);
+  std::vector<std::string> remarks;
+  for (const auto& [name, where] : places)
+    if (where.size() > 1)
+      remarks.push_back(name + " is the name of " + std::to_string(where.size()) + " entries (" +
+                        joined(where, ", ") + "): their devices form one resource");
+  return remarks;
+}
+
 FileVerdict verdict_on(const std::string& file) {
   FileVerdict verdict{.file = file, .errors = {}, .warnings = {}, .others = {}};
   try {
@@ -94,7 +109,10 @@ FileVerdict verdict_on(const std::string& file) {
       (is_node ? verdict.errors : verdict.warnings).push_back(*std::move(error));
     const Selection selection = select(config, host);
     for (const NotHere& other : selection.others) verdict.others.push_back(other.text());
-    if (verdict.errors.empty()) verdict.remarks = look_around(applying(config, selection), host);
+    if (!verdict.errors.empty()) return verdict;
+    const Config here = applying(config, selection);
+    verdict.remarks = look_around(here, host);
+    std::ranges::move(shared_names(here), std::back_inserter(verdict.remarks.said));
   } catch (const ConfigError& error) {
     verdict.errors = error.diagnostics;
   }
@@ -125,7 +143,7 @@ Json json_of(const std::vector<Diagnostic>& diagnostics) {
                     {"line", each.mark.line},
                     {"column", each.mark.column},
                     {"path", each.path},
-                    {"message", each.what}});
+                    {"message", each.message()}});
   return json;
 }
 

@@ -10,6 +10,7 @@
 #include "config/config.hpp"
 #include "kinds/gpu/nvml_cards.hpp"
 #include "tools/commands/command.hpp"
+#include "tools/commands/given.hpp"
 #include "tools/plan/recording.hpp"
 
 namespace plughost {
@@ -24,7 +25,7 @@ std::string now() {
 
 // Returns nullopt if the usual file is missing or wrong, because the machine's facts do not depend on it.
 std::optional<Config> configuration(const std::string& file) {
-  if (!file.empty()) return load_config(file);
+  if (!file.empty()) return given_config(file);
   std::error_code failed;
   if (!std::filesystem::exists(kConfigFile, failed)) return std::nullopt;
   try {

@@ -3,7 +3,11 @@
 #include "config/schema.hpp"
 
 #include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "base/text/text.hpp"
 #include "tools/commands/command.hpp"
 
 namespace plughost {
@@ -14,13 +18,22 @@ int schema(const SchemaOptions& /*options*/) {
 }
 
 int explain(const ExplainOptions& options) {
-  const std::optional<std::string> text = explain_key(options.key);
-  if (text)
+  if (const std::optional<std::string> text = explain_key(options.key)) {
     std::cout << *text;
+    return 0;
+  }
+  std::cerr << "there is no key " << options.key;
+  const std::string last = options.key.substr(options.key.rfind('.') + 1);
+  std::vector<std::string> places;
+  for (const std::string& place : places_of(last))
+    places.push_back(place.empty() ? last : place + '.' + last);
+  std::string known = joined(places, ", ");
+  std::erase_if(known, [](char c) { return c == '[' || c == ']'; });
+  if (known.empty())
+    std::cerr << "; `plughost explain` without a key lists those of the top level\n";
   else
-    std::cerr << "there is no key " << options.key
-              << "; name it as in `plughost explain resources.gpu.unit`, or no key for the top level\n";
-  return text ? 0 : 1;
+    std::cerr << "; there is " << known << '\n';
+  return 1;
 }
 
 }  // namespace plughost

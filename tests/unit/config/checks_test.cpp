@@ -187,5 +187,31 @@ TEST_CASE("a variable that the entry sets replaces the kind's value of that vari
               may_differ("environment variable 'NVIDIA_VISIBLE_DEVICES'", "resources[0]")});
 }
 
+TEST_CASE("a path that looks like a pattern of another program causes a warning") {
+  const auto of_path = [](const std::string& path) {
+    return warnings("- {name: a, groups: [{paths: [{path: \"" + path + "\"}]}]}\n");
+  };
+  const std::string place = "3: resources[0].groups[0].paths[0].path: ";
+  CHECK(of_path("/dev/{fuse,zero}") ==
+        Texts{place + "braces are no pattern here; write an item for each path"});
+  CHECK(of_path("/dev/video[0-3") ==
+        Texts{place + "a '[' without its ']' matches only itself, as in /dev/video[0-3]"});
+  for (const char* fine : {"/dev/video[0-3]", "/dev/}{", "/dev/a]", "/dev/{a", "/dev/b}"}) {
+    CAPTURE(fine);
+    CHECK(of_path(fine).empty());
+  }
+}
+
+TEST_CASE("a program with its arguments in one text causes a warning with the list to write") {
+  const std::string advice =
+      "this is the path of one program, blanks included; if it has arguments, write a list, as in ";
+  CHECK(warnings("- {name: a, exec: {discover: /bin/list --all x}}\n") ==
+        Texts{"3: resources[0].exec.discover: " + advice + "discover: [/bin/list, --all, x]"});
+  CHECK(warnings("- {name: a, count: 1, health: {exec: /bin/check now}}\n") ==
+        Texts{"3: resources[0].health.exec: " + advice + "exec: [/bin/check, now]"});
+  CHECK(warnings("- {name: a, exec: {discover: [/bin/a list]}}\n").empty());
+  CHECK(warnings("- {name: a, exec: {discover: /bin/list}}\n").empty());
+}
+
 }  // namespace
 }  // namespace plughost

@@ -44,7 +44,7 @@ std::vector<std::string> said(const Node& node, Read read) {
   }
   std::vector<std::string> all;
   for (const Diagnostic& diagnostic : diagnostics.all())
-    all.push_back(diagnostic.path + ": " + diagnostic.what);
+    all.push_back(diagnostic.path + ": " + diagnostic.message());
   return all;
 }
 
@@ -66,6 +66,23 @@ TEST_CASE("an unknown key is reported with the most similar valid key") {
   REQUIRE(all.size() == 2);
   CHECK(all[0] == "at: unknown key 'paht' (did you mean 'path'?)");
   CHECK(all[1] == "at: unknown key 'other'; valid: path, recursive");
+}
+
+TEST_CASE("a key that is present is not what an unknown key means") {
+  const auto all = said(map({{"hostPath", text("/x")}, {"ostPath", text("/x")}}), [](Fields& fields) {
+    fields.text("hostPath", "");
+    fields.text("nodes", "");
+  });
+  CHECK(all == std::vector<std::string>{"at: unknown key 'ostPath'; valid: hostPath, nodes"});
+}
+
+TEST_CASE("a blank that is missing after a key's colon is named, if the key is known") {
+  const auto all = said(map({{"path:/dev/kvm", Node()}, {"pth:/a", Node()}, {"path", text("/x")}}),
+                        [](Fields& fields) { fields.text("path", ""); });
+  REQUIRE(all.size() == 2);
+  CHECK(all[0] ==
+        "at: unknown key 'path:/dev/kvm': a blank is missing after the colon; write path: /dev/kvm");
+  CHECK(all[1] == "at: unknown key 'pth:/a'; valid: path");
 }
 
 TEST_CASE("a value that is not a map is reported once, and its keys are not reported as missing") {

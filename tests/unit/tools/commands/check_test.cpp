@@ -103,3 +103,16 @@ TEST_CASE("check and discover: - is standard input, whose places begin with -") 
   const StandardInput input(files.dir.path().string());
   CHECK(has(run_plughost({"check", "-"}).errors, "-: standard input cannot be read: Is a directory"));
 }
+
+TEST_CASE("check: a note names the entries that have one name") {
+  const Checked files;
+  files.dir.file("twice.yaml",
+                 "resources:\n- {name: x.com/a, count: 1}\n- {name: x.com/b, count: 1}\n"
+                 "- {name: x.com/a, directory: {path: /no/such}}\n");
+  const std::string file = files.dir.at("twice.yaml");
+  const std::string note = "note: x.com/a is the name of 2 entries (" + file + ":2:3, " + file +
+                           ":4:3): their devices form one resource\n";
+  CHECK(run_plughost({"check", file, "--strict"}).exit_code == 0);
+  CHECK(has(run_plughost({"check", file}).errors, note));
+  CHECK_FALSE(has(run_plughost({"check", files.good}).errors, "is the name of"));
+}

@@ -123,3 +123,13 @@ TEST_CASE("usage: the control socket is that of the configuration, if nothing el
   dir.file("ours.yaml", "control: /from/config.sock\nresources: none\n");  // invalid
   CHECK(has(run_plughost({"status"}).errors, "connect /run/plughost/control.sock"));
 }
+
+TEST_CASE("explain: a key in another place is named with that place") {
+  const CommandResult path = run_plughost({"explain", "hostPath"});
+  CHECK(path.exit_code == 1);
+  CHECK(path.errors == "there is no key hostPath; there is resources.mounts.hostPath\n");
+  CHECK(run_plughost({"explain", "resources.listen"}).errors ==
+        "there is no key resources.listen; there is listen\n");
+  CHECK(has(run_plughost({"explain", "xyzzy"}).errors,
+            "there is no key xyzzy; `plughost explain` without a key lists"));
+}

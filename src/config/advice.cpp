@@ -1,0 +1,159 @@
+#include "config/advice.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/document/shapes.hpp"
+#include "base/text/text.hpp"
+#include "config/schema.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr std::string_view kEntry = "resources[]";
+
+// Words of other programs, or of other places, and what they are here.
+struct Foreign {
+  std::string_view place;  // the map's plain path
+  std::string_view words;  // separated by blanks, each with a blank before and after it
+  std::string_view advice;
+};
+constexpr Foreign kForeign[] = {
+    {kEntry, " path paths hostPath devicePath device deviceNode ",
+     "a path is in a group, as in groups: [{paths: [{path: /dev/kvm}]}]"},
+    {kEntry, " usb usbs vendor vendorID product productID serial ",
+     "a USB device is in a group, as in groups: [{usb: [{vendor: \"10c4\", product: \"ea60\"}]}]; for a PCI "
+     "card write pci: {vendors: [\"8086\"]}"},
+    {kEntry, " selectors selector vendors deviceIDs ",
+     "hardware is selected by its kind, as in pci: {vendors: [\"8086\"], devices: [\"154c\"]} or udev: "
+     "{subsystem: tty}"},
+    {kEntry, " volumeMounts volumes mount ",
+     "mounts of the container are in `mounts`, as in mounts: [{hostPath: /etc/licence, containerPath: "
+     "/etc/licence}]"},
+    {kEntry, " nodeSelector nodeAffinity affinity ",
+     "an entry for some nodes only has `when`, as in when: {label: {kubernetes.io/arch: amd64}}"},
+    {kEntry, " resourceName resource ", "the resource's name is in `name`"},
+    {kEntry, " timeSlicing sharing share shared mps quantity amount ",
+     "with `replicas: 4` four containers share each device"},
+    {kEntry, " limits requests ",
+     "a pod says how many it requests; how many containers share a device is in `replicas`"},
+    {kEntry, " command program script discover ",
+     "a program that lists the devices is in `exec`, as in exec: {discover: [/usr/local/bin/list, --json]}"},
+    {kEntry, " environment envs envVars ", "environment variables are in `env`, as in env: {NAME: value}"},
+    {"resources[].gpu", " replicas shares timeSlicing sharing count ",
+     "to let four containers share each GPU write `replicas: 4` beside `gpu`"},
+    {"resources[].gpu", " memory cores ", "units of a GPU are in `unit`, as in unit: {memory: 1GiB}"},
+    {"resources[].groups[]", " replicas ",
+     "with `count: 4` in the group four containers may have each device"},
+    {"resources[].groups[]", " path hostPath ",
+     "a path is an item of `paths`, as in paths: [{path: /dev/kvm}]"},
+    {"resources[].groups[]", " vendor product serial ",
+     "a USB device is an item of `usb`, as in usb: [{vendor: \"10c4\", product: \"ea60\"}]"},
+    {"resources[].mounts[]", " mountPath path target ", "the path in the container is `containerPath`"},
+    {"resources[].nodes[]", " mountPath target ", "the path in the container is `containerPath`"},
+};
+
+// Examples of what belongs at a plain path. An item of a list has its dash.
+constexpr std::pair<std::string_view, std::string_view> kExamples[] = {
+    {"resources[]", "- name: fuse"},
+    {"resources[].groups[]", "- paths: [{path: /dev/kvm}]"},
+    {"resources[].groups[].paths[]", "- path: /dev/kvm"},
+    {"resources[].groups[].usb[]", "- {vendor: \"10c4\", product: \"ea60\"}"},
+    {"resources[].gpu", "gpu: {vendor: nvidia}"},
+    {"resources[].pci", "pci: {vendors: [\"8086\"], devices: [\"154c\"]}"},
+    {"resources[].rdma", "rdma: {selectors: {vendors: [15b3]}}"},
+    {"resources[].udev", "udev: {subsystem: tty}"},
+    {"resources[].directory", "directory: {path: /etc/licences}"},
+    {"resources[].exec", "exec: {discover: [/usr/local/bin/list, --json], interval: 5m}"},
+    {"resources[].health", "health: {exec: [/usr/local/bin/check, \"{id}\"]}"},
+    {"resources[].mounts[]", "- {hostPath: /etc/licence, containerPath: /etc/licence}"},
+    {"resources[].env", "env: {NAME: value}"},
+};
+
+// Returns "resources[].groups[]" for "resources[2].groups[0]".
+std::string plain(const std::string& path) {
+  std::string text;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    text += path[i];
+    if (path[i] == '[') i = std::min(path.find(']', i), path.size()) - 1;
+  }
+  return text;
+}
+
+std::string foreign_word(const std::string& place, const std::string& key) {
+  for (const Foreign& foreign : kForeign)
+    if (foreign.place == place && foreign.words.find(' ' + key + ' ') != std::string_view::npos)
+      return std::string(foreign.advice);
+  return {};
+}
+
+// Returns where the key belongs: "it belongs in `groups` or `gpu`"; empty if it belongs nowhere, or in so
+// many maps that their names are no help.
+std::string other_place(const std::string& place, const std::string& key) {
+  constexpr std::size_t kMost = 3;
+  for (const std::string_view chooses : {".only[]", ".except[]", ".replicas[]"})
+    if (place.ends_with(chooses)) return {};  // its keys are attributes of devices
+  std::vector<std::string> known = places_of(key);
+  if (std::ranges::find(known, place) != known.end()) return {};  // valid beside keys that are not there
+  // A map that contains this one is meant rather than others; the nearest one is the last.
+  const auto above = std::ranges::find_if(known.rbegin(), known.rend(), [&](const std::string& each) {
+    return place.starts_with(each) && place.size() > each.size();
+  });
+  if (above != known.rend()) known = {*above};
+  if (known == std::vector{std::string(kEntry)})
+    return place.empty() ? "it is a key of an entry: indent it under the entry's `- name:`"
+                         : "it belongs in the entry, beside `name`";
+  if (known == std::vector{std::string()}) return "it belongs at the top level of the file, not indented";
+  std::vector<std::string> shown;
+  for (const std::string& each : known) {
+    const bool in_entry = place.starts_with(kEntry) && each.starts_with(kEntry) && each != kEntry;
+    std::string& text = shown.emplace_back(in_entry ? each.substr(kEntry.size() + 1) : each);
+    std::erase_if(text, [](char c) { return c == '[' || c == ']'; });
+    text = '`' + text + '`';
+  }
+  if (shown.empty() || shown.size() > kMost) return {};
+  return "it belongs in " + joined(shown, " or ");
+}
+
+void advise_on_key(Diagnostic& error) {
+  constexpr std::size_t kShortList = 16;
+  const std::string place = plain(error.path);
+  std::string advice = foreign_word(place, error.key);
+  // A typing error is more likely than a key of another place.
+  if (advice.empty() && !error.known.empty()) advice = other_place(place, error.key);
+  if (!advice.empty()) {
+    error.what = "unknown key " + quote(error.key) + ": " + advice;
+    error.known.clear();
+  } else if (error.known.size() > kShortList) {
+    std::string path = place;
+    std::erase_if(path, [](char c) { return c == '[' || c == ']'; });
+    const std::vector<std::string> places = places_of(error.key);
+    if (std::ranges::find(places, place) != places.end())
+      error.what = quote(error.key) + " does not go with the other keys here; see `plughost explain " + path +
+                   '.' + error.key + '`';
+    else
+      error.what += "; `plughost explain" + (path.empty() ? "" : ' ' + path) + "` lists the keys";
+    error.known.clear();
+  }
+}
+
+}  // namespace
+
+void advise(std::vector<Diagnostic>& errors) {
+  for (Diagnostic& error : errors) {
+    if (error.mistake == Diagnostic::Mistake::kUnknownKey) advise_on_key(error);
+    if (error.mistake != Diagnostic::Mistake::kNoMap && error.mistake != Diagnostic::Mistake::kNoList)
+      continue;
+    const std::string place = plain(error.path) + (error.mistake == Diagnostic::Mistake::kNoList ? "[]" : "");
+    const auto example =
+        std::ranges::find(kExamples, place, &std::pair<std::string_view, std::string_view>::first);
+    if (example != std::end(kExamples)) error.what += ", as in " + std::string(example->second);
+  }
+}
+
+}  // namespace plughost
