@@ -40,7 +40,7 @@ NOT_RUN = {
     "kubectl apply -f packaging/kubernetes/daemonset.yaml":
         "needs an API server; tests/packaging/container_test.py checks the file",
     "for pod in $(kubectl -n plughost get pods -o name); do kubectl -n plughost exec -i $pod -- plughost facts "
-    "--config /dev/stdin < fleet.yaml > facts/${pod#pod/}.json; done": "needs an API server",
+    "--config - < fleet.yaml > facts/${pod#pod/}.json; done": "needs an API server",
     "kubectl -n plughost create configmap plughost --from-file config.yaml=fleet.yaml --dry-run=client -o yaml | "
     "kubectl apply -f -":
         "needs an API server; tests/e2e/cluster edits the ConfigMap",

@@ -10,6 +10,24 @@ PAGES = [*(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")), *sor
 LONGEST_CELL = 240  # characters: two lines of a wide window
 
 
+# What an operator looks for with grep, and the page that answers.
+QUESTIONS = {
+    r"kubelet is restarted": "docs/install.md",
+    r"runAsUser": "docs/containers.md",
+    r"why root|as root": "docs/security.md",
+    r"four containers share each card": "docs/recipes.md",
+    r"Insufficient": "docs/troubleshooting.md",
+    r"UnexpectedAdmissionError": "docs/troubleshooting.md",
+    r"way back|back to": "docs/migrate.md",
+    r"In CI": "docs/fleet.md",
+    r"downgrade": "docs/upgrade.md",
+    r"hang|does not end|timeout": "docs/exec.md",
+    r"EACCES|Permission denied": "docs/containers.md",
+    r"Do I need this": "README.md",
+    r"Dynamic Resource Allocation": "README.md",
+}
+
+
 def prose(page):
     """The lines that are no code."""
     return re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.M | re.S).splitlines()
@@ -36,6 +54,11 @@ class Pages(unittest.TestCase):
                         self.assertIn(anchor, anchors(file))
                 links += 1
         self.assertGreater(links, 200)
+
+    def test_grep_finds_the_page_that_answers_a_question(self):
+        for words, page in QUESTIONS.items():
+            with self.subTest(words):
+                self.assertRegex((REPOSITORY / page).read_text(), f"(?i){words}")
 
     def test_no_cell_of_a_table_is_longer_than_two_lines(self):
         for page in PAGES:

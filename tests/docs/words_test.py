@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The words by which docs/troubleshooting.md and docs/hardware.md tell a trouble are those that the program says."""
+"""The words by which docs/troubleshooting.md, hardware.md and messages.md tell a trouble are those that the program says."""
 
 import re
 import sys
@@ -36,7 +36,7 @@ def told(page):
 class Words(unittest.TestCase):
     def test_what_the_pages_quote_is_said(self):
         said = sources()
-        for page in "troubleshooting.md", "hardware.md":
+        for page in "troubleshooting.md", "hardware.md", "messages.md":
             pieces = list(told(page))
             self.assertGreater(len(pieces), 25)
             for quoted, piece in pieces:

@@ -390,6 +390,8 @@ def home():
     m.usb_tty(m.usb(bus, 5, "1a86:55d4", "Zooz", "800 Z-Wave Stick", "533D004242", acm), "ttyACM3")
     m.usb(bus, 6, "0bda:2838", "Realtek", "RTL2838UHIDIR", "00000001", ["ff/ff/ff", "ff/ff/ff"], 480)
     m.usb(bus, 7, "0bda:2838", "Realtek", "RTL2838UHIDIR", "00000001", ["ff/ff/ff", "ff/ff/ff"], 480)
+    m.hidraw(m.usb(bus, 8, "051d:0002", "American Power Conversion", "Back-UPS ES 700G FW:871.O4 .I USB FW:O4", "5B1918T57216",
+                   ["03/00/00 usbhid"], 1.5), 0)
     m.net(m.pci(m.port("0000:00:02.3", ids="1022:150b 060400"), "0000:c2:00.0", "10ec:8125 020000 10ec:0123", "r8169", group=15),
           "enp194s0", 2)
     return m
