@@ -46,7 +46,8 @@ _plughost() {
   fi
 
   if [[ $cur == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$(_parse_help - < <(_plughost_help "$program" $command))" -- "$cur")
+    # A line has every spelling of an option: -o,--output or --try,--confirm.
+    mapfile -t COMPREPLY < <(compgen -W "$(_plughost_help "$program" $command | sed -n 's/^  \(-[^ ]*\).*/\1/p' | tr , ' ')" -- "$cur")
   elif [[ -z $command ]]; then
     local commands
     commands=$(_plughost_help "$program" | sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p')
