@@ -98,7 +98,8 @@ TEST_CASE("7.7 a socket path over 107 bytes is never attempted") {
   const std::string name = "domain-with-a-long-name.example.com/gpu";
   StandInKubelet kubelet({.directory = just_fits});
   node.configure(counted(name, 1));
-  const Process daemon({"run", "--config", node.configuration(), "--plugin-directory", just_fits});
+  const Process daemon({"run", "--config", node.configuration(), "--plugin-directory", just_fits,
+                        "--state-directory", node.path("state")});
   CHECK(kubelet.wait_for([&](const KubeletState& state) { return state.of(name).attached; }, kLong));
 }
 

@@ -444,7 +444,7 @@ TEST_CASE(
     CAPTURE(path);
     const auto before = std::filesystem::symlink_status(path).type();
     Process daemon({"run", "--config", node.configuration(), "--plugin-directory", node.plugins().string(),
-                    "--control", path});
+                    "--control", path, "--state-directory", node.path("state")});
     CHECK(daemon.wait_for_line(
         {"cannot listen for status requests", path, "only an unused socket is replaced"}, kLong));
     CHECK(node.attached({kGopher}));

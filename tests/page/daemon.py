@@ -52,7 +52,8 @@ class Daemon:
 
     def start(self):
         """Until it has said that it is ready to be shown."""
-        self.process = subprocess.Popen([self.program, 'run', '--config', self.configuration], stderr=subprocess.PIPE, text=True)
+        run = [self.program, 'run', '--config', self.configuration, '--state-directory', self.folder / 'state']
+        self.process = subprocess.Popen(run, stderr=subprocess.PIPE, text=True)
         for line in self.process.stderr:
             if 'attached' in line:
                 break

@@ -39,7 +39,8 @@ class Node(conformance.Node):
     def start_daemon(self, prefix=(), environment=None, errors=None):
         """prefix: a command that becomes the daemon. errors: as Process has it; nobody sees the log then."""
         self.unit = Unit(self.root)
-        command = [*prefix, self.programs.plughost, "run", "--config", self.configuration, "--control", self.control]
+        command = [*prefix, self.programs.plughost, "run", "--config", self.configuration, "--control", self.control,
+                   "--state-directory", f"{self.root}/state"]
         environment = {**(environment or {}), **self.unit.environment()}
         self.daemon = Process(command, environment, errors)
         expect(self.unit.wait_until_ready(PATIENCE), f"not ready within {PATIENCE} s: {self.daemon.lines()[-3:]}")

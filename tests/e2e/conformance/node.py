@@ -281,7 +281,7 @@ class Node:
                 self.detached()
         command = [
             *(self.programs.plughost, "run"),
-            *("--config", self.configuration, "--control", self.control),
+            *("--config", self.configuration, "--control", self.control, "--state-directory", f"{self.root}/state"),
             *arguments,
         ]
         self.daemon = Process(command, {**AS_PACKAGED, **self.environment})
