@@ -15,11 +15,15 @@ _plughost_names() {
   timeout 2 "$1" status "${@:2}" "${control[@]}" -o name 2>/dev/null
 }
 
-# _plughost_offer WORDS: what fits of them. bash itself breaks a word at each '=' and ':', and replaces what is after them.
+# _plughost_offer PROGRAM [NAME]: those that fit. An id may be the serial number of whatever was plugged in: compgen -W would run
+# what is in it, and the command line gets it quoted. bash breaks a word at each '=' and ':', and replaces what is after them.
 _plughost_offer() {
-  local before=${cur%"${cur##*[=:]}"}
-  mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
-  COMPREPLY=("${COMPREPLY[@]#"$before"}")
+  local name before=${cur%"${cur##*[=:]}"}
+  while IFS= read -r name; do
+    [[ $name == "$cur"* ]] || continue
+    printf -v name %q "${name#"$before"}"
+    COMPREPLY+=("$name")
+  done < <(_plughost_names "$@")
 }
 
 _plughost() {
@@ -39,7 +43,7 @@ _plughost() {
         mapfile -t COMPREPLY < <(compgen -W "${option//,/ }" -- "$cur")
         return
         ;;
-      *'--resource NAME'* | *'--explain NAME'*) _plughost_offer "$(_plughost_names "$program")"; return ;;
+      *'--resource NAME'* | *'--explain NAME'*) _plughost_offer "$program"; return ;;
       *' DIR'*) _filedir -d; return ;;
       *' TEXT'* | *' FILE'*) _filedir; return ;;
     esac
@@ -57,13 +61,13 @@ _plughost() {
   elif [[ $command == help ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_plughost_help "$program" | sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p')" -- "$cur")
   elif [[ $command == status ]]; then
-    _plughost_offer "$(_plughost_names "$program")"
+    _plughost_offer "$program"
   elif [[ $command == @(drain|undrain|simulate) ]]; then
     # A whole resource, or after '=' one of its devices.
     if [[ $cur == *=* ]]; then
-      _plughost_offer "$(_plughost_names "$program" "${cur%%=*}")"
+      _plughost_offer "$program" "${cur%%=*}"
     else
-      _plughost_offer "$(_plughost_names "$program")"
+      _plughost_offer "$program"
       compopt -o nospace 2>/dev/null
     fi
   else

@@ -1,9 +1,6 @@
 #include "config/advice.hpp"
 
 #include <algorithm>
-#include <array>
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,16 +72,6 @@ constexpr std::pair<std::string_view, std::string_view> kExamples[] = {
     {"resources[].env", "env: {NAME: value}"},
 };
 
-// Returns "resources[].groups[]" for "resources[2].groups[0]".
-std::string plain(const std::string& path) {
-  std::string text;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    text += path[i];
-    if (path[i] == '[') i = std::min(path.find(']', i), path.size()) - 1;
-  }
-  return text;
-}
-
 std::string foreign_word(const std::string& place, const std::string& key) {
   for (const Foreign& foreign : kForeign)
     if (foreign.place == place && foreign.words.find(' ' + key + ' ') != std::string_view::npos)
@@ -112,9 +99,7 @@ std::string other_place(const std::string& place, const std::string& key) {
   std::vector<std::string> shown;
   for (const std::string& each : known) {
     const bool in_entry = place.starts_with(kEntry) && each.starts_with(kEntry) && each != kEntry;
-    std::string& text = shown.emplace_back(in_entry ? each.substr(kEntry.size() + 1) : each);
-    std::erase_if(text, [](char c) { return c == '[' || c == ']'; });
-    text = '`' + text + '`';
+    shown.push_back('`' + without_brackets(in_entry ? each.substr(kEntry.size() + 1) : each) + '`');
   }
   if (shown.empty() || shown.size() > kMost) return {};
   return "it belongs in " + joined(shown, " or ");
@@ -122,7 +107,7 @@ std::string other_place(const std::string& place, const std::string& key) {
 
 void advise_on_key(Diagnostic& error) {
   constexpr std::size_t kShortList = 16;
-  const std::string place = plain(error.path);
+  const std::string place = Shapes::plain(error.path);
   std::string advice = foreign_word(place, error.key);
   // A typing error is more likely than a key of another place.
   if (advice.empty() && !error.known.empty()) advice = other_place(place, error.key);
@@ -130,8 +115,7 @@ void advise_on_key(Diagnostic& error) {
     error.what = "unknown key " + quote(error.key) + ": " + advice;
     error.known.clear();
   } else if (error.known.size() > kShortList) {
-    std::string path = place;
-    std::erase_if(path, [](char c) { return c == '[' || c == ']'; });
+    const std::string path = without_brackets(place);
     const std::vector<std::string> places = places_of(error.key);
     if (std::ranges::find(places, place) != places.end())
       error.what = quote(error.key) + " does not go with the other keys here; see `plughost explain " + path +
@@ -149,7 +133,8 @@ void advise(std::vector<Diagnostic>& errors) {
     if (error.mistake == Diagnostic::Mistake::kUnknownKey) advise_on_key(error);
     if (error.mistake != Diagnostic::Mistake::kNoMap && error.mistake != Diagnostic::Mistake::kNoList)
       continue;
-    const std::string place = plain(error.path) + (error.mistake == Diagnostic::Mistake::kNoList ? "[]" : "");
+    const std::string place =
+        Shapes::plain(error.path) + (error.mistake == Diagnostic::Mistake::kNoList ? "[]" : "");
     const auto example =
         std::ranges::find(kExamples, place, &std::pair<std::string_view, std::string_view>::first);
     if (example != std::end(kExamples)) error.what += ", as in " + std::string(example->second);

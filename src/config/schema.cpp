@@ -184,6 +184,11 @@ std::vector<std::string> places_of(const std::string& key) {
   return places;
 }
 
+std::string without_brackets(std::string plain_path) {
+  std::erase_if(plain_path, [](char c) { return c == '[' || c == ']'; });
+  return plain_path;
+}
+
 std::optional<std::string> explain_key(const std::string& path) {
   const std::vector<std::string> wanted = components_of(path);
   const Shapes shapes = recorded();

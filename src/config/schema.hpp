@@ -20,5 +20,7 @@ std::optional<std::string> explain_key(const std::string& path);
 // Returns the plain paths of the maps that the page's tables give a key of this name, such as
 // "resources[].gpu", or "" for the top level. A key that several programs have is found in `health` only.
 std::vector<std::string> places_of(const std::string& key);
+// Returns the plain path as explain_key() takes it: "resources.groups" for "resources[].groups[]".
+std::string without_brackets(std::string plain_path);
 
 }  // namespace plughost

@@ -5,6 +5,7 @@ The completions ask the program itself, so what is asked here is whether they un
 Usage: completion_test.py PACKAGES, the folder where ./dev package left them. Ends with 77 where no machine can be booted.
 """
 
+import json
 import re
 import shlex
 import sys
@@ -103,6 +104,16 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("zsh", "drain", "example.com/one="), devices)
         self.assertEqual(self.complete("bash", "drain", "example.com/one="), {each.split("=")[1] for each in devices})
         self.assertEqual(self.complete("bash", "drain", "example.com/t"), {"example.com/two"})
+
+    def test_an_id_that_a_stranger_chose_is_offered_and_not_run(self):
+        listed = json.dumps({"devices": [{"id": "a$(touch>/tmp/ran)"}, {"id": "b`touch>/tmp/ran`"}]})
+        config = "{resources: [{name: example.com/odd, exec: {discover: [/bin/echo, %s]}}]}" % json.dumps(listed)
+        self.machine.run(f"echo {shlex.quote(config)} >/etc/plughost/config.yaml; systemctl restart plughost")
+        for shell in ("bash", "zsh"):
+            with self.subTest(shell):
+                offered = self.complete(shell, "drain", "example.com/odd=")
+                self.assertEqual(len(offered), 2, offered)
+                self.assertEqual(self.machine.run("ls /tmp/ran 2>/dev/null || true"), "")
 
     def test_the_commands_that_have_help(self):
         for shell in ("bash", "zsh"):

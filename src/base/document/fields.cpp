@@ -12,6 +12,7 @@ using std::chrono::milliseconds;
 using Type = Shape::Type;
 
 constexpr std::size_t kUsualQuestions = 32;
+constexpr std::size_t kLongestKey = 100;  // bytes that are kept of an unknown key
 constexpr milliseconds kLongestDuration = std::chrono::days(1000);
 constexpr std::pair<std::string_view, milliseconds> kUnits[] = {
     {"d", std::chrono::days(1)},    {"h", std::chrono::hours(1)}, {"m", std::chrono::minutes(1)},
@@ -93,11 +94,13 @@ Fields::Fields(const Node& node, std::string path, Diagnostics& diagnostics)
 Fields::~Fields() {
   for (const auto& [key, value] : node_.members) {
     if (std::ranges::find(asked_, key.scalar) != asked_.end()) continue;
+    // A hostile file may repeat a long key: see Diagnostics::kMostKept.
+    const std::string word = key.scalar.substr(0, kLongestKey);
     Diagnostic error{.mark = key.mark,
                      .path = path_,
                      .what = "unknown key " + quote(key.scalar),
                      .mistake = Diagnostic::Mistake::kUnknownKey,
-                     .key = key.scalar};
+                     .key = word};
     std::vector<std::string_view> absent;  // the keys that may have been meant
     for (const std::string& each : asked_) {
       if (std::ranges::find(error.known, each) != error.known.end()) continue;
@@ -106,10 +109,10 @@ Fields::~Fields() {
     }
     std::string hint = did_you_mean(key.scalar, absent);
     // YAML takes "path:/dev/kvm" for one word.
-    const std::size_t colon = key.scalar.find(':');
-    const std::string before = key.scalar.substr(0, colon);
+    const std::size_t colon = word.find(':');
+    const std::string before = word.substr(0, colon);
     if (colon != std::string::npos && std::ranges::find(error.known, before) != error.known.end())
-      hint = ": a blank is missing after the colon; write " + before + ": " + key.scalar.substr(colon + 1);
+      hint = ": a blank is missing after the colon; write " + before + ": " + word.substr(colon + 1);
     if (!hint.empty()) error.known.clear();
     error.what += hint;
     diagnostics_.error(std::move(error));

@@ -48,8 +48,10 @@ class Shapes {
   // All keys, by their paths without indices: "resources[].groups[].paths[].path". A key of any name is '*'.
   const std::map<std::string, Shape>& all() const { return all_; }
 
- private:
+  // Returns the path without indices: "resources[].groups[]" for "resources[2].groups[0]".
   static std::string plain(const std::string& path);
+
+ private:
   std::size_t number_of(const std::string& path) const;
 
   std::vector<Node> made_;  // a text, a list and a map

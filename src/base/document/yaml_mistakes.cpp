@@ -16,8 +16,7 @@ std::string_view meant_by(std::string_view problem, std::string_view context) {
   static constexpr std::array kReasons = {
       Reason{"mapping values are not allowed", "",
              "the line is indented unlike its neighbours, the line before has no blank after its ':', or a "
-             "text with "
-             "': ' in it has no quotes"},
+             "text with ': ' in it has no quotes"},
       Reason{"did not find expected key", "block mapping",
              "a key is indented unlike the others of its map, or a text that begins with '{' or '[' has no "
              "quotes"},

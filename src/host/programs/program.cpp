@@ -83,7 +83,8 @@ std::string read_user(Fields& fields) {
 }
 
 void check_program(Fields& fields, std::string_view key, const std::vector<std::string>& words) {
-  std::istringstream pieces(words[0]);
+  constexpr std::size_t kLongest = 200;  // of a line that a message repeats
+  std::istringstream pieces(words[0].substr(0, kLongest));
   const std::vector<std::string> split{std::istream_iterator<std::string>(pieces), {}};
   const bool is_line = fields.node(key)->kind == Node::Kind::kScalar && split.size() > 1;
   const std::string list =

@@ -27,8 +27,7 @@ int explain(const ExplainOptions& options) {
   std::vector<std::string> places;
   for (const std::string& place : places_of(last))
     places.push_back(place.empty() ? last : place + '.' + last);
-  std::string known = joined(places, ", ");
-  std::erase_if(known, [](char c) { return c == '[' || c == ']'; });
+  const std::string known = without_brackets(joined(places, ", "));
   if (known.empty())
     std::cerr << "; `plughost explain` without a key lists those of the top level\n";
   else

@@ -12,7 +12,7 @@ Finding of_diagnostic(const Diagnostic& diagnostic, const fs::path& file) {
   const bool error = diagnostic.severity == Diagnostic::Severity::kError;
   return {.level = error ? Level::kProblem : Level::kWarning,
           .where = diagnostic.mark.text(),
-          .what = (diagnostic.path.empty() ? "" : diagnostic.path + ": ") + diagnostic.what,
+          .what = (diagnostic.path.empty() ? "" : diagnostic.path + ": ") + diagnostic.message(),
           .why = error ? "plughost does not start with this file, and refuses a reload of it"
                        : "the file is used, but a part of it may have no effect",
           .advice = "correct it; `plughost check --strict " + file.string() + "` says when it is right"};
