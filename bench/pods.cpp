@@ -109,7 +109,7 @@ void measure(std::uint16_t port) {
   Workers workers(loop, 4);
   Programs programs(loop);
   ApiServer server(loop, workers, programs, log);
-  server.use(ApiServerConfig{.kubeconfig = directory.at("kubeconfig"), .node = "worker-1", .where = ""});
+  server.use(ApiServerConfig{.kubeconfig = directory.at("kubeconfig"), .node = "worker-1", .where = {}});
   const double before = status_mb("VmRSS");
   PodSource source(loop, server, directory.at("none.sock"));
   PodSearch pods(loop, source, kResource, terms_of(Dialect::kGpushare), [](bool) {});
