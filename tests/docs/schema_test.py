@@ -62,13 +62,16 @@ def documents(text):
 
 
 class Schema(unittest.TestCase):
-    def setUp(self):
-        self.schema = json.loads(run("schema").stdout)
-        self.validator = jsonschema.Draft7Validator(self.schema)
+    @classmethod
+    def setUpClass(cls):
+        # Once: it takes the program 15 seconds under ASan.
+        cls.printed = run("schema").stdout
+        cls.schema = json.loads(cls.printed)
+        cls.validator = jsonschema.Draft7Validator(cls.schema)
 
     def test_it_is_a_schema_and_the_stored_one(self):
         jsonschema.Draft7Validator.check_schema(self.schema)
-        self.assertEqual(STORED.read_text(), run("schema").stdout, "write it anew: plughost schema > docs/plughost.schema.json")
+        self.assertEqual(STORED.read_text(), self.printed, "write it anew: plughost schema > docs/plughost.schema.json")
 
     def test_it_takes_what_the_program_takes_and_refuses_unknown_keys(self):
         taken = refused = 0
