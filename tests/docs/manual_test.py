@@ -61,6 +61,14 @@ class Manual(unittest.TestCase):
         page = (PAGE.parent / "plughost-kubelet.1.md").read_text()
         self.assertEqual(documented(page), options(program=STAND_IN))
 
+    def test_the_stand_in_s_page_and_help_have_the_same_commands(self):
+        page = (PAGE.parent / "plughost-kubelet.1.md").read_text().split("# OPTIONS")[0]
+        listed = help_of(program=STAND_IN).split("standard input:\n")[1]
+        found = re.findall(r"^  ([a-z]+) ", listed, re.M)
+        self.assertIn("allocate", found)
+        documented = [name for line in re.findall(r"^- (.*?)(?::|$)", page, re.M) for name in re.findall(r"`([a-z]+)`", line)]
+        self.assertEqual(sorted(documented), sorted(found))
+
     def test_the_readme_has_every_command(self):
         text = (REPOSITORY / "README.md").read_text()
         for command in commands():

@@ -113,16 +113,30 @@ struct Commands::Reply {
 };
 
 const std::array<Commands::Command, 9> Commands::kCommands{{
-    {"allocate", 2, 3, &Commands::allocate},
-    {"cancel", 1, 1, &Commands::cancel},
-    {"devices", 0, 1, &Commands::devices},
-    {"free", 1, 1, &Commands::free},
-    {"pods", 0, 0, &Commands::pods},
-    {"resources", 0, 0, &Commands::resources},
-    {"restart", 0, 0, &Commands::restart},
-    {"start", 1, 1, &Commands::start},
-    {"stop", 0, 0, &Commands::stop},
+    {"allocate", "RESOURCE N|ID,ID... [POD]", "admit a pod; a comma after a number makes it an id", 2, 3,
+     &Commands::allocate},
+    {"cancel", "RESOURCE", "end the resource's stream", 1, 1, &Commands::cancel},
+    {"devices", "[RESOURCE]", "print the devices", 0, 1, &Commands::devices},
+    {"free", "POD", "end the pod", 1, 1, &Commands::free},
+    {"pods", "", "print the pods and what they hold", 0, 0, &Commands::pods},
+    {"resources", "", "print the resources", 0, 0, &Commands::resources},
+    {"restart", "", "stop, clear the directory, and listen again", 0, 0, &Commands::restart},
+    {"start", "POD", "start the pod's container (PreStartContainer)", 1, 1, &Commands::start},
+    {"stop", "", "stop as a killed kubelet does, whose socket stays", 0, 0, &Commands::stop},
 }};
+
+std::string Commands::Command::usage() const {
+  return arguments[0] == '\0' ? name : name + std::string(" ") + arguments;
+}
+
+std::string Commands::help() {
+  std::string text = "Commands, one on each line of standard input:\n";
+  for (const Command& command : kCommands) {
+    const std::string usage = command.usage();
+    text += "  " + usage + std::string(usage.size() < 36 ? 36 - usage.size() : 1, ' ') + command.does + "\n";
+  }
+  return text;
+}
 
 void Commands::run(const std::string& line) {
   Words words = split(line, ' ');
@@ -134,9 +148,9 @@ void Commands::run(const std::string& line) {
   Reply reply;
   try {
     if (command == kCommands.end()) {
-      reply = Reply::failed("there is no command '" + name + "'");
+      reply = Reply::failed("there is no such command; --help lists them");
     } else if (words.size() < command->least || words.size() > command->most) {
-      reply = Reply::failed("too few or too many arguments");
+      reply = Reply::failed("too few or too many arguments; write: " + command->usage());
     } else {
       reply = (this->*command->run)(words);
     }

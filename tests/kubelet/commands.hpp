@@ -31,6 +31,9 @@ class Commands {
  public:
   Commands(StandInKubelet& kubelet, Output& output) : kubelet_(kubelet), output_(output) {}
 
+  // Returns a table of the commands, for --help.
+  static std::string help();
+
   // Runs a command such as "allocate example.com/token 2 pod-a", and prints its result or error.
   void run(const std::string& line);
 
@@ -39,27 +42,25 @@ class Commands {
   struct Reply;
   struct Command {
     const char* name;
-    std::size_t least;  // number of arguments
+    const char* arguments;  // "RESOURCE [POD]"; empty: none
+    const char* does;       // for the help
+    std::size_t least;      // number of arguments
     std::size_t most;
     Reply (Commands::*run)(const Words& arguments);
+
+    std::string usage() const;  // "free POD"
   };
   static const std::array<Command, 9> kCommands;
 
-  // RESOURCE N|ID,ID… [POD]: admits a pod. A trailing comma marks a number as an id, not as a count.
+  // kCommands says what each does.
   Reply allocate(const Words& arguments);
-  // RESOURCE: cancels the resource's ListAndWatch stream from the kubelet's side.
   Reply cancel(const Words& arguments);
-  // [RESOURCE]: prints the devices of this resource, or of all resources.
   Reply devices(const Words& arguments);
-  // POD: removes the pod.
   Reply free(const Words& arguments);
   Reply pods(const Words&);
   Reply resources(const Words&);
-  // Stops the kubelet, clears the directory and listens again.
   Reply restart(const Words&);
-  // POD: calls PreStartContainer.
   Reply start(const Words& arguments);
-  // Stops the kubelet as a kill does: the socket's file stays.
   Reply stop(const Words&);
 
   StandInKubelet& kubelet_;

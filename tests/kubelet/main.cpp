@@ -104,6 +104,7 @@ int main(int argc, char** argv) {
   app.add_flag("--older", options.older,
                "act as old kubelets do: answer Register before dialing, and remove all files at the start");
   app.add_flag("--stay", options.stay, "keep running after the end of standard input");
+  app.footer(plughost::Commands::help());
   try {
     app.parse(argc, argv);
     return plughost::kubelet(options);
