@@ -21,7 +21,7 @@ struct Foreign {
   std::string_view advice;
 };
 constexpr Foreign kForeign[] = {
-    {kEntry, " path paths hostPath devicePath device deviceNode ",
+    {kEntry, " path paths hostPath devicePath device devices deviceNode ",
      "a path is in a group, as in groups: [{paths: [{path: /dev/kvm}]}]"},
     {kEntry, " usb usbs vendor vendorID product productID serial ",
      "a USB device is in a group, as in groups: [{usb: [{vendor: \"10c4\", product: \"ea60\"}]}]; for a PCI "
@@ -34,6 +34,8 @@ constexpr Foreign kForeign[] = {
      "/etc/licence}]"},
     {kEntry, " nodeSelector nodeAffinity affinity ",
      "an entry for some nodes only has `when`, as in when: {label: {kubernetes.io/arch: amd64}}"},
+    {kEntry, " permissions mode ",
+     "permissions are those of a path, as in groups: [{paths: [{path: /dev/kvm, permissions: rw}]}]"},
     {kEntry, " resourceName resource ", "the resource's name is in `name`"},
     {kEntry, " timeSlicing sharing share shared mps quantity amount ",
      "with `replicas: 4` four containers share each device"},
@@ -53,6 +55,9 @@ constexpr Foreign kForeign[] = {
      "a USB device is an item of `usb`, as in usb: [{vendor: \"10c4\", product: \"ea60\"}]"},
     {"resources[].mounts[]", " mountPath path target ", "the path in the container is `containerPath`"},
     {"resources[].nodes[]", " mountPath target ", "the path in the container is `containerPath`"},
+    {"resources[].nodes[]", " path ", "the path on this node is `hostPath`"},
+    {"resources[].when", " labels matchLabels matchExpressions nodeSelector ",
+     "labels are in `label`, as in label: {kubernetes.io/arch: [amd64, arm64]}"},
 };
 
 // Examples of what belongs at a plain path. An item of a list has its dash.
@@ -69,7 +74,13 @@ constexpr std::pair<std::string_view, std::string_view> kExamples[] = {
     {"resources[].exec", "exec: {discover: [/usr/local/bin/list, --json], interval: 5m}"},
     {"resources[].health", "health: {exec: [/usr/local/bin/check, \"{id}\"]}"},
     {"resources[].mounts[]", "- {hostPath: /etc/licence, containerPath: /etc/licence}"},
+    {"resources[].nodes[]", "- {hostPath: /dev/fuse}"},
     {"resources[].env", "env: {NAME: value}"},
+    {"resources[].annotations", "annotations: {example.com/port: \"{id}\"}"},
+    {"resources[].udev.attributes", "attributes: {type: \"280\"}"},
+    {"resources[].when", "when: {label: {kubernetes.io/arch: amd64}}"},
+    {"resources[].when.label", "label: {kubernetes.io/arch: amd64}"},
+    {"resources[].when.dmi", "dmi: {vendor: Dell*}"},
 };
 
 std::string foreign_word(const std::string& place, const std::string& key) {
@@ -83,6 +94,8 @@ std::string foreign_word(const std::string& place, const std::string& key) {
 // many maps that their names are no help.
 std::string other_place(const std::string& place, const std::string& key) {
   constexpr std::size_t kMost = 3;
+  const bool in_entry = place.starts_with(kEntry) && place != kEntry;
+  if (key == "name" || place.starts_with("resources[].when")) return {};  // too common a word
   for (const std::string_view chooses : {".only[]", ".except[]", ".replicas[]"})
     if (place.ends_with(chooses)) return {};  // its keys are attributes of devices
   std::vector<std::string> known = places_of(key);
@@ -95,20 +108,29 @@ std::string other_place(const std::string& place, const std::string& key) {
   if (known == std::vector{std::string(kEntry)})
     return place.empty() ? "it is a key of an entry: indent it under the entry's `- name:`"
                          : "it belongs in the entry, beside `name`";
-  if (known == std::vector{std::string()}) return "it belongs at the top level of the file, not indented";
+  if (known == std::vector{std::string()})
+    return in_entry ? "" : "it belongs at the top level of the file, not indented";
   std::vector<std::string> shown;
   for (const std::string& each : known) {
-    const bool in_entry = place.starts_with(kEntry) && each.starts_with(kEntry) && each != kEntry;
-    shown.push_back('`' + without_brackets(in_entry ? each.substr(kEntry.size() + 1) : each) + '`');
+    const bool of_entry = each.starts_with(kEntry) && each != kEntry;
+    if (of_entry && !place.empty() && !place.starts_with(kEntry)) return {};  // metrics: {port: 80}
+    shown.push_back(
+        '`' + without_brackets(of_entry && !place.empty() ? each.substr(kEntry.size() + 1) : each) + '`');
   }
   if (shown.empty() || shown.size() > kMost) return {};
   return "it belongs in " + joined(shown, " or ");
 }
 
 void advise_on_key(Diagnostic& error) {
-  constexpr std::size_t kShortList = 16;
+  constexpr std::size_t kShortList = 24;
   const std::string place = Shapes::plain(error.path);
-  std::string advice = foreign_word(place, error.key);
+  std::string advice;
+  for (const char* const below : {"", "[]"}) {
+    const std::vector<std::string> places = places_of(error.key);
+    if (!error.empty.empty() && std::ranges::find(places, place + '.' + error.empty + below) != places.end())
+      advice = "it belongs to `" + error.empty + "` above it: indent it further";
+  }
+  if (advice.empty()) advice = foreign_word(place, error.key);
   // A typing error is more likely than a key of another place.
   if (advice.empty() && !error.known.empty()) advice = other_place(place, error.key);
   if (!advice.empty()) {

@@ -66,6 +66,12 @@ Condition::Case Condition::read_case(const Node& node, const std::string& path, 
   }
   Fields labels = fields.below("label");
   for (const auto& [key, value] : or_nothing(fields.node("label")).members) {
+    if (key.scalar == "matchExpressions" || key.scalar == "matchLabels") {
+      labels.error(
+          key.scalar,
+          "is no label; write a label with its values, as in label: {kubernetes.io/arch: [amd64, arm64]}");
+      continue;
+    }
     read(labels, key.scalar, Subject::kLabel, "label ");
     all.terms.back().label = key.scalar;
   }

@@ -78,7 +78,8 @@ std::vector<const Kind*> find_kinds(Fields& entry, const std::string& path) {
   for (std::size_t i = 1; i < found.size(); ++i) {
     entry.error(found[i]->key, "the entry has '" + std::string(found[0]->key) +
                                    "' already, and its devices come from one of " + kind_names() +
-                                   "; make two entries");
+                                   "; make two entries, or, for what every container gets beside its device, "
+                                   "write nodes: [{hostPath: /dev/fuse}] or `mounts`");
   }
   return found;
 }
@@ -123,6 +124,10 @@ bool has_shares(const AllocationSpec& spec) {
 // For ids that are parts of cards, the kind determines `shares`.
 SharesOf read_shares(Fields& entry, const AllocationSpec& spec) {
   if (!entry.has("shares")) return spec.shares;
+  if (const Node& given = *entry.node("shares"); number_in<unsigned>(given.scalar)) {
+    entry.error("shares", "the number of shares is in `replicas`, as in replicas: " + given.scalar);
+    return spec.shares;
+  }
   const SharesOf shares = entry.choice("shares", kShares, SharesOf::kAny);
   if (spec.units)
     entry.error("shares", "the units of a container are one card's, unless `gpu` has `spanCards`");

@@ -150,6 +150,10 @@ std::unique_ptr<const DeviceSource> read_directory(Fields& entry) {
   Fields fields(*node, entry.path_of("directory"), entry.diagnostics());
   if (!fields.has("path")) fields.error("path", "the directory is missing, as in path: /etc/gophers");
   std::string path = fields.absolute_path("path", "/");
+  if (path.find_first_of("*?[") != std::string::npos)
+    fields.warning(
+        "path",
+        "a directory's path is no pattern; which of its files count is in `match`, as in match: \"*.dev\"");
   std::string match = fields.text("match", "*");
   if (match.empty() || match.find('/') != std::string::npos) {
     fields.error("match",

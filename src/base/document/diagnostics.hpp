@@ -19,9 +19,10 @@ struct Diagnostic {
   std::string path;  // "resources[2].groups[0].paths[1].path"; empty: the whole file
   std::string what;  // what is wrong, and what would be right
   Mistake mistake = Mistake::kOther;
-  // For kUnknownKey: the beginning of the key, and the keys that are valid there; none if `what` has a better
-  // hint.
+  // For kUnknownKey: the beginning of the key, the last key before it that has no value, and the keys that
+  // are valid there; none if `what` has a better hint.
   std::string key;
+  std::string empty;
   std::vector<std::string> known;
 
   std::string message() const;  // `what`, and the known keys

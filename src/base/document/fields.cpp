@@ -92,15 +92,20 @@ Fields::Fields(const Node& node, std::string path, Diagnostics& diagnostics)
 }
 
 Fields::~Fields() {
+  std::string empty;  // the last key without a value
   for (const auto& [key, value] : node_.members) {
-    if (std::ranges::find(asked_, key.scalar) != asked_.end()) continue;
+    if (std::ranges::find(asked_, key.scalar) != asked_.end()) {
+      if (value.kind == Node::Kind::kNull) empty = key.scalar;
+      continue;
+    }
     // A hostile file may repeat a long key: see Diagnostics::kMostKept.
     const std::string word = key.scalar.substr(0, kLongestKey);
     Diagnostic error{.mark = key.mark,
                      .path = path_,
                      .what = "unknown key " + quote(key.scalar),
                      .mistake = Diagnostic::Mistake::kUnknownKey,
-                     .key = word};
+                     .key = word,
+                     .empty = empty};
     std::vector<std::string_view> absent;  // the keys that may have been meant
     for (const std::string& each : asked_) {
       if (std::ranges::find(error.known, each) != error.known.end()) continue;
@@ -287,7 +292,8 @@ const std::vector<Node::Member>& Fields::members(std::string_view key, std::stri
   if (diagnostics_.shapes) record(std::string(key) + ".*", Type::kText);
   const Node& value = or_nothing(node(key));
   if (value.kind != Node::Kind::kMap && value.kind != Node::Kind::kNull)
-    error(key, "must be a map of names and " + std::string(values) + ", not " + value.kind_name());
+    report(key, "must be a map of names and " + std::string(values) + ", not " + value.kind_name(),
+           Diagnostic::Mistake::kNoMap);
   return value.members;
 }
 
@@ -345,7 +351,7 @@ Template read_template(std::string_view text, std::span<const std::string_view> 
 
 std::string not_a_scalar(const Node& node) {
   std::string what = std::string("must be a single value, not ") + node.kind_name();
-  if (node.kind == Node::Kind::kMap) what += "; a text that begins with '{' needs quotes";
+  if (node.in_braces) what += "; a text that begins with '{' needs quotes";
   return what;
 }
 

@@ -40,7 +40,8 @@ struct Node {
   enum class Kind { kNull, kScalar, kSequence, kMap };
 
   Kind kind = Kind::kNull;
-  bool quoted = false;  // a quoted "true" is text, never a flag
+  bool quoted = false;     // a quoted "true" is text, never a flag
+  bool in_braces = false;  // kMap: written as {...}
   Mark mark;
   std::string scalar;           // the text as written: 0451 stays 0451
   std::vector<Node> items;      // kSequence

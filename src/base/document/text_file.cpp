@@ -62,6 +62,8 @@ std::variant<std::string, FileError> read_text(int fd) {
     if (text.size() > kLargestFile) return FileError{"is larger than 1 MiB, which no configuration is"};
   }
 
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
+    return FileError{"is in UTF-16; save it as UTF-8"};
   if (const std::size_t at = first_bad_byte(text); at < text.size())
     return FileError{"is not a text file (" + describe_byte(text, at) + ")"};
   return text;

@@ -77,6 +77,7 @@ class Builder {
       case YAML_MAPPING_START_EVENT:
         open(Node::Kind::kMap, places_.at(event.start_mark), event.data.mapping_start.tag,
              event.data.mapping_start.anchor);
+        open_.back().node->in_braces = event.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
         break;
       case YAML_SEQUENCE_END_EVENT:
       case YAML_MAPPING_END_EVENT:
@@ -221,7 +222,7 @@ class Builder {
 
   bool is_usable(const Node& key) {
     if (key.kind != Node::Kind::kScalar) {
-      diagnostics_.error(key.mark, "", std::string("a key is text, and this is ") + key.kind_name());
+      diagnostics_.error(key.mark, "", not_a_key(key));
       return false;
     }
     if (is_merge(key)) {
@@ -245,7 +246,6 @@ class Builder {
           key.mark, "",
           "the key " + quote(key.scalar) + " is a duplicate; the first is at " + other->second->text());
     }
-    if (repeated.empty()) return;
     std::erase_if(members, [&](const Node::Member& member) { return repeated.contains(&member); });
   }
 

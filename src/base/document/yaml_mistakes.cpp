@@ -6,6 +6,10 @@
 namespace plughost {
 namespace {
 
+// The advice on "{{ .Values.name }}".
+constexpr std::string_view kOnTemplates =
+    "`{{ ... }}` is a template, as in a Helm chart, which must be rendered before plughost reads the file";
+
 // Returns the usual reason for an error of libyaml, or "" if it is unknown.
 std::string_view meant_by(std::string_view problem, std::string_view context) {
   struct Reason {
@@ -22,8 +26,10 @@ std::string_view meant_by(std::string_view problem, std::string_view context) {
              "quotes"},
       Reason{"could not find expected ':'", "simple key",
              "a ':' is missing after a key, or a list item's '- ' is missing"},
-      Reason{"did not find expected '-' indicator", "block collection",
-             "an item is indented unlike the others of its list, or its '- ' is missing"},
+      Reason{
+          "did not find expected '-' indicator", "block collection",
+          "this line is indented like the list's items, but has no '- '; indent it further if it belongs to "
+          "the item above"},
       Reason{"did not find expected ',' or '}'", "flow mapping",
              "a '{' has no '}', or a ',' is missing; a text that begins with '{' needs quotes"},
       Reason{"did not find expected ',' or ']'", "flow sequence",
@@ -35,7 +41,8 @@ std::string_view meant_by(std::string_view problem, std::string_view context) {
              "a list item is not allowed here; is the line before complete?"},
       Reason{"found unexpected end of stream", "quoted scalar", "a quotation mark is not closed"},
       Reason{"found unexpected document indicator", "quoted scalar", "a quotation mark is not closed"},
-      Reason{"found character that cannot start any token", "", "quote a text that begins with @, ` or %"},
+      Reason{"found character that cannot start any token", "",
+             "quote a text that begins with @, `, %, | or >"},
       Reason{"found unknown escape character", "",
              "in double quotes a backslash is written \\\\, in single quotes it stands for itself"},
       Reason{"did not find expected alphabetic or numeric character", "alias",
@@ -99,9 +106,20 @@ YamlStop stop_of(const yaml_parser_t& parser, std::string_view text, YamlPlaces&
   const bool shows_beginning = context.find("quoted scalar") != std::string_view::npos;
   std::string what = "not valid YAML: " + std::string(problem);
   if (is_open && !shows_beginning) what += " of what begins at " + began.text();
-  if (const std::string_view meant = meant_by(problem, context); !meant.empty())
+  const std::size_t line = before.rfind('\n') + 1;  // npos + 1 is 0
+  const bool has_template =
+      text.substr(line, text.find('\n', line) - line).find("{{ ") != std::string_view::npos;
+  if (const std::string_view meant = has_template ? kOnTemplates : meant_by(problem, context); !meant.empty())
     what += ": " + std::string(meant);
   return {shows_beginning ? began : mark, what};
+}
+
+std::string not_a_key(const Node& node) {
+  std::string what = std::string("a key is text, and this is ") + node.kind_name();
+  // A map of one key without a value is in the braces.
+  if (node.in_braces && node.members.size() == 1 && node.members[0].second.kind == Node::Kind::kNull)
+    what += "; " + std::string(kOnTemplates);
+  return what;
 }
 
 std::optional<YamlStop> find_misleading(std::string_view text, YamlPlaces& places) {

@@ -74,6 +74,9 @@ class YamlPlaces {
 // Returns why libyaml stopped.
 YamlStop stop_of(const yaml_parser_t& parser, std::string_view text, YamlPlaces& places);
 
+// Returns why a list or a map is not a key.
+std::string not_a_key(const Node& node);
+
 // Finds the first character that libyaml treats as a line end, or skips, although editors do not show it so:
 // text that looks like a part of a comment could be a key.
 std::optional<YamlStop> find_misleading(std::string_view text, YamlPlaces& places);

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/document/yaml.hpp"
 #include "base/text/text.hpp"
 
 namespace plughost {
@@ -84,15 +85,27 @@ std::string read_user(Fields& fields) {
 
 void check_program(Fields& fields, std::string_view key, const std::vector<std::string>& words) {
   constexpr std::size_t kLongest = 200;  // of a line that a message repeats
-  std::istringstream pieces(words[0].substr(0, kLongest));
-  const std::vector<std::string> split{std::istream_iterator<std::string>(pieces), {}};
+  const std::string line = words[0].substr(0, kLongest);
+  std::istringstream pieces(line);
+  std::vector<std::string> split{std::istream_iterator<std::string>(pieces), {}};
   const bool is_line = fields.node(key)->kind == Node::Kind::kScalar && split.size() > 1;
-  const std::string list =
-      is_line ? "write a list, as in " + std::string(key) + ": [" + joined(split, ", ") + ']' : "";
+  std::string list;
+  if (is_line) {
+    if (line.find_first_of("|&;<>$`\"'") != std::string::npos)
+      split = {"/bin/sh", "-c", line};
+    else if (!split[0].starts_with('/'))
+      split[0].insert(0, "/usr/bin/");
+    list = "write a list, as in " + std::string(key) + ": " + yaml_in_one_line(Json(split));
+  }
   if (const std::string error = path_error(words[0]); !error.empty())
     fields.error(key, "the program: " + error + (is_line ? "; " + list : ""));
   else if (is_line)
     fields.warning(key, "this is the path of one program, blanks included; if it has arguments, " + list);
+  static constexpr std::string_view kOfShells[] = {"|", "||", "&&", ">", ">>", "<", "2>&1", ";", "&"};
+  const auto of_shell = std::ranges::find_first_of(words, kOfShells);
+  if (of_shell != words.end())
+    fields.warning(key, quote(*of_shell) + " is an argument of the program, since no shell runs it; write " +
+                            std::string(key) + ": [/bin/sh, -c, \"...\"]");
 }
 
 Program document_program(std::vector<std::string> command) {

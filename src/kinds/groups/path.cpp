@@ -83,6 +83,9 @@ PathPart::PathPart(Fields& fields) {
     fields.warning("path", "braces are no pattern here; write an item for each path");
   else if (std::ranges::count(pattern_, '[') > std::ranges::count(pattern_, ']'))
     fields.warning("path", "a '[' without its ']' matches only itself, as in /dev/video[0-3]");
+  else if (pattern_.find_first_of("(|") != std::string::npos || pattern_.find("]+") != std::string::npos)
+    fields.warning("path",
+                   "'(', '|' and '+' match only themselves; write an item for each path, as in /dev/ttyUSB*");
   mount_path_ = read_mount_path(fields);
   type_ = fields.choice("type", kTypes, PathType::kDevice);
   permissions_ = fields.permissions();

@@ -1,5 +1,7 @@
 #include "tools/command_line/usage_error.hpp"
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/document/diagnostics.hpp"
@@ -20,11 +22,16 @@ std::string unknown_option(const CLI::App& command, const std::string& word) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   const std::vector<std::string_view> known(names.begin(), names.end());
   const std::string name = word.substr(0, word.find('='));
+  const bool is_file = name == "-f" || name == "--file" || name == "--filename";
+  if (is_file && std::ranges::find(known, "--config") != known.end())
+    return "unknown option " + quote(name) + "; the configuration is given with --config";
   return "unknown option " + quote(name) + did_you_mean(name, known);
 }
 
 std::string unexpected(const CLI::App& command, const std::string& word) {
   if (word.starts_with('-') && word.size() > 1) return unknown_option(command, word);
+  if (command.get_name() == "reload")
+    return "unexpected argument " + quote(word) + "; the daemon reads its own configuration again";
   return "unexpected argument " + quote(word);
 }
 
@@ -53,8 +60,10 @@ std::string sentence(const CLI::App& command, const CLI::ParseError& error) {
   // An unexpected word is the cause, if there is one: its value may be what is missing.
   if (!rest.empty()) return unexpected(command, rest.front());
   if (is<CLI::RequiredError>(error)) return shown_name(command, before(text, " is required")) + " is missing";
-  // "--config: 1 required FILE missing"
-  if (is<CLI::ArgumentMismatch>(error)) return text.substr(0, text.find(':')) + " needs a value";
+  // "--config: 1 required FILE missing", "--config: At Most 1 required but received 2"
+  if (is<CLI::ArgumentMismatch>(error))
+    return text.substr(0, text.find(':')) +
+           (text.find("At Most") == text.npos ? " needs a value" : " takes one value");
   if (is<CLI::ExcludesError>(error)) {
     constexpr std::string_view kBetween = " excludes ";
     const std::size_t middle = text.find(kBetween);
@@ -73,6 +82,25 @@ std::string unknown_word(std::string_view noun, std::string_view word,
 }
 
 std::string unknown_command(const CLI::App& app, const std::string& word) {
+  // Words of kubectl, helm and systemctl.
+  static constexpr std::pair<std::string_view, std::string_view> kMeant[] = {
+      {"get", "`plughost status` prints the resources"},
+      {"list", "`plughost status` prints the resources"},
+      {"ls", "`plughost status` prints the resources"},
+      {"describe", "`plughost status NAME` prints a resource"},
+      {"logs", "`plughost events` prints the changes; the log is in the journal: journalctl -u plughost"},
+      {"apply",
+       "`plughost check` validates a file, and `plughost reload` makes the daemon read its configuration "
+       "again"},
+      {"validate", "`plughost check` validates a file"},
+      {"lint", "`plughost check` validates a file"},
+      {"cordon", "`plughost drain NAME` takes a resource or a device out of service"},
+      {"uncordon", "`plughost undrain NAME` puts a resource or a device into service"},
+      {"start", "systemd starts the daemon: systemctl start plughost"},
+      {"stop", "systemd stops the daemon: systemctl stop plughost"},
+      {"restart", "systemd restarts the daemon: systemctl restart plughost"}};
+  for (const auto& [foreign, meant] : kMeant)
+    if (word == foreign) return "unknown command " + quote(word) + "; " + std::string(meant);
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(command->get_name());

@@ -196,19 +196,45 @@ TEST_CASE("a path that looks like a pattern of another program causes a warning"
         Texts{place + "braces are no pattern here; write an item for each path"});
   CHECK(of_path("/dev/video[0-3") ==
         Texts{place + "a '[' without its ']' matches only itself, as in /dev/video[0-3]"});
-  for (const char* fine : {"/dev/video[0-3]", "/dev/}{", "/dev/a]", "/dev/{a", "/dev/b}"}) {
+  const std::string on_expressions =
+      place + "'(', '|' and '+' match only themselves; write an item for each path, as in /dev/ttyUSB*";
+  CHECK(of_path("/dev/tty(USB)") == Texts{on_expressions});
+  CHECK(of_path("/dev/tty|dev") == Texts{on_expressions});
+  CHECK(of_path("/dev/video[0-9]+") == Texts{on_expressions});
+  for (const char* fine : {"/dev/video[0-3]", "/dev/a+b", "/dev/}{", "/dev/a]", "/dev/{a", "/dev/b}"}) {
     CAPTURE(fine);
     CHECK(of_path(fine).empty());
   }
+}
+
+TEST_CASE("a directory whose path looks like a pattern causes a warning") {
+  const auto of_path = [](const std::string& path) {
+    return warnings("- {name: a, directory: {path: \"" + path + "\"}}\n");
+  };
+  const std::string advice =
+      "3: resources[0].directory.path: a directory's path is no pattern; which of its files count is in "
+      "`match`, as in match: \"*.dev\"";
+  for (const char* pattern : {"/etc/gophers/*.dev", "/etc/g?phers", "/etc/[g]ophers"}) {
+    CAPTURE(pattern);
+    CHECK(of_path(pattern) == Texts{advice});
+  }
+  CHECK(of_path("/etc/gophers").empty());
 }
 
 TEST_CASE("a program with its arguments in one text causes a warning with the list to write") {
   const std::string advice =
       "this is the path of one program, blanks included; if it has arguments, write a list, as in ";
   CHECK(warnings("- {name: a, exec: {discover: /bin/list --all x}}\n") ==
-        Texts{"3: resources[0].exec.discover: " + advice + "discover: [/bin/list, --all, x]"});
+        Texts{"3: resources[0].exec.discover: " + advice + "discover: [/bin/list, \"--all\", x]"});
   CHECK(warnings("- {name: a, count: 1, health: {exec: /bin/check now}}\n") ==
         Texts{"3: resources[0].health.exec: " + advice + "exec: [/bin/check, now]"});
+  CHECK(warnings("- {name: a, exec: {discover: /bin/list > /tmp/x}}\n") ==
+        Texts{"3: resources[0].exec.discover: " + advice +
+              "discover: [/bin/sh, \"-c\", \"/bin/list > /tmp/x\"]"});
+  CHECK(warnings("- {name: a, exec: {discover: [/bin/a, \"|\", /bin/b]}}\n") ==
+        Texts{"3: resources[0].exec.discover: '|' is an argument of the program, since no shell runs it; "
+              "write discover: [/bin/sh, -c, \"...\"]"});
+  CHECK(warnings("- {name: a, exec: {discover: [/bin/sh, -c, \"a | b\"]}}\n").empty());
   CHECK(warnings("- {name: a, exec: {discover: [/bin/a list]}}\n").empty());
   CHECK(warnings("- {name: a, exec: {discover: /bin/list}}\n").empty());
 }

@@ -75,6 +75,10 @@ TEST_CASE("the first byte that is not text is reported with its line and column"
                    "ELF") == "is not a text file (byte 0x7F at 1:1)");
   CHECK(error_with("a: 1\n\nbc\xFF"
                    "d") == "is not a text file (byte 0xFF at 3:3)");
+  CHECK(error_with(std::string_view("\xFF\xFE"
+                                    "a\0",
+                                    4)) == "is in UTF-16; save it as UTF-8");
+  CHECK(error_with(std::string_view("\xFE\xFF\0a", 4)) == "is in UTF-16; save it as UTF-8");
   CHECK(error_with("\xC3\xA4\xC3") == "is not a text file (byte 0xC3 at 1:3)");
   CHECK(error_with("\xED\xA0\x80") == "is not a text file (byte 0xED at 1:1)");
 }

@@ -377,7 +377,7 @@ TEST_CASE("each frequent mistake is reported with its likely cause") {
         {"a: ]\n", "a ']' or '}' closes nothing"},
         {"a: 1\nb\nc: 2\n", "a ':' is missing after a key"},
         {"a: -\n", "a list item is not allowed here"},
-        {"a:\n - b\n c: d\n", "an item is indented unlike the others"},
+        {"a:\n - b\n c: d\n", "is indented like the list's items, but has no '- '"},
         {"  - a\n - b\n", "this line belongs to nothing"}}) {
     CAPTURE(broken.first);
     CHECK(refusal(broken.first).find(broken.second) != std::string::npos);

@@ -101,7 +101,7 @@ TEST_CASE("exec: a single text with a blank is a path, with a warning that argum
   CHECK(problems(text("/opt/list.sh --foo")) ==
         std::vector<std::string>{"resources[0].exec.discover: this is the path of one program, blanks "
                                  "included; if it has arguments, "
-                                 "write a list, as in discover: [/opt/list.sh, --foo]"});
+                                 "write a list, as in discover: [/opt/list.sh, \"--foo\"]"});
   CHECK(problems(text("/opt/list.sh")).empty());
   CHECK(problems(list({text("/opt/my list.sh")})).empty());
 }

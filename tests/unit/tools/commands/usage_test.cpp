@@ -31,7 +31,20 @@ class Environment {
 TEST_CASE("usage: each mistake of a command line is named with its command, and has exit code 2") {
   const std::pair<std::vector<std::string>, std::string> mistakes[] = {
       {{"chek"}, "plughost: unknown command 'chek' (did you mean 'check'?)"},
-      {{"get", "pods"}, "plughost: unknown command 'get'"},
+      {{"foo", "pods"}, "plughost: unknown command 'foo'"},
+      {{"get", "pods"}, "plughost: unknown command 'get'; `plughost status` prints the resources"},
+      {{"describe", "a"}, "plughost: unknown command 'describe'; `plughost status NAME` prints a resource"},
+      {{"restart"},
+       "plughost: unknown command 'restart'; systemd restarts the daemon: systemctl restart plughost"},
+      {{"apply", "-f", "x"},
+       "plughost: unknown command 'apply'; `plughost check` validates a file, and `plughost reload` makes "
+       "the "
+       "daemon read its configuration again"},
+      {{"check", "-f", "x"}, "check: unknown option '-f'; the configuration is given with --config"},
+      {{"status", "-f", "x"}, "status: unknown option '-f'"},
+      {{"check", "--config", "a", "b"}, "check: --config takes one value"},
+      {{"reload", "a.yaml"},
+       "reload: unexpected argument 'a.yaml'; the daemon reads its own configuration again"},
       {{"--confg", "x"}, "plughost: unknown option '--confg'"},
       {{"--config", "x", "check"}, "plughost: the option '--config' belongs after the command"},
       {{"status", "-o", "wid"},
