@@ -20,7 +20,7 @@ struct Move {
     kDialFails,
     kAnswers,
     kOpensStream,
-    kNoticesEnd,  // of a stream or connection; also disconnects the present owner of the name
+    kNoticesEnd,  // of a stream or connection; to 1.36, also disconnects the present owner of the name
     kFinds,       // plugins_registry: finds our socket
     kLoses,       // plugins_registry: loses our socket
     // Occasional events of a kubelet:
@@ -68,6 +68,7 @@ struct Scene {
   const char* name = "";
   bool answers_first = false;       // old kubelets dial after the answer and do not query the options
   bool finds = false;               // plugins_registry
+  bool several = false;             // kubelets from 1.37 on know a client by its socket, not by the resource
   int less_deep = 0;                // reduces the depth if there are too many states
   std::vector<Move::Kind> happens;  // optional moves that occur
 };
@@ -115,7 +116,7 @@ class NodeModel {
   struct Kubelet {
     std::uint8_t process = 0;  // 0: none
     bool hangs = false;
-    std::uint8_t named = 0;  // client that owns the resource's name, + 1; 0: none
+    std::uint8_t named = 0;  // to 1.36, the client that owns the resource's name, + 1; 0: none
     std::uint8_t found = 0;  // plugins_registry: the known incarnation
     std::array<Client, kMostClients> clients{};
   };
@@ -187,6 +188,7 @@ class NodeModel {
   std::uint8_t socket_process_ = 0;   // listener; 0: none
   std::uint8_t renamed_process_ = 0;  // listener of a renamed socket
   std::uint8_t incarnation_ = 0;      // of our listener; 0: none yet
+  std::uint8_t told_ = 0;             // the incarnation whose name was last sent to a kubelet; 0: none
   bool own_socket_ = false;           // our socket's file exists
   std::uint8_t read_ = 0;             // incarnation that another process's stream reads; 0: none
   bool see_kubelet_ = false;          // the kubelet's socket has changed, unnoticed

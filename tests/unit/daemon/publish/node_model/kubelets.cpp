@@ -34,7 +34,7 @@ void NodeModel::make_kubelets(const Move& move, Kubelet& kubelet, Client& client
       break;
     case Kind::kRefuses:
     case Kind::kDialFails:
-      kubelet.named = 0;  // by name, although a different client may have it
+      if (!scene_->several) kubelet.named = 0;  // by name, although a different client may have it
       if (scene_->finds) post({News::Kind::kRefused, client.incarnation, kubelet.process});
       drop(kubelet, client);
       if (called) answer(Result::kRefused);

@@ -66,6 +66,7 @@ void NodeModel::tidy() {
     for (Client& client : kubelet.clients) incarnations(client.incarnation);
   }
   incarnations(read_);
+  incarnations(told_);
   for (std::size_t i = 0; i < news_count_; ++i) {
     incarnations(news_[i].incarnation);
     processes(news_[i].process);
@@ -91,8 +92,8 @@ std::uint64_t NodeModel::hash() const {
       we_.successor, we_.dialed, we_.streams, we_.stream_lost, ms(kNow - we_.attached_since),
       unreachable.next().count(), refused.next().count());
   add(stopped_, waking_, directory_, kubelet_socket_, socket_process_, renamed_process_, incarnation_,
-      own_socket_, read_, see_kubelet_, see_socket_, call_.open, call_.connected, call_.kubelet, call_.client,
-      call_.age, scene_->answers_first, scene_->finds);
+      own_socket_, read_, told_, see_kubelet_, see_socket_, call_.open, call_.connected, call_.kubelet,
+      call_.client, call_.age, scene_->answers_first, scene_->finds, scene_->several);
   for (const Kubelet& kubelet : kubelets_) {
     add(kubelet.process, kubelet.hangs, kubelet.named, kubelet.found);
     for (const Client& client : kubelet.clients)
@@ -141,7 +142,7 @@ std::string to_text(const Move& move) {
     case Kind::kOpensStream:
       return client + " opens its stream";
     case Kind::kNoticesEnd:
-      return client + " is forgotten, and whoever has its name is disconnected";
+      return client + " is forgotten, and, to 1.36, whoever has its name is disconnected";
     case Kind::kFinds:
       return kubelet + " finds our socket";
     case Kind::kLoses:

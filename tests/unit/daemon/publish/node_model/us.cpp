@@ -16,6 +16,7 @@ void NodeModel::restart_us(bool removed) {
   own_socket_ = false;
   read_ = 0;
   incarnation_ = 0;
+  told_ = 0;
   news_ = {};
   news_count_ = 0;
   see_socket_ = false;
@@ -97,7 +98,7 @@ void NodeModel::carry_out(const Listen& action) {
   if (scene_->finds && action.new_name && own_socket_ && std::ranges::any_of(kubelets_, streams))
     error_ = "another socket for the kubelet to find while its stream lives, or is pending";
   if (action.new_name || !own_socket_) {
-    std::uint8_t last = std::max(incarnation_, static_cast<std::uint8_t>(we_.incarnation));
+    std::uint8_t last = std::max({incarnation_, told_, static_cast<std::uint8_t>(we_.incarnation)});
     for (const Kubelet& kubelet : kubelets_) {
       last = std::max(last, kubelet.found);
       for (const Client& client : kubelet.clients) last = std::max(last, client.incarnation);
@@ -126,15 +127,16 @@ void NodeModel::carry_out(const Register& action) {
         !client.closed)
       error_ = "a Register while a stream to this kubelet is pending";
   }
+  if (std::exchange(told_, incarnation_) == incarnation_) error_ = "a name that was told is told again";
   const auto free = std::ranges::find(asked->clients, Client::Stage::kNone, &Client::stage);
   if (free == asked->clients.end()) {  // the model's limit
     post({News::Kind::kRegistered, 0, 0, Result::kRefused});
     return tell(Asked{asked->process});
   }
   *free = {.stage = Client::Stage::kDialing, .incarnation = incarnation_};
-  asked->named = static_cast<std::uint8_t>(free - asked->clients.begin() + 1);
-  call_ = {
-      .open = true, .kubelet = static_cast<std::uint8_t>(asked - kubelets_.begin()), .client = asked->named};
+  const auto client = static_cast<std::uint8_t>(free - asked->clients.begin() + 1);
+  if (!scene_->several) asked->named = client;
+  call_ = {.open = true, .kubelet = static_cast<std::uint8_t>(asked - kubelets_.begin()), .client = client};
   tell(Asked{asked->process});
 }
 
