@@ -248,6 +248,36 @@ Findings check_owners(const HostRoot& host, const Observed& observed) {
                               : "no sign that these serve a resource of ours: " + texts_of(others));
 }
 
+Findings check_served(const HostRoot&, const Observed& observed) {
+  if (!observed.counted || !observed.config) return {};
+  std::vector<std::string> counted;  // the resources of others of which the kubelet has devices to give
+  for (const auto& [resource, ids] : *observed.counted)
+    if (!ids.empty() && std::ranges::find(observed.devices.snapshots, resource,
+                                          &ResourceSnapshot::resource) == observed.devices.snapshots.end())
+      counted.push_back(resource);
+  std::size_t streams = 0;  // the kubelet has at least one connection for each resource
+  for (const auto& [path, owner] : observed.sockets) {
+    if (!of_a_plugin(observed, path) || ours(path) || owner.state == SocketOwner::State::kNobody) continue;
+    if (!owner.connections) return {};
+    streams += *owner.connections;
+  }
+  if (streams >= counted.size())
+    return or_ok({}, observed.kubelet().directory,
+                 "a plugin serves each of the others' resources: " + std::to_string(counted.size()));
+  const std::string names = joined(std::span(counted).first(std::min(counted.size(), kMostShown)), ", ") +
+                            (counted.size() > kMostShown ? " ..." : "");
+  return {{.level = Level::kWarning,
+           .where = names,
+           .what = streams == 0 ? "the kubelet counts devices, and no plugin serves them"
+                                : "the kubelet counts devices of " + std::to_string(counted.size()) +
+                                      " resources, and plugins serve " + std::to_string(streams) + " of them",
+           .why =
+               "pods are given these devices, and do not start. From 1.37 on, the kubelet keeps the devices "
+               "of a plugin that has registered one name of its socket twice",
+           .advice = "restart the kubelet, which then counts anew; the plugin needs a new name of its socket "
+                     "for each registration"}};
+}
+
 Findings check_counts(const HostRoot& host, const Observed& observed) {
   if (!observed.counted || daemons(host).empty()) return {};  // other checks report that
   Findings found;

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -47,6 +48,30 @@ void observe_sockets(const HostRoot& host, Observed& observed) {
   look(observed.control());
   for (const fs::path& directory : {kubelet.directory, kubelet.plugins_registry})
     host.list(directory, [&](std::string_view name, FileType) { look(directory / name); });
+}
+
+// Returns the number of connections to the socket with this name in the network namespace of its listener.
+std::optional<std::size_t> connections_of(const HostRoot& host, pid_t process, const std::string& name) {
+  constexpr std::size_t kMostSockets = 16u << 20;
+  const auto table = host.text("/proc/" + std::to_string(process) + "/net/unix", kMostSockets);
+  if (!table) return std::nullopt;
+  std::size_t connections = 0;
+  std::istringstream lines(*table);
+  for (std::string line; std::getline(lines, line);) {
+    // "0000000045d08892: 00000003 00000000 00000000 0001 03   559 /run/x.sock", 03: connected
+    std::istringstream words(line);
+    std::string number, state, path;
+    words >> number >> number >> number >> number >> number >> state >> number >> path;
+    if (state == "03" && fs::path(path).filename() == name) ++connections;
+  }
+  return connections;
+}
+
+// Call it last: the listeners have noticed by then that our own connections have ended.
+void observe_connections(const HostRoot& host, Observed& observed) {
+  for (auto& [path, owner] : observed.sockets)
+    if (owner.process != 0)
+      owner.connections = connections_of(host, owner.process, fs::path(path).filename());
 }
 
 // Runs only programs that are known to print their version.
@@ -170,12 +195,13 @@ Observed observe(const HostRoot& host, const fs::path& configuration) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) observed.descriptors = limit.rlim_max;
   timex clock{};
   observed.clock_is_set = ::adjtimex(&clock) != TIME_ERROR;
+  observe_connections(host, observed);
   return observed;
 }
 
 namespace {
 
-constexpr std::array<Check, 23> kChecks{{
+constexpr std::array<Check, 24> kChecks{{
     {"configuration", "Does the configuration load, and without warnings?", check_configuration},
     {"drop-ins", "Is every file of plugins.d read?", check_drop_ins},
     {"devices", "Does every entry find its devices, and are they healthy?", check_devices},
@@ -187,6 +213,7 @@ constexpr std::array<Check, 23> kChecks{{
     {"daemon", "Does plughost run?", check_daemon},
     {"stale-sockets", "Are there sockets that no process listens on?", check_stale_sockets},
     {"owners", "Does another plugin serve a resource of this configuration?", check_owners},
+    {"served", "Does a plugin serve what the kubelet counts of others' resources?", check_served},
     {"counts", "Does the kubelet count the devices that plughost finds?", check_counts},
     {"drains", "Is it known which devices are drained?", check_drains},
     {"api-server", "Does the API server allow what the configuration needs?", check_api_server},

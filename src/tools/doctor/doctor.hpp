@@ -31,7 +31,8 @@ struct SocketOwner {
     kUnknown,  // permission denied
   };
   State state = State::kUnknown;
-  pid_t process = 0;  // the listener; 0: not visible from here
+  pid_t process = 0;                         // the listener; 0: not visible from here
+  std::optional<std::size_t> connections{};  // to the listener, without ours; nullopt: unknown
 
   bool operator==(const SocketOwner&) const = default;
 };
@@ -132,6 +133,7 @@ Findings check_pod_resources(const HostRoot& host, const Observed& observed);
 Findings check_daemon(const HostRoot& host, const Observed& observed);
 Findings check_stale_sockets(const HostRoot& host, const Observed& observed);
 Findings check_owners(const HostRoot& host, const Observed& observed);
+Findings check_served(const HostRoot& host, const Observed& observed);
 Findings check_counts(const HostRoot& host, const Observed& observed);
 Findings check_drains(const HostRoot& host, const Observed& observed);
 // checks_of_runtime.cpp

@@ -25,6 +25,24 @@ TEST_CASE("the listener of a socket is found, or that there is none") {
   CHECK(observed.descriptors > 0);
 }
 
+TEST_CASE("the connections to a socket are counted by its name, in its listener's network namespace") {
+  MadeNode node;
+  node.tree.directory(kPlugins);
+  const UniqueFd kubelet = listen_unix(node.tree.at(kKubeletSocket));
+  const auto connections = [&] {
+    return observe(node.host, "/nonexistent").sockets.at(kKubeletSocket).connections;
+  };
+  CHECK(connections() == std::nullopt);
+  node.tree.file("proc/" + std::to_string(::getpid()) + "/net/unix",
+                 "Num       RefCount Protocol Flags    Type St Inode Path\n"
+                 "00000000bde46b66: 00000002 00000000 00010000 0001 01 10 /device-plugins/kubelet.sock\n"
+                 "00000000bde46b67: 00000003 00000000 00000000 0001 03 11 /device-plugins/kubelet.sock\n"
+                 "00000000bde46b68: 00000003 00000000 00000000 0001 03 12 /device-plugins/other.sock\n"
+                 "00000000bde46b69: 00000003 00000000 00000000 0001 03 13\n"
+                 "00000000bde46b6a: 00000003 00000000 00000000 0001 03 14 /x/kubelet.sock\n");
+  CHECK(connections() == 2);
+}
+
 TEST_CASE("the version is read by running the kubelet's program, and a different program is not run") {
   MadeNode node;
   node.tree.directory(kPlugins);

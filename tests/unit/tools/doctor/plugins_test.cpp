@@ -55,6 +55,35 @@ TEST_CASE(
   CHECK(contains(node.one("stale-sockets").why, "again and again"));
 }
 
+TEST_CASE("counted devices of other plugins that have fewer connections than resources are a warning") {
+  MadeNode node;
+  CHECK(node.look("served").empty());  // without the kubelet's count
+  node.configure("- {name: example.com/x, count: 1}\n");
+  node.observed.counted = {{"example.com/x", {"x-0"}}, {"their.com/a", {"1"}}, {"their.com/gone", {}}};
+  node.observed.sockets[kOurs] = {SocketOwner::State::kListens, kDaemon, 1};
+  const Finding none = node.one("served");
+  CHECK(none.level == Level::kWarning);
+  CHECK(none.where == "their.com/a");
+  CHECK(none.what == "the kubelet counts devices, and no plugin serves them");
+  CHECK(contains(none.advice, "restart the kubelet"));
+
+  node.observed.sockets[kOther] = {SocketOwner::State::kListens, 99, 1};
+  CHECK(node.one("served").what == "a plugin serves each of the others' resources: 1");
+  (*node.observed.counted)["their.com/b"] = {"1", "2"};
+  CHECK(node.one("served").where == "their.com/a, their.com/b");
+  CHECK(node.one("served").what == "the kubelet counts devices of 2 resources, and plugins serve 1 of them");
+  (*node.observed.counted)["their.com/c"] = {"1"};
+  (*node.observed.counted)["their.com/d"] = {"1"};
+  CHECK(node.one("served").where == "their.com/a, their.com/b, their.com/c ...");
+
+  node.observed.sockets[kOther].connections = 4;  // one plugin may serve several resources
+  CHECK(node.one("served").level == Level::kOk);
+  node.observed.sockets[kOther] = {SocketOwner::State::kNobody};
+  CHECK(node.one("served").level == Level::kWarning);
+  node.observed.sockets[kOther] = {SocketOwner::State::kListens};  // its process is not visible
+  CHECK(node.look("served").empty());
+}
+
 TEST_CASE("a different plugin with a resource's name in its command line is a problem") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 1}\n");
