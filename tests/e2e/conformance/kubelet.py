@@ -149,7 +149,8 @@ class Kubelet:
             resource.fed = resource.live
             resource.late = not resource.live
         elif kind == "disconnected":
-            resource.live = resource.fed = False
+            if not said.get("left"):  # from 1.37 on others may be left
+                resource.live = resource.fed = False
 
     def tell(self, command):
         """Sends a command, and returns the number by which answer() finds what became of it."""

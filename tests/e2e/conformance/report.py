@@ -35,10 +35,11 @@ MARKS = {"passed": "✓", "failed": "✗", "not shown": "–"}
 INTRODUCTION = """
 plughost's daemon against the kubelet's own device manager, which `tests/e2e/devicemanager` runs unchanged
 from `k8s.io/kubernetes`. *By registry*: the kubelet finds plughost's sockets in `plugins_registry`, instead of
-being called. ✓ passed, ✗ failed, – not shown; a mark stands for every version that is not named beside it.
+being called; of the newest version alone. *Older*: versions that Kubernetes no longer supports; a mark stands for
+each that is not named beside it. ✓ passed, ✗ failed, – not shown.
 """
 TRAPS = """
-In the traps an old stream's end would take the new one with it. Each round provokes that, in a random order with up
+In the traps an old stream's end would, to 1.36, take the new one with it. Each round provokes that, in a random order with up
 to five of these: streams cancelled, sockets unlinked, reloads, kubelets killed and restarted, the directory removed,
 kubelet.sock touched and renamed, other files, a daemon that sleeps or is killed. After each round all devices are
 allocatable, and each resource admits a pod.
@@ -71,29 +72,33 @@ BEYOND = {
 }
 
 
-def write_page(options, versions, lines, outcomes):
-    """`versions` begins with the newest, and that one by registry."""
+def write_page(options, registry, older, lines, outcomes):
+    """registry: the newest version's runs by registry. older: versions that have one column together."""
     verdicts = Verdicts(outcomes)
-    newest, registry, *_ = versions
-    called = [version for version in versions if version != registry]
+    newest, *others = options.version
+    oldest = [version for version in others if version in older]
+    called = {version: [version] for version in options.version if version not in oldest}
+    if oldest:
+        called[f"older ({oldest[-1]} to {oldest[0]})"] = oldest
+    columns = {newest: [newest], "by registry": [registry], **called}
     page = [
         "# Conformance",
         "",
-        f"Written on {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d} by `{command(options)}`; not edited by hand.",
+        f"Written on {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d} by `{command(options, older)}`; not edited by hand.",
         "",
         *INTRODUCTION.strip().splitlines(),
         "",
         *table(
-            ["line", "of the kubelet contract", "shown by", ", ".join(called)],
+            ["line", "of the kubelet contract", "shown by", *columns],
             (
-                [str(each.number), each.words, each.shown_by, verdicts.cell(each.number, versions)]
+                [str(each.number), each.words, each.shown_by, *verdicts.cells(each.number, columns)]
                 for each in sorted(lines, key=lambda each: each.number)
             ),
         ),
         "",
         "Beyond the contract, not by registry:",
         "",
-        *table(["what", "result"], ([words, verdicts.cell(number, called)] for words, number in BEYOND.items())),
+        *table(["what", *called], ([words, *verdicts.cells(number, called)] for words, number in BEYOND.items())),
         *TRAPS.splitlines(),
         "",
         "## Notes",
@@ -107,7 +112,7 @@ def write_page(options, versions, lines, outcomes):
         "",
         *table(["line", "what", "limit", "", "by registry"], figures(registry, outcomes)),
         "",
-        f"Of {newest}" + (f"; the others had at most {options.fewer} rounds:" if len(called) > 1 else ":"),
+        f"Of {newest}" + (f"; the others had at most {options.fewer} rounds:" if others else ":"),
         "",
         *(
             f"- {f'Line {number}' if number == 46 else number.capitalize()}: {one_line(note)}."
@@ -126,13 +131,17 @@ def table(head, rows):
 
 
 class Verdicts:
-    """A line's mark: the one that most versions have, and the others with their names and reasons."""
+    """Marks of lines, and the notes to which they refer."""
 
     def __init__(self, outcomes):
         self.outcomes = outcomes
         self.footnotes = []
 
-    def cell(self, number, versions):
+    def cells(self, number, columns):
+        return [self._cell(number, versions) for versions in columns.values()]
+
+    def _cell(self, number, versions):
+        """The mark that most of the versions have, and the others with their names."""
         by_mark = {}
         for version in versions:
             by_mark.setdefault(self.mark(self.outcomes[number, version]), []).append(version)
@@ -172,10 +181,11 @@ def together(runs):
     return f"{between}; {max(map(max, runs)):.1f} of {sum(map(len, runs))}"
 
 
-def command(options):
+def command(options, older):
     words = ["tests/e2e/conformance/run", f"--restarts {options.restarts}", f"--traps {options.traps}"]
     words += [f"--kills {options.kills}"]
     words += [f"--misled {options.misled}", f"--fewer {options.fewer}", f"--seed {options.seed}"]
     words += [f"--write {options.write}"]
-    words += [f"--version {version}" for version in options.version]
+    words += ["--older"] if options.older else []
+    words += [f"--version {version}" for version in options.version if not (options.older and version in older)]
     return " ".join(words)

@@ -13,6 +13,7 @@ class Rules:
         self._suspects = []  # registrations while a stream lived: the resource, since when, and when
         self._twice = []  # the same of two registrations at once, which both got a stream
         self._ids = {}  # by resource
+        self._told = set()  # the names of sockets
         self._broken = []
 
     def take(self, event):
@@ -30,10 +31,16 @@ class Rules:
         elif kind == "ending":
             self._streams.pop(resource, None)
         elif kind == "disconnected":
-            self._streams.pop(resource, None)
+            if not event.get("left"):
+                self._streams.pop(resource, None)
             self._suspects = [
                 each for each in self._suspects if each[0] != resource or at - each[2] > REPORTING_SECONDS
             ]
+        elif kind == "wire" and event.get("request", {}).get("endpoint"):  # other calls have none
+            name = event["request"]["endpoint"]
+            if name in self._told:
+                self._broken.append((47, f"{name} was told twice"))
+            self._told.add(name)
         elif kind == "listed":
             self._check_list(resource, event["devices"])
         elif kind == "log" and event["log"]["msg"].startswith("Got registration request"):

@@ -4,7 +4,7 @@ set -eu
 
 usage() {
   echo "usage: build.sh [-t] VERSION OUT" >&2
-  echo "  VERSION  an exact Kubernetes version, such as 1.36.2" >&2
+  echo "  VERSION  an exact Kubernetes version, such as 1.37.2" >&2
   echo "  -t       build the self-check (smoke_test.go) instead of the harness" >&2
   exit 2
 }
@@ -28,15 +28,25 @@ sources=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/plughost/e2e/kubernetes-$version
 mkdir -p "$cache"
 
-# From 1.35 on, the device manager takes loggers and contexts as parameters.
-if [ "$minor" -ge 35 ]; then
+go=$("$sources/../toolchain" "$version")
+
+# From 1.35 on, the device manager takes loggers and contexts as parameters; from 1.37 on, it keeps several endpoints of a
+# resource.
+if [ "$minor" -ge 37 ]; then
+  shape=several
+elif [ "$minor" -ge 35 ]; then
   shape=contextual
 else
   shape=plain
 fi
-# Before 1.27 pod resources know nothing of dynamic ones.
-tags=
-[ "$minor" -ge 27 ] || tags=before_1_27
+# The server of pod resources: before 1.27 it knows nothing of dynamic ones, and from 1.37 on it takes loggers.
+if [ "$minor" -ge 37 ]; then
+  tags=since_1_37
+elif [ "$minor" -ge 27 ]; then
+  tags=
+else
+  tags=before_1_27
+fi
 
 # Tests that run side by side may all ask for the same build.
 exec 9>"$cache/lock"
@@ -48,7 +58,7 @@ case $what in
 esac
 key=$(
   cd "$sources"
-  { go version; cat build.sh; find . -name '*.go' ! -name "$skipped" -print0 | sort -z | xargs -0 cat; } |
+  { "$go" version; cat build.sh; find . -name '*.go' ! -name "$skipped" -print0 | sort -z | xargs -0 cat; } |
     sha256sum | cut -d' ' -f1
 )
 binary=$cache/$what
@@ -57,8 +67,8 @@ if [ -x "$binary" ] && [ "$(cat "$binary.key" 2>/dev/null)" = "$key" ]; then
 else
   echo "Kubernetes $version: fetching"
   # Outside every module, so that no go.mod has a say in it. With -json alone, errors would not be on stderr.
-  (cd / && go mod download "k8s.io/kubernetes@v$version")
-  kubernetes=$(cd / && go mod download -json "k8s.io/kubernetes@v$version" |
+  (cd / && "$go" mod download "k8s.io/kubernetes@v$version")
+  kubernetes=$(cd / && "$go" mod download -json "k8s.io/kubernetes@v$version" |
     sed -n 's/^[[:space:]]*"Dir": "\(.*\)",\{0,1\}$/\1/p')
 
   echo "Kubernetes $version: resolving modules"
@@ -83,8 +93,8 @@ JSON
   echo "Kubernetes $version: building the $what"
   rm -f "$binary.key"
   case $what in
-    harness) (cd "$sources" && nice -n 15 go build "$@" .) ;;
-    smoke) (cd "$sources" && nice -n 15 go test -c "$@" .) ;;
+    harness) (cd "$sources" && nice -n 15 "$go" build "$@" .) ;;
+    smoke) (cd "$sources" && nice -n 15 "$go" test -c "$@" .) ;;
   esac
   echo "$key" >"$binary.key"
 fi

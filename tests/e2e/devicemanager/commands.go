@@ -13,20 +13,23 @@ import (
 type command struct {
 	// admits says that the command waits its turn behind those that admit or start pods.
 	admits bool
-	run    func(k *kubelet, words []string) (any, error)
+	// apart says that the command waits for nothing, and nothing for it.
+	apart bool
+	run   func(k *kubelet, words []string) (any, error)
 }
 
 var commands = map[string]command{
 	"allocate": {admits: true, run: allocate},
 	"options":  {admits: true, run: options},
 	"hints":    {admits: true, run: hints},
-	"call":     {admits: true, run: call},
+	"call":     {apart: true, run: call},
 	"free":     {run: free},
 	"capacity": {run: capacity},
 	"devices":  {run: devices},
 	"start":    {run: func(k *kubelet, _ []string) (any, error) { return nil, k.start() }},
 	"cancel":   {run: onResource((*devicemanager.ObservedManager).Cancel)},
 	"double":   {admits: true, run: onResource((*devicemanager.ObservedManager).Double)},
+	"again":    {admits: true, run: onResource((*devicemanager.ObservedManager).Again)},
 	"drop":     {run: onResource((*devicemanager.ObservedManager).Drop)},
 	"forget":   {run: onResource((*devicemanager.ObservedManager).Forget)},
 	"keep":     {run: onResource((*devicemanager.ObservedManager).Keep)},
@@ -104,7 +107,7 @@ func hints(k *kubelet, words []string) (any, error) {
 		return nil, err
 	}
 	resources := map[string][]hint{}
-	for resource, given := range manager.GetTopologyHints(pod, &pod.Spec.Containers[0]) {
+	for resource, given := range manager.Hints(pod, &pod.Spec.Containers[0]) {
 		if given == nil {
 			resources[resource] = nil
 			continue
@@ -130,7 +133,7 @@ func free(k *kubelet, words []string) (any, error) {
 		return nil, fmt.Errorf("no pod %s", words[0])
 	}
 	k.pods.remove(words[0])
-	manager.UpdateAllocatedDevices()
+	manager.TakeBack()
 	return nil, nil
 }
 
@@ -140,7 +143,7 @@ func capacity(k *kubelet, _ []string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	capacity, allocatable, removed := manager.GetCapacity()
+	capacity, allocatable, removed := manager.Capacity()
 	sort.Strings(removed)
 	return struct {
 		Capacity    map[string]int64 `json:"capacity"`

@@ -6,11 +6,9 @@ import (
 	"path/filepath"
 	"sync"
 
-	cadvisorapi "github.com/google/cadvisor/info/v1"
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
-	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
 )
 
 var errStopped = errors.New("the kubelet is stopped")
@@ -21,7 +19,7 @@ type kubelet struct {
 	socket         string
 	registry       string // the directory of plugins_registry; empty: none
 	podResources   string // its socket; empty: none
-	nodes          []cadvisorapi.Node
+	nodes          []int  // of NUMA
 	topologyPolicy string
 	topologyScope  string
 	out            *output
@@ -39,15 +37,11 @@ func (k *kubelet) start() error {
 	if _, err := k.running(); err == nil {
 		return errors.New("the kubelet runs already")
 	}
-	topology, err := topologymanager.NewManager(k.nodes, k.topologyPolicy, k.topologyScope, nil)
-	if err != nil {
-		return err
-	}
 	k.mutex.Lock()
 	k.number++
 	observer := incarnation{k.out, k.number}
 	k.mutex.Unlock()
-	manager, err := devicemanager.NewObservedManager(k.socket, k.nodes, topology, observer)
+	manager, err := devicemanager.NewObservedManager(k.socket, k.nodes, k.topologyPolicy, k.topologyScope, observer)
 	if err != nil {
 		return err
 	}

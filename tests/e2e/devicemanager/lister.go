@@ -1,4 +1,4 @@
-//go:build !before_1_27
+//go:build !before_1_27 && !since_1_37
 
 package main
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/go-logr/logr/funcr"
-	cadvisorapi "github.com/google/cadvisor/info/v1"
 	"google.golang.org/grpc/binarylog"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
@@ -65,7 +64,7 @@ func main() {
 }
 
 // serve obeys lines until `quit` or their end. What admits or starts pods goes one at a time, as in
-// the kubelet, and the rest at once: a plugin that hangs in Allocate must not hide the kubelet's state.
+// the kubelet, calls of a plugin beside everything, and the rest at once: a plugin that hangs in Allocate must not hide the kubelet's state.
 func serve(lines *bufio.Scanner, kubelet *kubelet, out *output) {
 	admissions := make(chan func(), 1024)
 	go func() {
@@ -88,9 +87,12 @@ func serve(lines *bufio.Scanner, kubelet *kubelet, out *output) {
 			result, err := command.run(kubelet, words[1:])
 			out.answer(name, line, result, err)
 		}
-		if command.admits {
+		switch {
+		case command.admits:
 			admissions <- obey
-		} else {
+		case command.apart:
+			go obey()
+		default:
 			obey()
 		}
 		if name == "quit" {
@@ -113,14 +115,14 @@ func routeLog(out *output, verbosity int) {
 	klog.SetLoggerWithOptions(sink, klog.ContextualLogger(true))
 }
 
-func numaNodes(list string) ([]cadvisorapi.Node, error) {
-	var nodes []cadvisorapi.Node
+func numaNodes(list string) ([]int, error) {
+	var nodes []int
 	for _, word := range strings.Split(list, ",") {
 		id, err := strconv.Atoi(word)
 		if err != nil {
 			return nil, err
 		}
-		nodes = append(nodes, cadvisorapi.Node{Id: id})
+		nodes = append(nodes, id)
 	}
 	return nodes, nil
 }

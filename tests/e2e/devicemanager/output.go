@@ -101,8 +101,11 @@ func (i incarnation) list(event, resource string, devices []devicemanager.Listed
 	}{i.happening(event, resource), devices})
 }
 
-func (i incarnation) Disconnected(resource string) {
-	i.out.write(i.happening("disconnected", resource))
+func (i incarnation) Disconnected(resource string, left int) {
+	i.out.write(struct {
+		happening
+		Left int `json:"left,omitempty"`
+	}{i.happening("disconnected", resource), left})
 }
 
 func (i incarnation) Ending(resource string) {

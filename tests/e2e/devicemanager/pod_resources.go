@@ -43,10 +43,6 @@ func (m managersDevices) GetDevices(pod, container string) []*podresourcesapi.Co
 	return inWords(m.ObservedManager.GetDevices(pod, container))
 }
 
-func (m managersDevices) GetAllocatableDevices() []*podresourcesapi.ContainerDevices {
-	return inWords(m.ObservedManager.GetAllocatableDevices())
-}
-
 // inWords tells a device of several NUMA nodes once for each, as the kubelet does.
 func inWords(resources devicemanager.ResourceDeviceInstances) []*podresourcesapi.ContainerDevices {
 	var told []*podresourcesapi.ContainerDevices
@@ -77,8 +73,3 @@ func (p podsByName) GetPodByName(_, name string) (*v1.Pod, bool) { return p.find
 
 // nothingElse is the CPUs and the memory of a node that has none to give.
 type nothingElse struct{}
-
-func (nothingElse) GetCPUs(string, string) []int64                              { return nil }
-func (nothingElse) GetAllocatableCPUs() []int64                                 { return nil }
-func (nothingElse) GetMemory(string, string) []*podresourcesapi.ContainerMemory { return nil }
-func (nothingElse) GetAllocatableMemory() []*podresourcesapi.ContainerMemory    { return nil }

@@ -2,7 +2,7 @@
 # Builds the harness for each VERSION, by default for those that plughost is tested with, and runs its self-check.
 set -eu
 
-[ $# -gt 0 ] || set -- 1.36.2 1.33.13 1.30.14 1.26.15
+[ $# -gt 0 ] || set -- 1.38.0-beta.0 1.37.2 1.36.3 1.35.4
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 programs=$(mktemp -d)
 trap 'rm -rf "$programs"' EXIT

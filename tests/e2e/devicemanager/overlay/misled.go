@@ -30,7 +30,7 @@ func (o *ObservedManager) Forget(resource string) error {
 	}
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	delete(o.endpoints, resource)
+	o.forgetEndpoints(resource)
 	delete(o.healthyDevices, resource)
 	delete(o.unhealthyDevices, resource)
 	return nil

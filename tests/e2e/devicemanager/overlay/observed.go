@@ -1,15 +1,13 @@
 // Added to package devicemanager by `go build -overlay`: its constructor with a socket path of
 // the caller's choice, and its state, are not exported. What differs between Kubernetes versions
-// is in the one of plain.go and contextual.go that the version takes.
+// is in the one of plain.go, contextual.go and several.go that the version takes.
 package devicemanager
 
 import (
 	"sort"
 
-	v1 "k8s.io/api/core/v1"
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
-	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
 )
 
 // Observer hears what device plugins do, each time after the manager took note of it.
@@ -19,7 +17,8 @@ type Observer interface {
 	Listed(resource string, devices []ListedDevice)
 	// Swallowed is a list that the test keeps from the manager.
 	Swallowed(resource string, devices []ListedDevice)
-	Disconnected(resource string)
+	// Disconnected says that one of the resource's streams has ended, and how many are left.
+	Disconnected(resource string, left int)
 	// Ending and Doubling come before the manager does so because the test asked for it.
 	Ending(resource string)
 	Doubling(resource string)
@@ -53,11 +52,6 @@ type ObservedManager struct {
 	observer Observer
 	provoked provocations
 	misled   misled
-}
-
-// Admit decides on a pod as the kubelet does, which allocates its devices.
-func (o *ObservedManager) Admit(pod *v1.Pod) lifecycle.PodAdmitResult {
-	return o.topology.Admit(&lifecycle.PodAdmitAttributes{Pod: pod})
 }
 
 // Devices gives what each resource that has an endpoint has, by device id.
