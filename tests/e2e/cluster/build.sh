@@ -3,7 +3,7 @@
 # folder with the programs; what it does goes to standard error. About six minutes on two cores the first time.
 set -eu
 
-[ $# -eq 1 ] || { echo "usage: build.sh VERSION, of Kubernetes, such as 1.36.2" >&2; exit 2; }
+[ $# -eq 1 ] || { echo "usage: build.sh VERSION, of Kubernetes, such as 1.37.2" >&2; exit 2; }
 kubernetes=$1
 containerd=2.2.9
 runc=1.3.3 # Debian 12's knows no user namespaces of pods

@@ -12,13 +12,14 @@ from changes import drained_device, kubelet_restart, plughost_restart, reload, t
 from chart import chart_dry_run, chart_upgrade
 from containers import annotation, cdi, cdi_entries, device_node, mount
 from daemonset import configmap_edit
+from recipes import recipes
 from scheduling import checkpoint, gopher, simulated_gpus, two_resources
 from with_api import (api_server_away, api_server_away_long, certificate_rotation, device_events, forgotten_history, kubelet_identity,
                       node_label, node_resources, node_resources_kubelet, rights)
 
 ALL = [
     gopher, simulated_gpus, two_resources, checkpoint,
-    device_node, mount, annotation, cdi, cdi_entries,
+    device_node, mount, annotation, cdi, cdi_entries, recipes,
     not_root, device_ownership, user_namespaces,
     kubelet_restart, plughost_restart, unhealthy_device, drained_device, reload, trial, configmap_edit,
     chart_dry_run, chart_upgrade,
