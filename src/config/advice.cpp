@@ -95,7 +95,8 @@ std::string foreign_word(const std::string& place, const std::string& key) {
 std::string other_place(const std::string& place, const std::string& key) {
   constexpr std::size_t kMost = 3;
   const bool in_entry = place.starts_with(kEntry) && place != kEntry;
-  if (key == "name" || place.starts_with("resources[].when")) return {};  // too common a word
+  // `name` is too common a word, and a condition's keys are its own.
+  if (key == "name" || place.starts_with("resources[].when")) return {};
   for (const std::string_view chooses : {".only[]", ".except[]", ".replicas[]"})
     if (place.ends_with(chooses)) return {};  // its keys are attributes of devices
   std::vector<std::string> known = places_of(key);

@@ -103,7 +103,9 @@ void check_program(Fields& fields, std::string_view key, const std::vector<std::
     fields.warning(key, "this is the path of one program, blanks included; if it has arguments, " + list);
   static constexpr std::string_view kOfShells[] = {"|", "||", "&&", ">", ">>", "<", "2>&1", ";", "&"};
   const auto of_shell = std::ranges::find_first_of(words, kOfShells);
-  if (of_shell != words.end())
+  // `cut -d "|"` is meant so.
+  const bool is_value = of_shell != words.begin() && of_shell[-1].size() == 2 && of_shell[-1][0] == '-';
+  if (of_shell != words.end() && !is_value)
     fields.warning(key, quote(*of_shell) + " is an argument of the program, since no shell runs it; write " +
                             std::string(key) + ": [/bin/sh, -c, \"...\"]");
 }

@@ -235,6 +235,7 @@ TEST_CASE("a program with its arguments in one text causes a warning with the li
         Texts{"3: resources[0].exec.discover: '|' is an argument of the program, since no shell runs it; "
               "write discover: [/bin/sh, -c, \"...\"]"});
   CHECK(warnings("- {name: a, exec: {discover: [/bin/sh, -c, \"a | b\"]}}\n").empty());
+  CHECK(warnings("- {name: a, exec: {discover: [/bin/cut, -d, \"|\", /etc/list]}}\n").empty());
   CHECK(warnings("- {name: a, exec: {discover: [/bin/a list]}}\n").empty());
   CHECK(warnings("- {name: a, exec: {discover: /bin/list}}\n").empty());
 }
