@@ -126,9 +126,10 @@ void advise_on_key(Diagnostic& error) {
   constexpr std::size_t kShortList = 24;
   const std::string place = Shapes::plain(error.path);
   std::string advice;
-  for (const char* const below : {"", "[]"}) {
+  if (!error.empty.empty()) {
     const std::vector<std::string> places = places_of(error.key);
-    if (!error.empty.empty() && std::ranges::find(places, place + '.' + error.empty + below) != places.end())
+    const std::string below = place + '.' + error.empty;
+    if (std::ranges::any_of(places, [&](const auto& each) { return each == below || each == below + "[]"; }))
       advice = "it belongs to `" + error.empty + "` above it: indent it further";
   }
   if (advice.empty()) advice = foreign_word(place, error.key);

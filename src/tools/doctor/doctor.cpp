@@ -50,28 +50,32 @@ void observe_sockets(const HostRoot& host, Observed& observed) {
     host.list(directory, [&](std::string_view name, FileType) { look(directory / name); });
 }
 
-// Returns the number of connections to the socket with this name in the network namespace of its listener.
-std::optional<std::size_t> connections_of(const HostRoot& host, pid_t process, const std::string& name) {
-  constexpr std::size_t kMostSockets = 16u << 20;
-  const auto table = host.text("/proc/" + std::to_string(process) + "/net/unix", kMostSockets);
+// Returns the number of connections to each socket, by the file's name, in the process's network namespace.
+std::optional<std::map<std::string, std::size_t>> connections_of(const HostRoot& host, pid_t process) {
+  constexpr std::size_t kMostBytes = 16u << 20;
+  const auto table = host.text("/proc/" + std::to_string(process) + "/net/unix", kMostBytes);
   if (!table) return std::nullopt;
-  std::size_t connections = 0;
+  std::map<std::string, std::size_t> connections;
   std::istringstream lines(*table);
   for (std::string line; std::getline(lines, line);) {
     // "0000000045d08892: 00000003 00000000 00000000 0001 03   559 /run/x.sock", 03: connected
     std::istringstream words(line);
-    std::string number, state, path;
-    words >> number >> number >> number >> number >> number >> state >> number >> path;
-    if (state == "03" && fs::path(path).filename() == name) ++connections;
+    std::string other, state, path;
+    words >> other >> other >> other >> other >> other >> state >> other >> path;
+    if (state == "03") ++connections[fs::path(path).filename()];
   }
   return connections;
 }
 
 // Call it last: the listeners have noticed by then that our own connections have ended.
 void observe_connections(const HostRoot& host, Observed& observed) {
-  for (auto& [path, owner] : observed.sockets)
-    if (owner.process != 0)
-      owner.connections = connections_of(host, owner.process, fs::path(path).filename());
+  std::map<pid_t, std::optional<std::map<std::string, std::size_t>>> known;  // a process has many sockets
+  for (auto& [path, owner] : observed.sockets) {
+    if (owner.process == 0) continue;
+    const auto [found, is_new] = known.try_emplace(owner.process);
+    if (is_new) found->second = connections_of(host, owner.process);
+    if (found->second) owner.connections = (*found->second)[fs::path(path).filename()];
+  }
 }
 
 // Runs only programs that are known to print their version.

@@ -3,12 +3,15 @@
 import json
 import pathlib
 import re
+import sys
 
 import images
 import pods
 from facts import NotShown, advertised, expect
 
-PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/recipes.md"
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "docs"))
+
+import recipes_test  # noqa: E402
 
 # The page's pods have no network and an image of this cluster.
 SPEC = """spec:
@@ -17,13 +20,6 @@ SPEC = """spec:
   dnsPolicy: None
   dnsConfig: {nameservers: [192.0.2.1]}
 """
-
-
-def recipe(heading):
-    """The entry and the pod of a recipe."""
-    [section] = re.findall(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.M | re.S)
-    blocks = dict(re.findall(r"^```yaml (recipe|pod)\n(.*?)^```$", section, re.M | re.S))
-    return blocks["recipe"], blocks["pod"]
 
 
 def pod_of(text, script):
@@ -58,7 +54,7 @@ def recipes(cluster):
     with node.plughost("resources: []\n") as plughost:
         plughost.wait_for_line("plughost ", 10)
         for heading, places, resource, count, script, wanted in shown:
-            entry, text = recipe(heading)
+            entry, text = recipes_test.recipes()[heading]
             for place, here in places.items():
                 expect(place in entry, f"{heading}: there is no {place}")
                 entry = entry.replace(place, str(here))

@@ -33,11 +33,11 @@ go=$("$sources/../toolchain" "$version")
 # From 1.35 on, the device manager takes loggers and contexts as parameters; from 1.37 on, it keeps several endpoints of a
 # resource.
 if [ "$minor" -ge 37 ]; then
-  shape=several
+  shapes='contextual several'
 elif [ "$minor" -ge 35 ]; then
-  shape=contextual
+  shapes='contextual single contextual_single'
 else
-  shape=plain
+  shapes='plain single'
 fi
 # The server of pod resources: before 1.27 it knows nothing of dynamic ones, and from 1.37 on it takes loggers.
 if [ "$minor" -ge 37 ]; then
@@ -80,14 +80,9 @@ else
   } >"$cache/go.mod"
 
   package=$cache/kubernetes/pkg/kubelet/cm/devicemanager
-  cat >"$cache/overlay.json" <<JSON
-{"Replace": {
-  "$package/plughost_misled.go": "$sources/overlay/misled.go",
-  "$package/plughost_observed.go": "$sources/overlay/observed.go",
-  "$package/plughost_provoked.go": "$sources/overlay/provoked.go",
-  "$package/plughost_$shape.go": "$sources/overlay/$shape.go"
-}}
-JSON
+  for overlay in misled observed provoked $shapes; do
+    echo "\"$package/plughost_$overlay.go\": \"$sources/overlay/$overlay.go\""
+  done | paste -s -d , | sed 's/.*/{"Replace": {&}}/' >"$cache/overlay.json"
 
   set -- -mod=mod -modfile="$cache/go.mod" -overlay="$cache/overlay.json" -tags "$tags" -p 2 -trimpath -buildvcs=false -o "$binary"
   echo "Kubernetes $version: building the $what"

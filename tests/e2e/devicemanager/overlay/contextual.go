@@ -1,30 +1,23 @@
-// For Kubernetes 1.35 and 1.36.
+// For Kubernetes from 1.35 on: loggers and contexts are parameters.
 package devicemanager
 
 import (
 	"context"
 
-	cadvisorapi "github.com/google/cadvisor/info/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 	plugin "k8s.io/kubernetes/pkg/kubelet/cm/devicemanager/plugin/v1beta1"
-	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
-	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
 	"k8s.io/kubernetes/pkg/kubelet/pluginmanager"
 )
 
 // NewObservedManager makes a manager that will listen at socket, an absolute path. Its checkpoint lies beside the socket.
 // numa, policy and scope are the topology manager's.
 func NewObservedManager(socket string, numa []int, policy, scope string, observer Observer) (*ObservedManager, error) {
-	nodes := make([]cadvisorapi.Node, 0, len(numa))
-	for _, id := range numa {
-		nodes = append(nodes, cadvisorapi.Node{Id: id})
-	}
 	logger := klog.Background()
-	topology, err := topologymanager.NewManager(nodes, policy, scope, nil)
+	nodes, topology, err := newTopology(numa, policy, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -58,29 +51,6 @@ func (o *ObservedManager) PluginListAndWatchReceiver(_ klog.Logger, resource str
 
 func (o *ObservedManager) takeIn(resource string, list *pluginapi.ListAndWatchResponse) {
 	o.ManagerImpl.PluginListAndWatchReceiver(klog.Background(), resource, list)
-}
-
-func (o *ObservedManager) PluginDisconnected(logger klog.Logger, resource string) {
-	o.ManagerImpl.PluginDisconnected(logger, resource)
-	o.disconnected(resource, "")
-}
-
-// Hints gives the topology hints for a container of a pod that need not be admitted.
-func (o *ObservedManager) Hints(pod *v1.Pod, container *v1.Container) map[string][]topologymanager.TopologyHint {
-	return o.GetTopologyHints(pod, container)
-}
-
-// Capacity gives capacity, allocatable, and what was forgotten, as the node's status has them.
-func (o *ObservedManager) Capacity() (capacity, allocatable v1.ResourceList, removed []string) {
-	return o.GetCapacity()
-}
-
-// TakeBack frees the devices of pods that are gone.
-func (o *ObservedManager) TakeBack() { o.UpdateAllocatedDevices() }
-
-// Admit decides on a pod as the kubelet does, which allocates its devices.
-func (o *ObservedManager) Admit(pod *v1.Pod) lifecycle.PodAdmitResult {
-	return o.topology.Admit(&lifecycle.PodAdmitAttributes{Pod: pod})
 }
 
 // Listen reads the checkpoint, empties the directory and takes registrations.
@@ -132,11 +102,6 @@ func (o *ObservedManager) AskPreStart(resource string, ids []string) (any, error
 	}
 	return e.preStartContainer(context.Background(), ids)
 }
-
-// socketOfDouble gives the socket through which Double connects, and what removes it afterwards.
-func socketOfDouble(socket string) (string, func(), error) { return socket, func() {}, nil }
-
-func (o *ObservedManager) forgetEndpoints(resource string) { delete(o.endpoints, resource) }
 
 func (o *ObservedManager) disconnect(client plugin.Client) error {
 	return client.Disconnect(klog.Background())

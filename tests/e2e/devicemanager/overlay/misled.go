@@ -30,7 +30,7 @@ func (o *ObservedManager) Forget(resource string) error {
 	}
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	o.forgetEndpoints(resource)
+	delete(o.endpoints, resource)
 	delete(o.healthyDevices, resource)
 	delete(o.unhealthyDevices, resource)
 	return nil

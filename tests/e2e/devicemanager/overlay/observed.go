@@ -1,6 +1,6 @@
 // Added to package devicemanager by `go build -overlay`: its constructor with a socket path of
-// the caller's choice, and its state, are not exported. What differs between Kubernetes versions
-// is in the one of plain.go, contextual.go and several.go that the version takes.
+// the caller's choice, and its state, are not exported. This file, provoked.go and misled.go are for
+// every version; build.sh says which versions take which of the others.
 package devicemanager
 
 import (

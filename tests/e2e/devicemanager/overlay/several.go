@@ -8,58 +8,18 @@ import (
 
 	cadvisorapi "github.com/google/cadvisor/lib/model"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
-	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
-	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
-	plugin "k8s.io/kubernetes/pkg/kubelet/cm/devicemanager/plugin/v1beta1"
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
 	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
-	"k8s.io/kubernetes/pkg/kubelet/pluginmanager"
 )
 
-// NewObservedManager makes a manager that will listen at socket, an absolute path. Its checkpoint lies beside the socket.
-// numa, policy and scope are the topology manager's.
-func NewObservedManager(socket string, numa []int, policy, scope string, observer Observer) (*ObservedManager, error) {
+func newTopology(numa []int, policy, scope string) ([]cadvisorapi.Node, topologymanager.Manager, error) {
 	nodes := make([]cadvisorapi.Node, 0, len(numa))
 	for _, id := range numa {
 		nodes = append(nodes, cadvisorapi.Node{Id: id})
 	}
-	logger := klog.Background()
-	topology, err := topologymanager.NewManager(logger, nodes, policy, scope, nil)
-	if err != nil {
-		return nil, err
-	}
-	manager, err := newManagerImpl(logger, socket, nodes, topology)
-	if err != nil {
-		return nil, err
-	}
-	observed := &ObservedManager{manager, topology, observer, newProvocations(), newMisled()}
-	if manager.server, err = plugin.NewServer(logger, socket, manager, observed); err != nil {
-		return nil, err
-	}
-	topology.AddHintProvider(logger, observed)
-	return observed, nil
-}
-
-func (o *ObservedManager) PluginConnected(ctx context.Context, resource string, p plugin.DevicePlugin) error {
-	if err := o.refusal(resource); err != nil {
-		return err
-	}
-	if err := o.ManagerImpl.PluginConnected(ctx, resource, p); err != nil {
-		return err
-	}
-	o.noteConnected(resource, p)
-	o.connected(resource, p.SocketPath())
-	return nil
-}
-
-func (o *ObservedManager) PluginListAndWatchReceiver(_ klog.Logger, resource string, list *pluginapi.ListAndWatchResponse) {
-	o.receive(resource, list)
-}
-
-func (o *ObservedManager) takeIn(resource string, list *pluginapi.ListAndWatchResponse) {
-	o.ManagerImpl.PluginListAndWatchReceiver(klog.Background(), resource, list)
+	topology, err := topologymanager.NewManager(klog.Background(), nodes, policy, scope, nil)
+	return nodes, topology, err
 }
 
 func (o *ObservedManager) PluginDisconnected(logger klog.Logger, resource, socket string) {
@@ -85,65 +45,9 @@ func (o *ObservedManager) Admit(pod *v1.Pod) lifecycle.PodAdmitResult {
 	return o.topology.Admit(context.Background(), &lifecycle.PodAdmitAttributes{Pod: pod, Operation: lifecycle.AddOperation})
 }
 
-// Listen reads the checkpoint, empties the directory and takes registrations.
-func (o *ObservedManager) Listen(activePods ActivePodsFunc) error {
-	return o.Start(klog.Background(), activePods, allSourcesReady{}, nil, nil)
-}
-
-// Close ends every stream and the registration server.
-func (o *ObservedManager) Close() error {
-	err := o.Stop(klog.Background())
-	o.closeForgotten()
-	return err
-}
-
-// RunOptions does what a container's start needs: PreStartContainer where a plugin requires it, then the options.
-func (o *ObservedManager) RunOptions(pod *v1.Pod, container *v1.Container) (*DeviceRunContainerOptions, error) {
-	return o.GetDeviceRunContainerOptions(context.Background(), pod, container)
-}
-
-// WatchRegistry registers the plugins whose sockets are in the directory, the kubelet's plugins_registry, until stop.
-func (o *ObservedManager) WatchRegistry(directory string, stop <-chan struct{}) {
-	registry := pluginmanager.NewPluginManager(directory, &record.FakeRecorder{})
-	registry.AddHandler(registerapi.DevicePlugin, o.GetWatcherHandler())
-	registry.Run(context.Background(), allSourcesReady{}, stop)
-}
-
-// The three calls of a container's start, with ids of the test's choice, as the manager makes them.
-
-func (o *ObservedManager) AskAllocate(resource string, ids []string) (any, error) {
-	e, err := o.endpointOf(resource)
-	if err != nil {
-		return nil, err
-	}
-	return e.allocate(context.Background(), ids)
-}
-
-func (o *ObservedManager) AskPreferred(resource string, available, mustInclude []string, size int) (any, error) {
-	e, err := o.endpointOf(resource)
-	if err != nil {
-		return nil, err
-	}
-	return e.getPreferredAllocation(context.Background(), available, mustInclude, size)
-}
-
-func (o *ObservedManager) AskPreStart(resource string, ids []string) (any, error) {
-	e, err := o.endpointOf(resource)
-	if err != nil {
-		return nil, err
-	}
-	return e.preStartContainer(context.Background(), ids)
-}
-
 // socketOfDouble gives another name of the socket, through which Double connects, and what removes it afterwards: under one
 // name a plugin may connect only once.
 func socketOfDouble(socket string) (string, func(), error) {
 	other := filepath.Join(filepath.Dir(socket), "double-of-"+filepath.Base(socket))
 	return other, func() { _ = os.Remove(other) }, os.Link(socket, other)
-}
-
-func (o *ObservedManager) forgetEndpoints(resource string) { delete(o.endpoints, resource) }
-
-func (o *ObservedManager) disconnect(client plugin.Client) error {
-	return client.Disconnect(klog.Background())
 }
