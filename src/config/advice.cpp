@@ -22,7 +22,8 @@ struct Foreign {
 };
 constexpr Foreign kForeign[] = {
     {kEntry, " path paths hostPath devicePath device devices deviceNode ",
-     "a path is in a group, as in groups: [{paths: [{path: /dev/kvm}]}]"},
+     "a path is in a group, as in groups: [{count: 20, paths: [{path: /dev/kvm}]}], where `count` says how "
+     "many containers may have each device"},
     {kEntry, " usb usbs vendor vendorID product productID serial ",
      "a USB device is in a group, as in groups: [{usb: [{vendor: \"10c4\", product: \"ea60\"}]}]; for a PCI "
      "card write pci: {vendors: [\"8086\"]}"},
@@ -43,6 +44,10 @@ constexpr Foreign kForeign[] = {
      "a pod says how many it requests; how many containers share a device is in `replicas`"},
     {kEntry, " command program script discover ",
      "a program that lists the devices is in `exec`, as in exec: {discover: [/usr/local/bin/list, --json]}"},
+    {kEntry, " discoveryHandler discoveryDetails brokerProperties brokerSpec udevRules ",
+     "it is Akri's; `plughost convert FILE` converts an object of Akri's, and here devices are selected as "
+     "in "
+     "udev: {subsystem: video4linux}"},
     {kEntry, " environment envs envVars ", "environment variables are in `env`, as in env: {NAME: value}"},
     {"resources[].gpu", " replicas shares timeSlicing sharing count ",
      "to let four containers share each GPU write `replicas: 4` beside `gpu`"},
@@ -72,6 +77,8 @@ constexpr std::pair<std::string_view, std::string_view> kExamples[] = {
     {"resources[].udev", "udev: {subsystem: tty}"},
     {"resources[].directory", "directory: {path: /etc/licences}"},
     {"resources[].exec", "exec: {discover: [/usr/local/bin/list, --json], interval: 5m}"},
+    {"resources[].preStart", "preStart: {exec: [/usr/local/bin/prepare, \"{id}\"]}"},
+    {"resources[].allocate", "allocate: {exec: [/usr/local/bin/allocate, \"{resource}\"]}"},
     {"resources[].health", "health: {exec: [/usr/local/bin/check, \"{id}\"]}"},
     {"resources[].mounts[]", "- {hostPath: /etc/licence, containerPath: /etc/licence}"},
     {"resources[].nodes[]", "- {hostPath: /dev/fuse}"},

@@ -169,6 +169,8 @@ class Loader {
     if (is_main) {
       other_plugin_ = other_plugin(*root);
       is_manifest_ = root->find("apiVersion") && root->find("kind");
+      if (is_manifest_ && or_nothing(root->find("spec")).find("resources"))
+        wrapper_ = root->find("apiVersion")->mark;
     }
     if (root->kind == Node::Kind::kMap) return root;
     if (root->kind == Node::Kind::kNull)
@@ -314,7 +316,13 @@ class Loader {
 
   // Errors in another plugin's configuration are not useful, unless that plugin has plughost's keys.
   std::vector<Diagnostic> with_hint(std::vector<Diagnostic> errors, const fs::path& file) const {
-    if (is_manifest_) {
+    if (wrapper_) {
+      return {{.mark = *wrapper_,
+               .what =
+                   "a configuration is no Kubernetes object: remove apiVersion, kind and metadata, and write "
+                   "what is below `spec` at the top level of the file"}};
+    }
+    if (is_manifest_ && !other_plugin_) {
       return {
           {.mark = {.file = file.string()},
            .what = "this is a manifest of Kubernetes', not a configuration. If a configuration of plughost's "
@@ -344,6 +352,7 @@ class Loader {
   std::set<fs::path> seen_;
   std::optional<OtherPlugin> other_plugin_;  // whose configuration the main file looks like
   bool is_manifest_ = false;                 // the main file is a Kubernetes object
+  std::optional<Mark> wrapper_;              // an object whose `spec` has the keys of a configuration
 };
 
 }  // namespace

@@ -152,10 +152,9 @@ class Builder {
   void count(const Mark& mark, std::size_t nodes, std::size_t bytes) {
     nodes_ += nodes;
     bytes_ += bytes;
-    if (nodes_ > kMostNodes) {
+    if (nodes_ > kMostNodes)
       throw YamlStop{mark, "the file expands to more than " + std::to_string(kMostNodes) +
                                " values, which no configuration has"};
-    }
     if (bytes_ > kMostExpandedBytes)
       throw YamlStop{mark, "the file's aliases expand to more than 64 MiB, which no configuration has"};
   }
@@ -202,7 +201,7 @@ class Builder {
       std::erase_if(map.members, [](const Node::Member& member) { return is_merge(member.first); });
     }
     std::erase_if(map.members, [&](const Node::Member& member) { return !is_usable(member.first); });
-    leave_out_repeated(map.members);
+    leave_out_repeated(map.members, !open_.empty() && open_.back().node->kind == Node::Kind::kSequence);
     if (merged.empty()) return;
     std::set<std::string> keys;
     for (const auto& [key, value] : map.members) keys.insert(key.scalar);
@@ -221,32 +220,33 @@ class Builder {
   }
 
   bool is_usable(const Node& key) {
-    if (key.kind != Node::Kind::kScalar) {
-      diagnostics_.error(key.mark, "", not_a_key(key));
-      return false;
-    }
-    if (is_merge(key)) {
-      diagnostics_.error(key.mark, "",
-                         "merge keys (<<) are not supported; write the keys out, or use an alias as a value");
-      return false;
-    }
-    return true;
+    if (key.kind == Node::Kind::kScalar && !is_merge(key)) return true;
+    diagnostics_.error(
+        key.mark, "",
+        key.kind != Node::Kind::kScalar
+            ? not_a_key(key)
+            : "merge keys (<<) are not supported; write the keys out, or use an alias as a value");
+    return false;
   }
 
-  // Reports repeated keys, and keeps the first member with each key.
-  void leave_out_repeated(std::vector<Node::Member>& members) {
-    std::map<std::string_view, const Mark*> first;
-    std::set<const Node::Member*> repeated;
-    for (const Node::Member& member : members) {
+  // Reports repeated keys, and keeps the first member with each. An item that begins again lacks its '-'.
+  void leave_out_repeated(std::vector<Node::Member>& members, bool is_item) {
+    std::map<std::string, Mark> first;
+    std::vector<Node::Member> kept;
+    for (Node::Member& member : members) {
       const Node& key = member.first;
-      const auto [other, is_new] = first.try_emplace(key.scalar, &key.mark);
-      if (is_new) continue;
-      repeated.insert(&member);
-      diagnostics_.error(
-          key.mark, "",
-          "the key " + quote(key.scalar) + " is a duplicate; the first is at " + other->second->text());
+      const auto [before, is_new] = first.try_emplace(key.scalar, key.mark);
+      if (is_new) {
+        kept.push_back(std::move(member));
+        continue;
+      }
+      std::string what = quote(key.scalar) + " is a duplicate; the first is at " + before->second.text();
+      const bool begins_again = key.scalar == kept[0].first.scalar && key.mark.line != before->second.line;
+      if (is_item && begins_again) what += "; if the next item of the list begins here, write '- ' before it";
+      diagnostics_.error(key.mark, "", "the key " + what);
+      if (is_item && begins_again) break;
     }
-    std::erase_if(members, [&](const Node::Member& member) { return repeated.contains(&member); });
+    members = std::move(kept);
   }
 
   YamlPlaces& places_;

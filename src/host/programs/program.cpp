@@ -88,7 +88,9 @@ void check_program(Fields& fields, std::string_view key, const std::vector<std::
   const std::string line = words[0].substr(0, kLongest);
   std::istringstream pieces(line);
   std::vector<std::string> split{std::istream_iterator<std::string>(pieces), {}};
-  const bool is_line = fields.node(key)->kind == Node::Kind::kScalar && split.size() > 1;
+  const bool has_arguments =
+      words.size() == 1 && (line.find(" -") != std::string::npos || line.find(" /") != std::string::npos);
+  const bool is_line = has_arguments || (fields.node(key)->kind == Node::Kind::kScalar && split.size() > 1);
   std::string list;
   if (is_line) {
     if (line.find_first_of("|&;<>$`\"'") != std::string::npos)
@@ -99,6 +101,8 @@ void check_program(Fields& fields, std::string_view key, const std::vector<std::
   }
   if (const std::string error = path_error(words[0]); !error.empty())
     fields.error(key, "the program: " + error + (is_line ? "; " + list : ""));
+  else if (has_arguments)
+    fields.error(key, "a program and its arguments are separate words: " + list);
   else if (is_line)
     fields.warning(key, "this is the path of one program, blanks included; if it has arguments, " + list);
   static constexpr std::string_view kOfShells[] = {"|", "||", "&&", ">", ">>", "<", "2>&1", ";", "&"};

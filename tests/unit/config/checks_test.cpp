@@ -224,13 +224,13 @@ TEST_CASE("a directory whose path looks like a pattern causes a warning") {
 TEST_CASE("a program with its arguments in one text causes a warning with the list to write") {
   const std::string advice =
       "this is the path of one program, blanks included; if it has arguments, write a list, as in ";
-  CHECK(warnings("- {name: a, exec: {discover: /bin/list --all x}}\n") ==
-        Texts{"3: resources[0].exec.discover: " + advice + "discover: [/bin/list, \"--all\", x]"});
+  CHECK(warnings("- {name: a, exec: {discover: /bin/list all x}}\n") ==
+        Texts{"3: resources[0].exec.discover: " + advice + "discover: [/bin/list, all, x]"});
   CHECK(warnings("- {name: a, count: 1, health: {exec: /bin/check now}}\n") ==
         Texts{"3: resources[0].health.exec: " + advice + "exec: [/bin/check, now]"});
-  CHECK(warnings("- {name: a, exec: {discover: /bin/list > /tmp/x}}\n") ==
+  CHECK(warnings("- {name: a, exec: {discover: /bin/list > x}}\n") ==
         Texts{"3: resources[0].exec.discover: " + advice +
-              "discover: [/bin/sh, \"-c\", \"/bin/list > /tmp/x\"]"});
+              "discover: [/bin/sh, \"-c\", \"/bin/list > x\"]"});
   CHECK(warnings("- {name: a, exec: {discover: [/bin/a, \"|\", /bin/b]}}\n") ==
         Texts{"3: resources[0].exec.discover: '|' is an argument of the program, since no shell runs it; "
               "write discover: [/bin/sh, -c, \"...\"]"});

@@ -98,12 +98,21 @@ TEST_CASE("exec: a single text with a blank is a path, with a warning that argum
   const auto problems = [](Node command) {
     return read_entry("exec", map({{"discover", std::move(command)}})).problems;
   };
-  CHECK(problems(text("/opt/list.sh --foo")) ==
+  CHECK(problems(text("/opt/list.sh all")) ==
         std::vector<std::string>{"resources[0].exec.discover: this is the path of one program, blanks "
                                  "included; if it has arguments, "
-                                 "write a list, as in discover: [/opt/list.sh, \"--foo\"]"});
+                                 "write a list, as in discover: [/opt/list.sh, all]"});
   CHECK(problems(text("/opt/list.sh")).empty());
   CHECK(problems(list({text("/opt/my list.sh")})).empty());
+}
+
+TEST_CASE("exec: an option or a second path within the program's text is refused with the list to write") {
+  for (Node command : {text("/opt/list.sh --foo"), list({text("/opt/list.sh --foo")})}) {
+    CHECK(read_entry("exec", map({{"discover", std::move(command)}})).problems ==
+          std::vector<std::string>{"resources[0].exec.discover: a program and its arguments are separate "
+                                   "words: write a list, as in discover: [/opt/list.sh, \"--foo\"]"});
+  }
+  CHECK(read_entry("exec", map({{"discover", list({text("/opt/list.sh"), text("/a /b -c")})}})).problems.empty());
 }
 
 TEST_CASE("exec: children that a program leaves behind are killed, and not waited for") {

@@ -23,7 +23,7 @@ struct Checked {
   Checked() {
     dir.file("good.yaml", "resources: [{name: x.com/good, count: 1}]\n");
     dir.file("bad.yaml", "resources:\n- {name: x.com/bad, count: none}\n");
-    dir.file("doubtful.yaml", "resources: [{name: x.com/p, exec: {discover: /bin/list --all}}]\n");
+    dir.file("doubtful.yaml", "resources: [{name: x.com/p, exec: {discover: /bin/list all}}]\n");
   }
 };
 
