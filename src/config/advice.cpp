@@ -1,9 +1,11 @@
 #include "config/advice.hpp"
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/document/shapes.hpp"
 #include "base/text/text.hpp"
@@ -61,6 +63,13 @@ constexpr Foreign kForeign[] = {
     {"resources[].mounts[]", " mountPath path target ", "the path in the container is `containerPath`"},
     {"resources[].nodes[]", " mountPath target ", "the path in the container is `containerPath`"},
     {"resources[].nodes[]", " path ", "the path on this node is `hostPath`"},
+    {"resources[].udev", " ATTR ", "udev's ATTR is in `attributes`, as in attributes: {index: \"0\"}"},
+    {"resources[].udev", " ATTRS vendor product vendors ",
+     "udev's ATTRS is in `attributesOfParents`, as in attributesOfParents: {idVendor: \"10c4\"}"},
+    {"resources[].udev", " ENV ", "udev's ENV is in `properties`, as in properties: {ID_BUS: usb}"},
+    {"resources[].udev", " SUBSYSTEM SUBSYSTEMS ", "udev's SUBSYSTEM is in `subsystem`"},
+    {"resources[].udev", " KERNEL KERNELS ", "udev's KERNEL is in `name`, as in name: ttyUSB*"},
+    {"resources[].udev", " TAG TAGS ", "udev's TAG is in `tags`, as in tags: [seat]"},
     {"resources[].when", " labels matchLabels matchExpressions nodeSelector ",
      "labels are in `label`, as in label: {kubernetes.io/arch: [amd64, arm64]}"},
 };
@@ -80,6 +89,9 @@ constexpr std::pair<std::string_view, std::string_view> kExamples[] = {
     {"resources[].preStart", "preStart: {exec: [/usr/local/bin/prepare, \"{id}\"]}"},
     {"resources[].allocate", "allocate: {exec: [/usr/local/bin/allocate, \"{resource}\"]}"},
     {"resources[].health", "health: {exec: [/usr/local/bin/check, \"{id}\"]}"},
+    {"resources[].health.exec[]", "exec: [/usr/local/bin/check, \"{id}\"]"},
+    {"resources[].preStart.exec[]", "exec: [/usr/local/bin/prepare, \"{id}\"]"},
+    {"resources[].allocate.exec[]", "exec: [/usr/local/bin/allocate, \"{resource}\"]"},
     {"resources[].mounts[]", "- {hostPath: /etc/licence, containerPath: /etc/licence}"},
     {"resources[].nodes[]", "- {hostPath: /dev/fuse}"},
     {"resources[].env", "env: {NAME: value}"},
@@ -92,7 +104,8 @@ constexpr std::pair<std::string_view, std::string_view> kExamples[] = {
 
 std::string foreign_word(const std::string& place, const std::string& key) {
   for (const Foreign& foreign : kForeign)
-    if (foreign.place == place && foreign.words.find(' ' + key + ' ') != std::string_view::npos)
+    if (foreign.place == place &&
+        foreign.words.find(' ' + key.substr(0, key.find('{')) + ' ') != std::string_view::npos)
       return std::string(foreign.advice);
   return {};
 }
@@ -157,6 +170,24 @@ void advise_on_key(Diagnostic& error) {
   }
 }
 
+// Returns the map for a path, or for Docker's "/dev/fuse:/dev/fuse:rw"; empty if the text is none of these.
+std::string map_of_text(const std::string& place, const std::string& text) {
+  const bool of_group = place == "resources[].groups[].paths[]";
+  if (!of_group && place != "resources[].nodes[]" && place != "resources[].mounts[]") return {};
+  std::vector<std::string> parts;
+  std::istringstream pieces(text);
+  for (std::string part; std::getline(pieces, part, ':');) parts.push_back(part);
+  if (parts.empty() || parts.size() > 3 || !parts[0].starts_with('/')) return {};
+  std::string map = (of_group ? "- {path: " : "- {hostPath: ") + parts[0];
+  if (parts.size() > 1 && parts[1].starts_with('/'))
+    map += (of_group ? ", mountPath: " : ", containerPath: ") + parts[1];
+  if (parts.back() == "ro")
+    map += ", readOnly: true";
+  else if (!parts.back().starts_with('/'))
+    map += ", permissions: " + parts.back();
+  return map + '}';
+}
+
 }  // namespace
 
 void advise(std::vector<Diagnostic>& errors) {
@@ -168,7 +199,9 @@ void advise(std::vector<Diagnostic>& errors) {
         Shapes::plain(error.path) + (error.mistake == Diagnostic::Mistake::kNoList ? "[]" : "");
     const auto example =
         std::ranges::find(kExamples, place, &std::pair<std::string_view, std::string_view>::first);
-    if (example != std::end(kExamples)) error.what += ", as in " + std::string(example->second);
+    std::string shown = map_of_text(place, error.key);
+    if (shown.empty() && example != std::end(kExamples)) shown = example->second;
+    if (!shown.empty()) error.what += ", as in " + shown;
   }
 }
 

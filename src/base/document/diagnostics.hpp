@@ -20,7 +20,7 @@ struct Diagnostic {
   std::string what;  // what is wrong, and what would be right
   Mistake mistake = Mistake::kOther;
   // For kUnknownKey: the beginning of the key, the last key before it that has no value, and the keys that
-  // are valid there; none if `what` has a better hint.
+  // are valid there; none if `what` has a better hint. For kNoMap: the beginning of the text in its place.
   std::string key;
   std::string empty;
   std::vector<std::string> known;

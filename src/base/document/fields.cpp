@@ -53,8 +53,11 @@ constexpr std::size_t kIdDigits = 4;  // PCI and USB ids have 16 bits
 
 std::string id_of(Fields& fields, std::string_view key, const std::string& text) {
   if (auto id = hex_digits(text, kIdDigits)) return *std::move(id);
-  fields.error(
-      key, quote(text) + " is not a hardware id, which has four hexadecimal digits, as in 15b3 or 0x15b3");
+  const bool is_pair = text.size() == 2 * kIdDigits + 1 && text[kIdDigits] == ':';
+  fields.error(key,
+               quote(text) + (is_pair ? " is two ids: the vendor's and the device's have a key each"
+                                      : " is not a hardware id, which has four hexadecimal digits, as in "
+                                        "15b3 or 0x15b3"));
   return {};
 }
 
@@ -88,7 +91,8 @@ Fields::Fields(const Node& node, std::string path, Diagnostics& diagnostics)
     diagnostics_.error({.mark = node.mark,
                         .path = path_,
                         .what = "must be a map, not " + shown(node),
-                        .mistake = Diagnostic::Mistake::kNoMap});
+                        .mistake = Diagnostic::Mistake::kNoMap,
+                        .key = node.scalar.substr(0, kLongestKey)});
 }
 
 Fields::~Fields() {
@@ -98,8 +102,7 @@ Fields::~Fields() {
       if (value.kind == Node::Kind::kNull) empty = key.scalar;
       continue;
     }
-    // A hostile file may repeat a long key: see Diagnostics::kMostKept.
-    const std::string word = key.scalar.substr(0, kLongestKey);
+    const std::string word = key.scalar.substr(0, kLongestKey);  // a hostile file may repeat a long key
     Diagnostic error{.mark = key.mark,
                      .path = path_,
                      .what = "unknown key " + quote(key.scalar),

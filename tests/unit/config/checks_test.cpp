@@ -221,6 +221,13 @@ TEST_CASE("a directory whose path looks like a pattern causes a warning") {
   CHECK(of_path("/etc/gophers").empty());
 }
 
+TEST_CASE("Kubernetes' reference to another variable in `env` causes a warning") {
+  CHECK(
+      warnings("- {name: a, count: 1, env: {A: \"$(B)\", C: \"$\", \"$(D\": d}}\n") ==
+      Texts{"3: resources[0].env.A: nothing replaces '$(': the container gets it as it stands; a device's id "
+            "is \"{id}\""});
+}
+
 TEST_CASE("a program with its arguments in one text causes a warning with the list to write") {
   const std::string advice =
       "this is the path of one program, blanks included; if it has arguments, write a list, as in ";
@@ -229,8 +236,7 @@ TEST_CASE("a program with its arguments in one text causes a warning with the li
   CHECK(warnings("- {name: a, count: 1, health: {exec: /bin/check now}}\n") ==
         Texts{"3: resources[0].health.exec: " + advice + "exec: [/bin/check, now]"});
   CHECK(warnings("- {name: a, exec: {discover: /bin/list > x}}\n") ==
-        Texts{"3: resources[0].exec.discover: " + advice +
-              "discover: [/bin/sh, \"-c\", \"/bin/list > x\"]"});
+        Texts{"3: resources[0].exec.discover: " + advice + "discover: [/bin/sh, \"-c\", \"/bin/list > x\"]"});
   CHECK(warnings("- {name: a, exec: {discover: [/bin/a, \"|\", /bin/b]}}\n") ==
         Texts{"3: resources[0].exec.discover: '|' is an argument of the program, since no shell runs it; "
               "write discover: [/bin/sh, -c, \"...\"]"});
