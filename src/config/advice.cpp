@@ -1,6 +1,7 @@
 #include "config/advice.hpp"
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -40,7 +41,7 @@ constexpr Foreign kForeign[] = {
     {kEntry, " permissions mode ",
      "permissions are those of a path, as in groups: [{paths: [{path: /dev/kvm, permissions: rw}]}]"},
     {kEntry, " resourceName resource ", "the resource's name is in `name`"},
-    {kEntry, " timeSlicing sharing share shared mps quantity amount ",
+    {kEntry, " timeSlicing sharing share shared mps quantity amount rdmaHcaMax ",
      "with `replicas: 4` four containers share each device"},
     {kEntry, " limits requests ",
      "a pod says how many it requests; how many containers share a device is in `replicas`"},
@@ -53,6 +54,8 @@ constexpr Foreign kForeign[] = {
     {kEntry, " environment envs envVars ", "environment variables are in `env`, as in env: {NAME: value}"},
     {"resources[].gpu", " replicas shares timeSlicing sharing count ",
      "to let four containers share each GPU write `replicas: 4` beside `gpu`"},
+    {"resources[].rdma", " rdmaHcaMax replicas shares count ",
+     "to let 64 containers share each card write `replicas: 64` beside `rdma`"},
     {"resources[].gpu", " memory cores ", "units of a GPU are in `unit`, as in unit: {memory: 1GiB}"},
     {"resources[].groups[]", " replicas ",
      "with `count: 4` in the group four containers may have each device"},
@@ -142,8 +145,10 @@ std::string other_place(const std::string& place, const std::string& key) {
   return "it belongs in " + joined(shown, " or ");
 }
 
-void advise_on_key(Diagnostic& error) {
+// Returns true if the advice says what to write.
+bool advise_on_key(Diagnostic& error) {
   constexpr std::size_t kShortList = 24;
+  const bool hinted = error.known.empty();
   const std::string place = Shapes::plain(error.path);
   std::string advice;
   if (!error.empty.empty()) {
@@ -168,6 +173,7 @@ void advise_on_key(Diagnostic& error) {
       error.what += "; `plughost explain" + (path.empty() ? "" : ' ' + path) + "` lists the keys";
     error.known.clear();
   }
+  return hinted || !advice.empty();
 }
 
 // Returns the map for a path, or for Docker's "/dev/fuse:/dev/fuse:rw"; empty if the text is none of these.
@@ -191,8 +197,9 @@ std::string map_of_text(const std::string& place, const std::string& text) {
 }  // namespace
 
 void advise(std::vector<Diagnostic>& errors) {
+  std::set<std::string> advised;  // the paths of entries
   for (Diagnostic& error : errors) {
-    if (error.mistake == Diagnostic::Mistake::kUnknownKey) advise_on_key(error);
+    if (error.mistake == Diagnostic::Mistake::kUnknownKey && advise_on_key(error)) advised.insert(error.path);
     if (error.mistake != Diagnostic::Mistake::kNoMap && error.mistake != Diagnostic::Mistake::kNoList)
       continue;
     const std::string place =
@@ -203,6 +210,10 @@ void advise(std::vector<Diagnostic>& errors) {
     if (shown.empty() && example != std::end(kExamples)) shown = example->second;
     if (!shown.empty()) error.what += ", as in " + shown;
   }
+  // The advice for a key of an entry without a kind says how to write that kind.
+  std::erase_if(errors, [&](const Diagnostic& error) {
+    return error.mistake == Diagnostic::Mistake::kNoKind && advised.contains(error.path);
+  });
 }
 
 }  // namespace plughost

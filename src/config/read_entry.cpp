@@ -59,8 +59,11 @@ std::vector<const Kind*> find_kinds(Fields& entry, const std::string& path) {
     if (entry.has(kind.key)) found.push_back(&kind);
   }
   if (found.empty()) {
-    entry.diagnostics().error(entry.mark(), path,
-                              "the entry does not define its devices; it needs one of " + kind_names());
+    entry.diagnostics().error(
+        {.mark = entry.mark(),
+         .path = path,
+         .what = "the entry does not define its devices; it needs one of " + kind_names(),
+         .mistake = Diagnostic::Mistake::kNoKind});
   }
   const auto has = [&](std::string_view key) {
     return std::ranges::find(found, key, &Kind::key) != found.end();

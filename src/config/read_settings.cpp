@@ -77,6 +77,9 @@ void SettingsReader::check(std::span<const EntryDraft> entries) {
 void SettingsReader::take_kubelet(Fields& fields) {
   KubeletConfig& kubelet = config_.kubelet;
   kubelet.directory = fields.absolute_path("directory", kubelet.directory.native());
+  if (kubelet.directory.extension() == ".sock")
+    fields.error("directory",
+                 "is a socket; write the directory that has it: " + kubelet.directory.parent_path().string());
   kubelet.plugins_registry = fields.absolute_path("pluginsRegistry", kubelet.plugins_registry.native());
   kubelet.pod_resources = fields.absolute_path("podResources", kubelet.pod_resources.native());
   kubelet.registration = fields.choice("registration", kRegistrations, kubelet.registration);

@@ -160,6 +160,9 @@ std::unique_ptr<const DeviceSource> read_directory(Fields& entry) {
                  "a pattern for file names has no '/' and is not empty, as in \"*.dev\"; set "
                  "recursive: true for the files of subdirectories");
   }
+  if (match.starts_with('^') || match.ends_with('$') || match.find('\\') != std::string::npos)
+    fields.warning("match",
+                   "this looks like a regular expression, and is a pattern of file names, as in \"*.dev\"");
   const Depth depth = fields.flag("recursive", false) ? Depth::kRecursive : Depth::kFlat;
   return std::make_unique<Directory>(std::move(path), std::move(match), depth);
 }

@@ -12,7 +12,7 @@ namespace plughost {
 
 struct Diagnostic {
   enum class Severity { kError, kWarning };
-  enum class Mistake { kOther, kUnknownKey, kNoMap, kNoList };
+  enum class Mistake { kOther, kUnknownKey, kNoMap, kNoList, kNoKind };
 
   Severity severity = Severity::kError;
   Mark mark;

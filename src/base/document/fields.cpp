@@ -53,11 +53,12 @@ constexpr std::size_t kIdDigits = 4;  // PCI and USB ids have 16 bits
 
 std::string id_of(Fields& fields, std::string_view key, const std::string& text) {
   if (auto id = hex_digits(text, kIdDigits)) return *std::move(id);
-  const bool is_pair = text.size() == 2 * kIdDigits + 1 && text[kIdDigits] == ':';
-  fields.error(key,
-               quote(text) + (is_pair ? " is two ids: the vendor's and the device's have a key each"
-                                      : " is not a hardware id, which has four hexadecimal digits, as in "
-                                        "15b3 or 0x15b3"));
+  std::string what = " is not a hardware id, which has four hexadecimal digits, as in 15b3 or 0x15b3";
+  if (text.size() == 2 * kIdDigits + 1 && text[kIdDigits] == ':')
+    what = " is two ids: that of the vendor, " + text.substr(0, kIdDigits) + ", in `" +
+           (key.ends_with('s') ? "vendors`, that of the device in `devices`"
+                               : "vendor`, the other in `product`");
+  fields.error(key, quote(text) + what);
   return {};
 }
 
@@ -384,6 +385,9 @@ std::vector<std::string> read_hex_ids(Fields& fields, std::string_view key) {
 
 std::string path_error(std::string_view path) {
   if (!path.starts_with('/')) return "must be an absolute path, not " + quote(path);
+  if (path.find(":/") != std::string_view::npos)
+    return "is one path, not " + quote(path) +
+           "; the path in the container, and permissions, have keys of their own";
   for (std::string_view rest = path.substr(1); !rest.empty();) {
     const std::string_view part = rest.substr(0, rest.find('/'));
     if (part.empty() || part == "." || part == "..")

@@ -221,6 +221,19 @@ TEST_CASE("a directory whose path looks like a pattern causes a warning") {
   CHECK(of_path("/etc/gophers").empty());
 }
 
+TEST_CASE("a regular expression as the pattern of a directory's files causes a warning") {
+  const auto of_match = [](const std::string& match) {
+    return warnings("- {name: a, directory: {path: /etc/a, match: '" + match + "'}}\n");
+  };
+  for (const char* expression : {"^.*", ".*lic$", "a\\.lic"}) {
+    CAPTURE(expression);
+    CHECK(of_match(expression) ==
+          Texts{"3: resources[0].directory.match: this looks like a regular expression, "
+                "and is a pattern of file names, as in \"*.dev\""});
+  }
+  CHECK(of_match("*.lic").empty());
+}
+
 TEST_CASE("Kubernetes' reference to another variable in `env` causes a warning") {
   CHECK(
       warnings("- {name: a, count: 1, env: {A: \"$(B)\", C: \"$\", \"$(D\": d}}\n") ==

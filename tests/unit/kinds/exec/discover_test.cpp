@@ -112,7 +112,8 @@ TEST_CASE("exec: an option or a second path within the program's text is refused
           std::vector<std::string>{"resources[0].exec.discover: a program and its arguments are separate "
                                    "words: write a list, as in discover: [/opt/list.sh, \"--foo\"]"});
   }
-  CHECK(read_entry("exec", map({{"discover", list({text("/opt/list.sh"), text("/a /b -c")})}})).problems.empty());
+  CHECK(read_entry("exec", map({{"discover", list({text("/opt/list.sh"), text("/a /b -c")})}}))
+            .problems.empty());
 }
 
 TEST_CASE("exec: children that a program leaves behind are killed, and not waited for") {
