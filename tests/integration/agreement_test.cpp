@@ -41,6 +41,15 @@ TEST_CASE(
   CHECK(registration_count(node) == 2);
 }
 
+TEST_CASE("a kubelet of 1.37 that ignores lists gets another registration beside its stream") {
+  Node node(Node::Options{.registering = StandInKubelet::Registering::kBySocket, .pod_resources = true});
+  start_with_gophers(node);
+  node.kubelet().set_faults({.deaf = {kGopher}});
+  node.files().file("gophers/ben");
+  CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGopher).allocatable == 2; }));
+  CHECK(node.of(kGopher).registrations.back().while_streaming);
+}
+
 TEST_CASE("a kubelet without the pod resources API is not verified, which is logged once") {
   Node node;
   start_with_gophers(node);

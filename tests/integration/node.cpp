@@ -61,7 +61,8 @@ REGISTER_LISTENER("failures", 1, Failures);
 Node::Node(Options options) : options_(options) {
   files_.directory("plugins");
   files_.directory("registry");
-  files_.directory(std::filesystem::path(kPodResources).parent_path());
+  for (const char* const socket : {kPodResources, kPodsApi})
+    files_.directory(std::filesystem::path(socket).parent_path());
 }
 
 Node::~Node() {
@@ -70,6 +71,7 @@ Node::~Node() {
       const ResourceState& resource = known.second;
       CAPTURE(known.first);
       const bool trap =
+          options_.registering != StandInKubelet::Registering::kBySocket &&
           std::ranges::any_of(resource.registrations, &ResourceState::Registration::while_streaming);
       CHECK_FALSE(trap);
       if (trap) describe(resource);
@@ -100,6 +102,7 @@ void Node::start_kubelet(StandInKubelet::Faults faults, StandInKubelet::OnEvent 
                                   .faults = std::move(faults)};
   if (options_.registration == Registration::kPluginsRegistry) options.plugins_registry = sockets();
   if (options_.pod_resources) options.pod_resources = path(kPodResources);
+  if (options_.registering == StandInKubelet::Registering::kBySocket) options.pods_api = path(kPodsApi);
   kubelet_ = std::make_unique<StandInKubelet>(std::move(options), std::move(on_event));
 }
 

@@ -66,6 +66,10 @@ void StandInCore::start() {
     pod_resources_ = std::make_unique<PodResourcesServer>(loop_, options_.pod_resources);
     show_pods();
   }
+  if (!options_.pods_api.empty()) {
+    fs::remove(options_.pods_api);
+    pods_api_ = std::make_unique<KubeletSocket>(loop_, options_.pods_api, [](UniqueFd) {});
+  }
   if (!options_.pods.empty()) fs::create_directories(options_.pods);
   ++incarnation_;
   state_.change([&](KubeletState& state) {
@@ -82,6 +86,7 @@ std::unique_ptr<RegistrationServer> StandInCore::stop() {
   socket_.reset();
   found_.reset();
   pod_resources_.reset();
+  pods_api_.reset();
   forget_timer_.cancel();
   stop_timer_.cancel();
   stopping_.clear();
@@ -298,7 +303,10 @@ void StandInCore::on_list(const std::string& resource, std::vector<ListedDevice>
 void StandInCore::on_stream_end(const ClientPointer& client, const CallEnd& end) {
   const std::string resource = client->resource;
   streaming_.erase(client);
-  disconnect_client(resource);
+  if (options_.registering == StandInKubelet::Registering::kBySocket)
+    disconnect_socket(client);
+  else
+    disconnect_client(resource);
   const auto endpoint = endpoints_.find(resource);
   const bool newest = endpoint == endpoints_.end() || endpoint->second == client;
   state_.change([&](KubeletState& state) {
@@ -320,6 +328,18 @@ void StandInCore::disconnect_client(const std::string& resource) {
   if (options_.faults.stopped_late == std::chrono::milliseconds::zero()) return stop_endpoint(resource);
   stopping_.push_back(resource);
   if (!stop_timer_.armed()) stop_timer_.arm(options_.faults.stopped_late);
+}
+
+// [ManagerImpl.PluginDisconnected of 1.37] Another client of the resource, if any, is used from now on.
+void StandInCore::disconnect_socket(const ClientPointer& client) {
+  client->connection->close();
+  if (const auto last = clients_.find(client->resource); last != clients_.end() && last->second == client)
+    clients_.erase(last);
+  const auto used = endpoints_.find(client->resource);
+  if (used == endpoints_.end() || used->second != client) return;
+  const auto other = std::ranges::find(streaming_, client->resource, &Client::resource);
+  if (other == streaming_.end()) return stop_endpoint(client->resource);
+  used->second = *other;
 }
 
 // [ManagerImpl.PluginDisconnected]

@@ -79,6 +79,7 @@ class StandInCore {
   void on_list(const std::string& resource, std::vector<ListedDevice> devices);
   void on_stream_end(const ClientPointer& client, const CallEnd& end);
   void disconnect_client(const std::string& resource);
+  void disconnect_socket(const ClientPointer& client);
   void stop_endpoint(const std::string& resource);
   std::shared_ptr<PluginClient> make_client(const std::filesystem::path& socket);
 
@@ -103,6 +104,7 @@ class StandInCore {
   std::shared_ptr<CheckpointFile> checkpoint_;
   std::unique_ptr<RegistrationServer> server_;
   std::unique_ptr<KubeletSocket> socket_;
+  std::unique_ptr<KubeletSocket> pods_api_;
   std::unique_ptr<FoundPlugins> found_;
   std::unique_ptr<PodResourcesServer> pod_resources_;  // nullptr: off
   std::map<std::string, ClientPointer> clients_;       // by resource; the last registration counts

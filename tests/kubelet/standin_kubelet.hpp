@@ -28,6 +28,7 @@ class StandInKubelet {
   enum class Registering {
     kDialsBeforeAnswer,  // dials and queries GetDevicePluginOptions, then answers Register
     kAnswersFirst,       // dials later, trusts Register's options, sends the socket's path as authority
+    kBySocket,           // as 1.37: knows a plugin by its socket, so that one resource may have several
   };
 
   // Faults that tests cause. The sets contain resource names.
@@ -49,6 +50,7 @@ class StandInKubelet {
     std::filesystem::path directory;
     std::filesystem::path plugins_registry;  // empty: off
     std::filesystem::path pod_resources;     // socket of the pod resources API; empty: off
+    std::filesystem::path pods_api;  // socket that only listens, by which kBySocket is known; empty: off
     // Directory in which each pod has a directory until the pod ends, as in <kubelet root>/pods. Empty: off,
     // and the checkpoint drops a pod when the pod ends instead of at the next Allocate.
     std::filesystem::path pods;

@@ -1,8 +1,11 @@
 #pragma once
 // Readers that are notified of changes made by other threads. Thread-safe.
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace plughost {
@@ -17,12 +20,12 @@ class FeedReader {
 
 class Readers {
  public:
-  // After close(), only calls the reader's on_closed().
-  void subscribe(std::shared_ptr<FeedReader> reader) {
+  // After close(), only calls the reader's on_closed(). `group` is for dismiss_others().
+  void subscribe(std::shared_ptr<FeedReader> reader, std::uint32_t group = 0) {
     {
       const std::lock_guard lock(mutex_);
       if (!closed_) {
-        readers_.push_back(std::move(reader));
+        readers_.emplace_back(std::move(reader), group);
         return;
       }
     }
@@ -32,7 +35,7 @@ class Readers {
   // A notification in progress on another thread may still call the reader afterwards.
   void unsubscribe(const FeedReader* reader) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(readers_, [&](const auto& other) { return other.get() == reader; });
+    std::erase_if(readers_, [&](const auto& other) { return other.first.get() == reader; });
   }
 
   bool empty() const {
@@ -41,31 +44,38 @@ class Readers {
   }
 
   void notify() {
-    std::vector<std::shared_ptr<FeedReader>> readers;
+    std::vector<Member> readers;
     {
       const std::lock_guard lock(mutex_);
       readers = readers_;
     }
-    for (const auto& reader : readers) reader->on_news();
+    for (const auto& [reader, group] : readers) reader->on_news();
   }
 
   // Calls on_closed() of the present readers and removes them. New readers may subscribe.
-  void dismiss() { end(false); }
-  void close() { end(true); }
+  void dismiss() { end(false, std::nullopt); }
+  // Does so for the readers of other groups.
+  void dismiss_others(std::uint32_t group) { end(false, group); }
+  void close() { end(true, std::nullopt); }
 
  private:
-  void end(bool for_good) {
-    std::vector<std::shared_ptr<FeedReader>> readers;
+  using Member = std::pair<std::shared_ptr<FeedReader>, std::uint32_t>;  // with its group
+
+  void end(bool for_good, std::optional<std::uint32_t> stays) {
+    std::vector<Member> ended;
     {
       const std::lock_guard lock(mutex_);
       closed_ = closed_ || for_good;
-      readers.swap(readers_);
+      ended.swap(readers_);
+      for (const Member& each : ended)
+        if (each.second == stays) readers_.push_back(each);
     }
-    for (const auto& reader : readers) reader->on_closed();
+    for (const auto& [reader, group] : ended)
+      if (group != stays) reader->on_closed();
   }
 
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<FeedReader>> readers_;
+  std::vector<Member> readers_;
   bool closed_ = false;
 };
 

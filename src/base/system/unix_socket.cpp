@@ -99,20 +99,6 @@ const char* kind_of(mode_t mode) {
                            ", and only an unused socket is replaced: move it away, or name a different path");
 }
 
-bool somebody_listens(const std::filesystem::path& path) {
-  try {
-    connect_unix(path);
-    return true;
-  } catch (const std::system_error& exception) {
-    if (exception.code() == std::errc::connection_refused) return false;
-    // The listener's queue is full, or the socket has another type.
-    if (exception.code() == std::errc::resource_unavailable_try_again ||
-        exception.code() == std::errc::wrong_protocol_type)
-      return true;
-    throw;
-  }
-}
-
 [[noreturn]] void throw_answers(const std::filesystem::path& path) {
   throw std::runtime_error("another plughost answers on " + path.string());
 }
@@ -132,6 +118,20 @@ void rename_to_free(const std::filesystem::path& from, const std::filesystem::pa
 }
 
 }  // namespace
+
+bool somebody_listens(const std::filesystem::path& path) {
+  try {
+    connect_unix(path);
+    return true;
+  } catch (const std::system_error& exception) {
+    if (exception.code() == std::errc::connection_refused) return false;
+    // The listener's queue is full, or the socket has another type.
+    if (exception.code() == std::errc::resource_unavailable_try_again ||
+        exception.code() == std::errc::wrong_protocol_type)
+      return true;
+    throw;
+  }
+}
 
 std::optional<DeadSocket> dead_socket(const std::filesystem::path& path) {
   struct stat status {};

@@ -43,6 +43,10 @@ struct FileIdentity {
 // Returns the identity of the socket or directory at path, or nullopt if nothing is there.
 std::optional<FileIdentity> identity_of(const std::filesystem::path& path);
 
+// Returns true if a process listens on the socket. Never waits. Throws std::system_error if the file is
+// missing or cannot be examined.
+bool somebody_listens(const std::filesystem::path& path);
+
 // A socket on which no process listens: left behind by a killed process.
 struct DeadSocket {
   dev_t device = 0;

@@ -169,10 +169,15 @@ KubeletLink::KubeletLink(Platform& platform, const KubeletConfig& config, const 
 EventLoop::Clock::time_point KubeletLink::not_before() const {
   const auto found = directory_->dead_found();
   if (!found || !registers() || *found + kForgetting <= EventLoop::Clock::now()) return {};
-  // Kubelets from 1.37 serve the pods API, and identify endpoints by their sockets.
-  std::error_code error;
-  return std::filesystem::exists(config_.pods_api(), error) ? EventLoop::Clock::time_point{}
-                                                            : *found + kForgetting;
+  return knows_sockets() ? EventLoop::Clock::time_point{} : *found + kForgetting;
+}
+
+bool KubeletLink::knows_sockets() const {
+  try {
+    return somebody_listens(config_.pods_api());
+  } catch (const std::runtime_error&) {  // includes std::system_error
+    return false;
+  }
 }
 
 void KubeletLink::record_answer(RegistrationClient::Result result, const std::string& why) {

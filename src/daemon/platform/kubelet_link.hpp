@@ -176,6 +176,10 @@ class KubeletLink {
   // the devices may be counted, so neither shows the failure.
   EventLoop::Clock::time_point not_before() const;
 
+  // Returns true if the kubelet identifies plugins by their sockets, as from 1.37 on: then a resource may
+  // have a second registration beside the first. Those kubelets serve the pods API.
+  bool knows_sockets() const;
+
   PluginDirectory& directory() { return *directory_; }
   KubeletWatcher& watcher() { return watcher_; }
   RegistrationClient& registration() { return registration_; }

@@ -1,5 +1,6 @@
 #include "daemon/publish/attachment.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace plughost::attachment {
@@ -24,6 +25,7 @@ class Course {
   void on(const RegistryRefused& event);
   void on(const KubeletProcess& event);
   void on(const SocketGone& event);
+  void on(const RegisterAgain& event);
   void on(const TimeUp& event);
 
   Step result() && { return {s_, std::move(actions_)}; }
@@ -32,6 +34,7 @@ class Course {
   // Called when the kubelet has changed or disappeared, and no call to it is in progress.
   void meet_kubelet();
   void on_found(const Caller& by);
+  void on_former_closed();
   void attach();
   void enter(Phase phase, std::optional<Time> due = std::nullopt) {
     s_.phase = phase;
@@ -41,8 +44,10 @@ class Course {
   // Call it when a stream is open. If the socket has changed since Register, determines the stream's kubelet.
   void enter_attached() {
     if (s_.registers && s_.kubelet && s_.kubelet != s_.asked) return enter(Phase::kLingering, now_ + kGrace);
-    enter(Phase::kAttached);
+    settle();
   }
+  // Call it when the present kubelet's stream is open. Begins a requested registration.
+  void settle();
   bool is_kubelets(const Caller& caller) const {
     return caller.incarnation == s_.incarnation && caller.process == s_.process;
   }
@@ -83,7 +88,27 @@ void Course::attach() {
   actions_.push_back(Listen{.new_name = s_.name_spent});
 }
 
+void Course::settle() {
+  enter(Phase::kAttached);
+  if (!s_.again || !s_.kubelet) return;
+  if (!s_.overlaps || !s_.registers) {
+    s_.again = false;
+    return actions_.push_back(EndStreams{});
+  }
+  s_.former = {.incarnation = s_.incarnation, .process = s_.process};
+  s_.former_streams = std::exchange(s_.streams, 0);
+  s_.searching_since = now_;
+  attach();
+}
+
+void Course::on(const RegisterAgain& event) {
+  s_.overlaps = event.overlaps;
+  s_.again = true;
+  if (s_.phase == Phase::kAttached) settle();
+}
+
 void Course::on(const Listening& event) {
+  s_.again = false;
   if (s_.incarnation != event.incarnation) {
     s_.incarnation = event.incarnation;
     s_.streams = 0;  // the former listener's streams belong to an ended kubelet
@@ -112,7 +137,7 @@ void Course::on(const Registered& event) {
   const bool gone = event.result == Result::kNobodyListens || event.result == Result::kWentAway;
   if (gone || event.result == Result::kRefused) s_.dialed = false;
   if (another && (gone || s_.streams > 0 || s_.stream_lost)) return meet_kubelet();
-  if (s_.streams > 0) return enter(Phase::kAttached);  // regardless of the answer
+  if (s_.streams > 0) return settle();  // regardless of the answer
   if (s_.stream_lost) return fail_refused("the kubelet ended the stream at once");
   switch (event.result) {
     case Result::kAccepted:
@@ -162,12 +187,21 @@ void Course::on(const StreamOpened& event) {
   if (!is_kubelets(event.by)) return;
   s_.dialed = false;
   if (++s_.streams > 1) return;
-  if (s_.phase != Phase::kAsking) enter_attached();
   s_.attached_since = now_;
   actions_.push_back(Attached{});
+  if (s_.former_streams > 0) actions_.push_back(EndStreams{.former_only = true});
+  if (s_.phase != Phase::kAsking) enter_attached();
+}
+
+void Course::on_former_closed() {
+  if (--s_.former_streams > 0) return;
+  if (s_.streams > 0) return actions_.push_back(SendListAgain{});
+  actions_.push_back(StreamEnded{});
+  if (s_.phase == Phase::kBackingOff) enter(Phase::kBackingOff, std::min(*s_.due, now_ + kSettling));
 }
 
 void Course::on(const StreamClosed& event) {
+  if (s_.former_streams > 0 && event.by == s_.former) return on_former_closed();
   if (!is_kubelets(event.by) || s_.streams == 0 || --s_.streams > 0) return;
   actions_.push_back(StreamEnded{});
   s_.searching_since = now_;
@@ -205,8 +239,8 @@ void Course::on(const KubeletProcess& event) {
   if (!event.process) return enter(Phase::kLingering, now_ + kGrace);
   if (*event.process != s_.process) return attach();
   s_.asked = *s_.kubelet;
-  enter(Phase::kAttached);
   actions_.push_back(StreamKept{});
+  settle();
 }
 
 void Course::on(const SocketGone&) {
@@ -250,6 +284,7 @@ void Course::fail_unreachable(std::string why) {
 }  // namespace
 
 Stage stage_of(const State& state) {
+  if (state.former_streams > 0) return Stage::kAttached;
   switch (state.phase) {
     case Phase::kWaiting:
       return Stage::kWaiting;

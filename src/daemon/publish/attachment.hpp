@@ -76,9 +76,13 @@ struct State {
   bool dialed = false;                  // the kubelet has dialed, and has not opened a stream since
   pid_t successor =
       0;  // plugins_registry: the kubelet that has found the socket while its predecessor's stream is open
-  unsigned streams = 0;      // open streams of the kubelet with this incarnation; other streams do not count
-  bool stream_lost = false;  // kAsking: a stream opened and ended before the answer
-  Time searching_since{};    // since when there has been a kubelet without a stream
+  unsigned streams = 0;   // open streams of the kubelet with this incarnation; other streams do not count
+  bool again = false;     // a registration under a new name is requested, and has not begun
+  bool overlaps = false;  // it may begin while the present streams live
+  Caller former{};        // the kubelet, by the name before that one
+  unsigned former_streams = 0;  // open streams of `former`
+  bool stream_lost = false;     // kAsking: a stream opened and ended before the answer
+  Time searching_since{};       // since when there has been a kubelet without a stream
   Time attached_since{};
   Backoff unreachable{std::chrono::milliseconds(10), std::chrono::seconds(5)};
   Backoff refused{std::chrono::milliseconds(100), std::chrono::seconds(10)};
@@ -124,11 +128,14 @@ struct RegistryRefused {  // by the kubelet's plugin registry
 struct KubeletProcess {
   std::optional<pid_t> process;
 };
-struct SocketGone {};  // the file of our socket is missing
+struct SocketGone {};     // the file of our socket is missing
+struct RegisterAgain {    // the kubelet must learn the resource again: its options, or its count
+  bool overlaps = false;  // the kubelet identifies plugins by their sockets, as from 1.37 on
+};
 struct TimeUp {};
 
 using Event = std::variant<KubeletSeen, Listening, NotListening, Asked, Registered, Dialed, StreamOpened,
-                           StreamClosed, RegistryRefused, KubeletProcess, SocketGone, TimeUp>;
+                           StreamClosed, RegistryRefused, KubeletProcess, SocketGone, RegisterAgain, TimeUp>;
 
 // Actions, in order.
 
@@ -140,6 +147,11 @@ struct Register {       // the called process, if any, is reported at once, and 
   FileIdentity kubelet;
 };
 struct FindKubeletProcess {};  // the result is reported at once
+struct EndStreams {
+  bool former_only = false;  // only those of other incarnations than the present one
+};
+// The last list of a former stream may have reached the kubelet after the first of the present one.
+struct SendListAgain {};
 // The remaining actions are for the log.
 struct Attached {};
 struct StreamEnded {};
@@ -149,8 +161,8 @@ struct Failed {
   bool unreachable = false;  // no process listens, which is not a fault of this resource
 };
 
-using Action = std::variant<Listen, ListenAgain, Register, FindKubeletProcess, Attached, StreamEnded,
-                            StreamKept, Failed>;
+using Action = std::variant<Listen, ListenAgain, Register, FindKubeletProcess, EndStreams, SendListAgain,
+                            Attached, StreamEnded, StreamKept, Failed>;
 
 struct Step {
   State state;

@@ -6,22 +6,45 @@ namespace plughost {
 
 using Clock = EventLoop::Clock;
 
+void AnswerLog::record(const AnsweredAllocate& call) {
+  log_.debug("Allocate answered", {{"resource", resource_},
+                                   {"ids", call.ids},
+                                   {"count", std::to_string(call.count)},
+                                   {"containers", std::to_string(call.containers)},
+                                   {"outcome", call.refusal.empty() ? "given" : call.refusal}});
+  if (call.refusal.empty()) return;
+  const std::optional<unsigned> held_back = told_refusals_.admit(Clock::now());
+  if (!held_back) return;
+  log_.warn("Allocate refused", {{"resource", resource_},
+                                 {"ids", call.ids},
+                                 {"count", std::to_string(call.count)},
+                                 {"why", call.refusal},
+                                 {"held_back", std::to_string(*held_back)}});
+}
+
+EndpointOwner::StartDone AnswerLog::logged(EndpointOwner::StartDone done) {
+  return [this, done = std::move(done)](const std::string& error) {
+    done(error);
+    if (!error.empty()) log_.warn("PreStartContainer refused", {{"resource", resource_}, {"why", error}});
+  };
+}
+
 Resource::Resource(Platform& platform, KubeletLink& link, Assuming& assuming, ResourceSnapshot first,
-                   PluginOptions options, Clock::time_point not_before, std::function<void()> on_stage)
+                   Clock::time_point not_before, std::function<void()> on_stage)
     : platform_(platform),
       link_(link),
       assuming_(assuming),
       name_(first.resource),
-      options_(options),
+      options_(options_of(*first.spec)),
       on_stage_(std::move(on_stage)),
       feed_(std::make_shared<InventoryFeed>(std::move(first))),
       calls_(std::make_shared<CallTally>(platform.tallies.answers)),
+      answers_(platform.log, name_),
       attachment_{.registers = link.registers(), .not_before = not_before},
       timer_(platform.loop, [this] { handle(attachment::TimeUp{}); }),
       endpoint_(
           platform.loop, platform.workers, *this,
           {.name = name_,
-           .options = options,
            .announcement = link.registers() ? Announcement::kRegister : Announcement::kPluginsRegistry,
            .feed = feed_,
            .calls = calls_,
@@ -38,7 +61,9 @@ Resource::~Resource() = default;
 
 void Resource::publish(ResourceSnapshot snapshot) {
   const SharedSnapshot before = this->snapshot();
+  const PluginOptions options = options_of(*snapshot.spec);
   if (feed_->publish(std::move(snapshot))) send_list(feed_, platform_.computations);
+  if (std::exchange(options_, options) != options) register_again();
   follow_pods();
   health_times_.record(before->inventory.devices(), this->snapshot()->inventory.devices(),
                        std::chrono::system_clock::now());
@@ -72,20 +97,12 @@ ResourceStatus Resource::status() const {
   return status;
 }
 
-Resource::StartDone Resource::logged(StartDone done) {
-  return [this, done = std::move(done)](const std::string& error) {
-    done(error);
-    if (!error.empty())
-      platform_.log.warn("PreStartContainer refused", {{"resource", name_}, {"why", error}});
-  };
-}
-
 void Resource::prepare_start(SharedSnapshot snapshot, const std::vector<std::string>& ids, StartDone done) {
-  pre_starts_.run(snapshot, ids, logged(std::move(done)));
+  pre_starts_.run(snapshot, ids, answers_.logged(std::move(done)));
 }
 
 void Resource::prepare_card(SharedSnapshot snapshot, const IdSet& ids, StartDone done) {
-  if (cards_) cards_->prepare_start(std::move(snapshot), ids, logged(std::move(done)));
+  if (cards_) cards_->prepare_start(std::move(snapshot), ids, answers_.logged(std::move(done)));
 }
 
 void Resource::request_card(SharedSnapshot snapshot, const IdSet& ids, AllocationDone done) {
@@ -95,22 +112,6 @@ void Resource::request_card(SharedSnapshot snapshot, const IdSet& ids, Allocatio
 void Resource::run_allocation_program(SharedSnapshot snapshot, const std::vector<std::string>& ids,
                                       AllocationDone done) {
   allocation_programs_.run(*snapshot, ids, std::move(done));
-}
-
-void Resource::on_allocated(const AnsweredAllocate& call) {
-  platform_.log.debug("Allocate answered", {{"resource", name_},
-                                            {"ids", call.ids},
-                                            {"count", std::to_string(call.count)},
-                                            {"containers", std::to_string(call.containers)},
-                                            {"outcome", call.refusal.empty() ? "given" : call.refusal}});
-  if (call.refusal.empty()) return;
-  const std::optional<unsigned> held_back = told_refusals_.admit(Clock::now());
-  if (!held_back) return;
-  platform_.log.warn("Allocate refused", {{"resource", name_},
-                                          {"ids", call.ids},
-                                          {"count", std::to_string(call.count)},
-                                          {"why", call.refusal},
-                                          {"held_back", std::to_string(*held_back)}});
 }
 
 void Resource::on_connection_error(const std::string& what) {
@@ -198,6 +199,16 @@ void Resource::carry_out(const attachment::FindKubeletProcess&) {
   handle(attachment::KubeletProcess{link_.registration().listening_process()});
 }
 
+void Resource::carry_out(const attachment::EndStreams& action) {
+  if (action.former_only) return feed_->readers().dismiss_others(attachment_.incarnation);
+  feed_->readers().dismiss();
+}
+
+void Resource::carry_out(const attachment::SendListAgain&) {
+  feed_->renew();
+  send_list(feed_, platform_.computations);
+}
+
 void Resource::carry_out(const attachment::Attached&) {
   const auto after = attachment_.attached_since - attachment_.searching_since;
   error_.clear();
@@ -227,7 +238,9 @@ void Resource::carry_out(const attachment::Failed& action) {
   if (told)
     platform_.log.debug("not attached yet", {{"resource", name_}, {"why", action.why}});
   else
-    platform_.log.warn("not attached", {{"resource", name_}, {"why", action.why}});
+    platform_.log.warn(attachment_.former_streams > 0 ? "cannot register again: the former registration stays"
+                                                      : "not attached",
+                       {{"resource", name_}, {"why", action.why}});
 }
 
 }  // namespace plughost

@@ -19,18 +19,34 @@
 
 namespace plughost {
 
-class Resource final : private EndpointOwner {
+// Logs the answers to containers of one resource. Loop thread only.
+class AnswerLog {
  public:
   // At most this many refused Allocates are logged per period, because a controller replaces a refused pod at
   // once, again and again.
   static constexpr unsigned kMostRefusals = 5;
   static constexpr std::chrono::minutes kRefusalTime{1};
 
+  // `log` must outlive this object.
+  AnswerLog(Log& log, std::string resource) : log_(log), resource_(std::move(resource)) {}
+
+  void record(const AnsweredAllocate& call);
+  // Returns `done`, wrapped so that a refusal is logged. This object must outlive the result.
+  EndpointOwner::StartDone logged(EndpointOwner::StartDone done);
+
+ private:
+  Log& log_;
+  const std::string resource_;
+  Rate told_refusals_{kMostRefusals, kRefusalTime};
+};
+
+class Resource final : private EndpointOwner {
+ public:
   // Registers no earlier than `not_before`. Calls `on_stage` after each change of stage(). Throws
   // std::runtime_error if no server can be started. `platform`, `link` and `assuming` must outlive this
   // object.
   Resource(Platform& platform, KubeletLink& link, Assuming& assuming, ResourceSnapshot first,
-           PluginOptions options, EventLoop::Clock::time_point not_before, std::function<void()> on_stage);
+           EventLoop::Clock::time_point not_before, std::function<void()> on_stage);
   ~Resource();
 
   const std::string& name() const { return name_; }
@@ -48,7 +64,8 @@ class Resource final : private EndpointOwner {
   // Returns the status without the entry's name.
   ResourceStatus status() const;
 
-  // Replaces the snapshot. Sends the kubelet a new list if the list has changed.
+  // Replaces the snapshot. Sends the kubelet a new list if the list has changed, and registers again if the
+  // options have.
   void publish(ResourceSnapshot snapshot);
   // Called when the kubelet has been replaced, has appeared or has gone.
   void on_kubelet();
@@ -57,8 +74,9 @@ class Resource final : private EndpointOwner {
   // Call it before the resource is destroyed for good, with no successor of its name. Sends the kubelet an
   // empty list if AllocationSpec::empty_at_stop is set.
   void end_for_good();
-  // Ends the kubelet's stream. The attachment then registers again, which corrects the kubelet's count.
-  void register_anew() { feed_->readers().dismiss(); }
+  // Registers under a new name, which corrects the kubelet's count. The kubelet's stream ends once it has
+  // opened another, or before if the kubelet cannot have both.
+  void register_again() { handle(attachment::RegisterAgain{.overlaps = link_.knows_sockets()}); }
 
  private:
   void on_dialed(Caller by) override;
@@ -66,15 +84,13 @@ class Resource final : private EndpointOwner {
   void on_stream_closed(Caller by) override;
   void on_registry_refused(Caller by, const std::string& why) override;
   void on_connection_error(const std::string& what) override;
-  void on_allocated(const AnsweredAllocate& call) override;
+  void on_allocated(const AnsweredAllocate& call) override { answers_.record(call); }
   void prepare_start(SharedSnapshot snapshot, const std::vector<std::string>& ids, StartDone done) override;
   void run_allocation_program(SharedSnapshot snapshot, const std::vector<std::string>& ids,
                               AllocationDone done) override;
 
   void request_card(SharedSnapshot snapshot, const IdSet& ids, AllocationDone done) override;
   void prepare_card(SharedSnapshot snapshot, const IdSet& ids, StartDone done) override;
-  // Returns `done`, wrapped so that a refusal is logged.
-  StartDone logged(StartDone done);
   // Follows pods if the newest snapshot requires it.
   void follow_pods();
 
@@ -85,6 +101,8 @@ class Resource final : private EndpointOwner {
   void carry_out(const attachment::ListenAgain& action);
   void carry_out(const attachment::Register& action);
   void carry_out(const attachment::FindKubeletProcess& action);
+  void carry_out(const attachment::EndStreams& action);
+  void carry_out(const attachment::SendListAgain& action);
   void carry_out(const attachment::Attached& action);
   void carry_out(const attachment::StreamEnded& action);
   void carry_out(const attachment::StreamKept& action);
@@ -94,12 +112,12 @@ class Resource final : private EndpointOwner {
   KubeletLink& link_;
   Assuming& assuming_;
   const std::string name_;
-  const PluginOptions options_;
+  PluginOptions options_;
   const std::function<void()> on_stage_;
   const std::shared_ptr<InventoryFeed> feed_;
   const std::shared_ptr<CallTally> calls_;
   HealthTimes health_times_;
-  Rate told_refusals_{kMostRefusals, kRefusalTime};
+  AnswerLog answers_;
 
   attachment::State attachment_;
   WallTime stage_since_ = std::chrono::system_clock::now();

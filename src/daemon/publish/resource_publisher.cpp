@@ -189,10 +189,10 @@ void ResourcePublisher::serve(Served& served, ResourceSnapshot snapshot) {
   if (served.resource) return served.resource->publish(std::move(snapshot));
   const std::string name = snapshot.resource;
   try {
-    served.resource = std::make_unique<Resource>(
-        context_.platform, context_.link, context_.assuming, std::move(snapshot), options_of(*config_.spec),
-        std::max(context_.owner.not_before(name), context_.link.not_before()),
-        [this] { context_.owner.changed(); });
+    served.resource =
+        std::make_unique<Resource>(context_.platform, context_.link, context_.assuming, std::move(snapshot),
+                                   std::max(context_.owner.not_before(name), context_.link.not_before()),
+                                   [this] { context_.owner.changed(); });
     served.serve_error.clear();
   } catch (const std::runtime_error& exception) {
     if (std::exchange(served.serve_error, exception.what()) == exception.what()) return;

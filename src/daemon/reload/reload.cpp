@@ -6,8 +6,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "kubernetes/plugin/served_resource.hpp"
-
 namespace plughost {
 
 Reconciliation reconcile(const Config& running, const Config& wanted) {
@@ -33,8 +31,7 @@ Reconciliation reconcile(const Config& running, const Config& wanted) {
       ++changes.unchanged;
     else
       changes.changed.push_back(name);
-    const AllocationSpec& terms = *entry.front()->spec;
-    if (changes.kubelet || (!same && options_of(*before.mapped().front()->spec) != options_of(terms))) {
+    if (changes.kubelet) {
       plan.ended.push_back(name);
       plan.begun.push_back(std::move(entry));
     } else {

@@ -28,10 +28,10 @@ struct Changes {
 // The steps of a reload, in their order. Entries are identified by their names.
 struct Reconciliation {
   Changes changes;                     // the removed entries end for good
-  std::vector<std::string> ended;      // replaced by entries of the same name
+  std::vector<std::string> ended;      // replaced by entries of the same name, at another kubelet
   bool cdi = false;                    // the CDI directory changes
   std::vector<EntriesOfName> kept;     // unchanged, though perhaps elsewhere in the file
-  std::vector<EntriesOfName> updated;  // new devices and terms; the streams stay open
+  std::vector<EntriesOfName> updated;  // new devices and terms, at the same kubelet
   std::vector<EntriesOfName> begun;
 };
 

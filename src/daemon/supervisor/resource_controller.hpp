@@ -36,8 +36,7 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
 
   // See EntryGroup::whole().
   const ResourceConfig& config() const { return config_; }
-  // Replaces the entries without ending a stream. Unchanged entries go on. The options must be the same (see
-  // PluginOptions).
+  // Replaces the entries. Unchanged entries go on.
   void update(Configs configs);
   // Updates the positions of entries that have moved in the file.
   void set_where(const Configs& configs);

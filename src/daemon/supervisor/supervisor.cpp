@@ -149,7 +149,7 @@ std::vector<AllocatableCheck::Subject> Supervisor::subjects() const {
 
 void Supervisor::register_again(const std::string& name) {
   controllers_.for_each_resource([&](Resource& resource, const ResourceController&) {
-    if (resource.name() == name) resource.register_anew();
+    if (resource.name() == name) resource.register_again();
   });
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 // Makes the running entries match a Config, and leaves unchanged entries alone. Loop thread only.
 //
-// A change must touch only what has changed: registering a resource again leaves the node at 0 for a moment,
-// and pods are refused meanwhile. So entries are compared by their text. An unchanged entry keeps its
-// sockets, streams and state; a changed entry is updated, and registers again only if its options in Register
-// have changed. Restarting everything, as other plugins do, was refused for that moment. A resource that two
-// entries claim belongs to the first entry, and passes to the second when the first ends.
+// A change must touch only what has changed: registering a resource again costs the kubelet work, and leaves
+// the node at 0 for a moment with kubelets up to 1.36. So entries are compared by their text. An unchanged
+// entry keeps its sockets, streams and state; a changed entry is updated, and registers again only if its
+// options in Register have changed. Restarting everything, as other plugins do, was refused for that moment.
+// A resource that two entries claim belongs to the first entry, and passes to the second when the first ends.
 
 #include <chrono>
 #include <cstddef>

@@ -90,8 +90,9 @@ grpc::ServerUnaryReactor* PluginService::GetDevicePluginOptions(grpc::CallbackSe
     const Caller by = callers_.of(context->peer());
     owner_.post([by](EndpointOwner& owner) { owner.on_dialed(by); });
   }
-  response->set_pre_start_required(resource_.options.pre_start_required);
-  response->set_get_preferred_allocation_available(resource_.options.preferred_allocation_available);
+  const PluginOptions options = options_of(*resource_.feed->newest().snapshot->spec);
+  response->set_pre_start_required(options.pre_start_required);
+  response->set_get_preferred_allocation_available(options.preferred_allocation_available);
   return finish(context, grpc::Status::OK);
 }
 
@@ -99,7 +100,7 @@ grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* PluginService::ListAndW
     grpc::CallbackServerContext* context, const v1beta1::Empty*) {
   const Caller by = callers_.of(context->peer());
   owner_.post([by](EndpointOwner& owner) { owner.on_stream_opened(by); });
-  return open_list_stream(resource_.feed, [owner = owner_, by] {
+  return open_list_stream(resource_.feed, by.incarnation, [owner = owner_, by] {
     owner.post([by](EndpointOwner& told) { told.on_stream_closed(by); });
   });
 }
@@ -256,9 +257,9 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
   ListStream(std::shared_ptr<InventoryFeed> feed, std::function<void()> on_done)
       : feed_(std::move(feed)), on_done_(std::move(on_done)) {}
 
-  void begin(std::shared_ptr<ListStream> self) {
+  void begin(std::shared_ptr<ListStream> self, std::uint32_t incarnation) {
     self_ = std::move(self);
-    feed_->readers().subscribe(self_);
+    feed_->readers().subscribe(self_, incarnation);
     advance();
   }
 
@@ -336,9 +337,9 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
 }  // namespace
 
 grpc::ServerWriteReactor<List>* open_list_stream(std::shared_ptr<InventoryFeed> feed,
-                                                 std::function<void()> on_done) {
+                                                 std::uint32_t incarnation, std::function<void()> on_done) {
   const auto stream = std::make_shared<ListStream>(std::move(feed), std::move(on_done));
-  stream->begin(stream);
+  stream->begin(stream, incarnation);
   return stream.get();
 }
 

@@ -112,8 +112,10 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
 
 // Opens a ListAndWatch stream, which sends the newest list whenever it changes. Thread-safe: runs in gRPC's
 // callback threads. At most one write is in progress; a slow reader costs nothing, and gets the newest list
-// when the reader is ready. The stream owns itself until gRPC's OnDone, when on_done is called once.
+// when the reader is ready. The stream owns itself until gRPC's OnDone, when on_done is called once. Among
+// the feed's readers it is in the group `incarnation`.
 grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* open_list_stream(std::shared_ptr<InventoryFeed> feed,
+                                                                          std::uint32_t incarnation,
                                                                           std::function<void()> on_done);
 
 }  // namespace plughost

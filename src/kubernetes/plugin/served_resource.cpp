@@ -124,6 +124,11 @@ bool InventoryFeed::publish(ResourceSnapshot snapshot) {
   return !same_list;
 }
 
+void InventoryFeed::renew() {
+  const std::lock_guard lock(mutex_);
+  ++newest_.list;
+}
+
 InventoryFeed::Newest InventoryFeed::newest() const {
   const std::lock_guard lock(mutex_);
   return newest_;

@@ -54,7 +54,7 @@ struct PluginOptions {
   bool operator==(const PluginOptions&) const = default;
 };
 
-// Constant for an endpoint's life, because the kubelet requests the options once, when it dials.
+// The kubelet requests the options once, when it dials: other options need another registration.
 inline PluginOptions options_of(const AllocationSpec& spec) {
   return {.pre_start_required = spec.pre_start || spec.assume,
           .preferred_allocation_available = spec.policy != AllocationPolicy::kNone || !spec.near.empty()};
@@ -91,6 +91,8 @@ class InventoryFeed {
   // Loop thread only. Replaces the snapshot. Returns true if the kubelet's list changes; then call
   // send_list().
   bool publish(ResourceSnapshot snapshot);
+  // Gives the list another number, so that send_list() sends it again.
+  void renew();
   Newest newest() const;
 
   // Makes the streams end with an empty list. Loop thread only; call it before the readers are closed.
@@ -113,7 +115,6 @@ enum class Announcement { kRegister, kPluginsRegistry };
 // A resource as its endpoint serves it. Immutable once made, so thread-safe.
 struct ServedResource {
   std::string name;
-  PluginOptions options;
   Announcement announcement = Announcement::kRegister;
   std::shared_ptr<InventoryFeed> feed;
   std::shared_ptr<CallTally> calls;

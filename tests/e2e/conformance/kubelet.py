@@ -24,6 +24,11 @@ class Refused(Exception):
     """The kubelet's answer was an error."""
 
 
+def version_of(program):
+    """Of Kubernetes, of which a device manager is: (1, 36)."""
+    return tuple(map(int, program.name.removeprefix("kubelet-").split(".")[:2]))
+
+
 @dataclasses.dataclass
 class Attachment:
     """One resource, as this kubelet sees it."""
@@ -49,7 +54,7 @@ class Kubelet:
         self.events = []
         self.complaints = []  # lines that are no events
         self.resources = collections.defaultdict(Attachment)
-        self.rules = Rules()
+        self.rules = Rules(several=version_of(program) >= (1, 37))
         self.started_at = None  # of the newest manager
         self._stopped = 0  # the number of the newest manager that has
         self._read = 0

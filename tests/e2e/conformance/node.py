@@ -16,7 +16,7 @@ from typing import NamedTuple
 import process
 from process import Process, TimedOut
 
-from .kubelet import ENDING, PATIENCE, Interrupted, Kubelet
+from .kubelet import ENDING, PATIENCE, Interrupted, Kubelet, version_of
 from .lines import Failed, expect
 
 AS_PACKAGED = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}  # what the unit and the image set
@@ -64,6 +64,7 @@ class Node:
         self.plugins = self.root / "plugins"  # the kubelet's directory
         self.registry = self.root / "registry"
         self.pod_resources = self.root / "pod-resources" / "kubelet.sock"
+        self.pods_api = self.root / "pods-api" / "pods-api.sock"
         self.control = self.root / "control.sock"
         self.configuration = self.root / "config.yaml"
         self.kubelet = None
@@ -84,7 +85,7 @@ class Node:
     @property
     def version(self):
         """Of Kubernetes: (1, 36)."""
-        return tuple(map(int, self.programs.kubelet.name.removeprefix("kubelet-").split(".")[:2]))
+        return version_of(self.programs.kubelet)
 
     def __enter__(self):
         return self
@@ -186,7 +187,7 @@ class Node:
     def _flags(self):
         registry = ["-plugins-registry", self.registry] if self.by_registry else []
         served = ["-pod-resources", self.pod_resources] if self.serves_pod_resources else []
-        return [*served, *registry]
+        return ["-pods-api", self.pods_api, *served, *registry]
 
     def kill_kubelet(self):
         """SIGKILL: the socket stays behind."""

@@ -3,7 +3,7 @@
 import signal
 
 from .kubelet import PATIENCE
-from .lines import expect, line
+from .lines import NotShown, expect, line
 from .node import WATCHED, counted
 
 A, B, C = "example.com/a", "example.com/b", "example.com/c"
@@ -113,3 +113,36 @@ def bad_config(node):
     node.kubelet.ask(f"allocate {B} 3 pod")
     node.reload(counted(A, 5), counted(B, 3))
     node.lists(A, 5)
+
+
+@line(
+    50,
+    "From 1.37 on: a resource that is registered again is counted all the time, and lists again on the new stream.",
+    "the kubelet's counts, asked all the time, and its events",
+)
+def counted_throughout(node):
+    if node.version < (1, 37):
+        raise NotShown("To 1.36 the stream must end before the resource is registered again.")
+    if node.by_registry:
+        raise NotShown("There the stream ends before the kubelet finds another socket.")
+    node.run(counted(A, 3), counted(B, 2))
+    others = ["allocationPolicy: packed", "preStart: {exec: [/bin/true]}", ""]
+    for number in range(30):
+        streams, start = len(node.of(A).connected), node.daemon.mark()
+        node.configure(counted(A, 3, others[number % len(others)]), counted(B, 2))
+        node.daemon.signal(signal.SIGHUP)
+
+        def moved():
+            counts = node.kubelet.allocatable()
+            expect(counts == {A: 3, B: 2}, f"round {number}: {counts} while it is registered again")
+            resource = node.of(A)
+            return len(resource.connected) == streams + 1 and _last(node, "listed") > _last(node, "disconnected") > 0
+
+        node.until(moved, PATIENCE, f"round {number}: another stream, and its list again", every=0)
+        node.daemon.wait_for_line("configuration reloaded", PATIENCE, start)
+    _untouched(node, B)
+
+
+def _last(node, kind):
+    """The number of the last event of that kind of A's; 0: there is none."""
+    return max((i for i, each in enumerate(node.kubelet.events) if each["event"] == kind and each["resource"] == A), default=0)

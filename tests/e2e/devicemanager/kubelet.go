@@ -19,6 +19,7 @@ type kubelet struct {
 	socket         string
 	registry       string // the directory of plugins_registry; empty: none
 	podResources   string // its socket; empty: none
+	podsAPI        string // its socket, from 1.37 on; empty: none
 	nodes          []int  // of NUMA
 	topologyPolicy string
 	topologyScope  string
@@ -28,7 +29,7 @@ type kubelet struct {
 	number  int
 	manager *devicemanager.ObservedManager // nil while stopped
 	leave   chan struct{}                  // closed when the manager's watch of the registry is to end
-	lister  *grpc.Server                   // of its pod resources; nil: none
+	servers []*grpc.Server                 // of its pod resources and its pods
 	pods    podSet
 }
 
@@ -46,16 +47,25 @@ func (k *kubelet) start() error {
 		return err
 	}
 	// A kubelet serves them before its device manager listens.
-	var lister *grpc.Server
+	var servers []*grpc.Server
 	if k.podResources != "" {
 		// Below the kubelet's root, as its pod resources are.
 		k.pods.directory = filepath.Join(filepath.Dir(filepath.Dir(k.podResources)), "pods")
 		if err := os.MkdirAll(k.pods.directory, 0o750); err != nil {
 			return err
 		}
-		if lister, err = servePodResources(k.podResources, manager, &k.pods); err != nil {
+		lister, err := servePodResources(k.podResources, manager, &k.pods)
+		if err != nil {
 			return err
 		}
+		servers = append(servers, lister)
+	}
+	if k.podsAPI != "" && servesPodsAPI {
+		pods := grpc.NewServer() // without a service: it only tells which kubelet this is
+		if err := serveOn(k.podsAPI, pods); err != nil {
+			return err
+		}
+		servers = append(servers, pods)
 	}
 	if err := manager.Listen(k.pods.list); err != nil {
 		return err
@@ -69,7 +79,7 @@ func (k *kubelet) start() error {
 	k.mutex.Lock()
 	k.manager = manager
 	k.leave = leave
-	k.lister = lister
+	k.servers = servers
 	k.mutex.Unlock()
 	observer.started(k.socket)
 	if k.registry != "" {
@@ -87,12 +97,12 @@ func (k *kubelet) stop() error {
 	k.mutex.Lock()
 	k.manager = nil
 	close(k.leave)
-	lister := k.lister
+	servers := k.servers
 	observer := incarnation{k.out, k.number}
 	k.mutex.Unlock()
 	observer.stopping()
-	if lister != nil {
-		lister.Stop()
+	for _, server := range servers {
+		server.Stop()
 	}
 	if err := manager.Close(); err != nil {
 		return err

@@ -13,6 +13,9 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/apis/podresources"
 )
 
+// servesPodsAPI: such a kubelet serves its pods, too. Plugins may tell it by that.
+const servesPodsAPI = true
+
 // podResourcesLister gives the kubelet's own server of pod resources, and the limits that it has there.
 func podResourcesLister(devices podresources.DevicesProvider, pods podresources.PodsProvider) (podresourcesapi.PodResourcesListerServer, []grpc.ServerOption, error) {
 	limit := apisgrpc.WithRateLimiter(context.Background(), "podresources", podresources.DefaultQPS, podresources.DefaultBurstTokens)

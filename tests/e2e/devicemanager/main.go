@@ -24,6 +24,7 @@ func main() {
 	scope := flag.String("topology-scope", "container", "the topology manager's scope: container or pod")
 	registry := flag.String("plugins-registry", "", "the directory of the plugin registry's sockets; made if absent; without it there is no registry")
 	podResources := flag.String("pod-resources", "", "a socket for the kubelet's pod resources, its directory made if absent; without it there is none")
+	podsAPI := flag.String("pods-api", "", "a socket for the pods API that kubelets have from 1.37 on, its directory made if absent; earlier ones have none")
 	wire := flag.Bool("wire", false, "every message between the kubelet and its plugins is an event")
 	wait := flag.Bool("wait", false, "no manager runs until `start`")
 	verbosity := flag.Int("v", 0, "the kubelet's log verbosity, for log events")
@@ -50,6 +51,7 @@ func main() {
 		socket:         filepath.Join(absolute, "kubelet.sock"),
 		registry:       *registry,
 		podResources:   *podResources,
+		podsAPI:        *podsAPI,
 		nodes:          nodes,
 		topologyPolicy: *policy,
 		topologyScope:  *scope,

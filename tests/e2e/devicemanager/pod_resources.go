@@ -12,28 +12,32 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
 )
 
-// servePodResources answers on the socket as the kubelet does, until the server is stopped. A socket that somebody left is
-// replaced, and the own one stays behind, as in the kubelet.
+// servePodResources answers on the socket as the kubelet does, until the server is stopped.
 func servePodResources(socket string, manager *devicemanager.ObservedManager, pods *podSet) (*grpc.Server, error) {
-	if err := os.MkdirAll(filepath.Dir(socket), 0o750); err != nil {
-		return nil, err
-	}
-	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
-	if err != nil {
-		return nil, err
-	}
-	listener.SetUnlinkOnClose(false)
 	lister, limits, err := podResourcesLister(managersDevices{manager}, podsByName{pods})
 	if err != nil {
 		return nil, err
 	}
 	server := grpc.NewServer(limits...)
 	podresourcesapi.RegisterPodResourcesListerServer(server, lister)
+	return server, serveOn(socket, server)
+}
+
+// serveOn replaces a socket that somebody left, and leaves its own behind, as the kubelet does.
+func serveOn(socket string, server *grpc.Server) error {
+	if err := os.MkdirAll(filepath.Dir(socket), 0o750); err != nil {
+		return err
+	}
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+	if err != nil {
+		return err
+	}
+	listener.SetUnlinkOnClose(false)
 	go func() { _ = server.Serve(listener) }() // it ends when the server is stopped
-	return server, nil
+	return nil
 }
 
 // managersDevices is what the kubelet's container manager makes of its device manager.

@@ -4,6 +4,8 @@ package main
 
 import podresourcesapi "k8s.io/kubelet/pkg/apis/podresources/v1"
 
+const servesPodsAPI = false
+
 func (m managersDevices) GetAllocatableDevices() []*podresourcesapi.ContainerDevices {
 	return inWords(m.ObservedManager.GetAllocatableDevices())
 }

@@ -51,8 +51,15 @@ TEST_CASE("the first Register after a clean stop does not wait") {
 TEST_CASE("the first Register after a kill does not wait with a kubelet of 1.37") {
   KubeletRoot root;
   root.kill_a_daemon_in("plugins");
-  root.files.file("pods-api/pods-api.sock");
+  const UniqueFd kubelet = listen_unix(root.files.path() / "pods-api/pods-api.sock");
   CHECK(root.not_before(kRegister) == Clock::time_point{});
+}
+
+TEST_CASE("a pods API on which no process listens is not a kubelet of 1.37") {
+  KubeletRoot root;
+  root.kill_a_daemon_in("plugins");
+  { const UniqueFd former = listen_unix(root.files.path() / "pods-api/pods-api.sock"); }
+  CHECK(root.not_before(kRegister) > Clock::now());
 }
 
 TEST_CASE("a killed daemon's socket in plugins_registry causes no delay") {

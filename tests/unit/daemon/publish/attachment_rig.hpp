@@ -58,6 +58,9 @@ class AttachmentRig {
   int attached_times = 0;
   int ended = 0;
   int kept = 0;
+  int ended_streams = 0;
+  int ended_former = 0;
+  int sent_again = 0;
 
   const attachment::State& state() const { return state_; }
   Stage stage() const { return attachment::stage_of(state_); }
@@ -101,6 +104,7 @@ class AttachmentRig {
   void close(pid_t process, std::uint32_t at) { feed(attachment::StreamClosed{{at, process}}); }
   void time_up() { feed(attachment::TimeUp{}); }
   void socket_gone() { feed(attachment::SocketGone{}); }
+  void register_again(bool overlaps) { feed(attachment::RegisterAgain{overlaps}); }
 
  private:
   void carry_out(const attachment::Listen& action) {
@@ -114,6 +118,10 @@ class AttachmentRig {
     if (kubelet_process) feed(attachment::Asked{*kubelet_process});
   }
   void carry_out(const attachment::FindKubeletProcess&) { feed(attachment::KubeletProcess{kubelet_process}); }
+  void carry_out(const attachment::EndStreams& action) {
+    ++(action.former_only ? ended_former : ended_streams);
+  }
+  void carry_out(const attachment::SendListAgain&) { ++sent_again; }
   void carry_out(const attachment::Attached&) { ++attached_times; }
   void carry_out(const attachment::StreamEnded&) { ++ended; }
   void carry_out(const attachment::StreamKept&) { ++kept; }

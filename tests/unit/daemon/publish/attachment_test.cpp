@@ -856,3 +856,133 @@ TEST_CASE("attachment: in plugins_registry, plughost creates a socket and the ku
   CHECK(rig.asked.empty());
   CHECK(rig.listened_again == 0);
 }
+
+TEST_CASE(
+    "attachment: beside its stream a kubelet of 1.37 gets another registration, and only then the stream "
+    "ends") {
+  Rig rig = Rig::attached();
+  const std::uint32_t former = rig.incarnation;
+  rig.pass(1h);
+  rig.register_again(true);
+  CHECK(rig.stage() == Stage::kAttached);
+  CHECK(rig.asked.size() == 2);
+  CHECK(rig.incarnation == former + 1);
+  CHECK(rig.ended_streams == 0);
+  rig.dial();
+  rig.answer(Result::kAccepted);
+  CHECK(rig.stage() == Stage::kAttached);
+  CHECK(rig.ended_former == 0);
+  rig.open();
+  CHECK(rig.ended_former == 1);
+  CHECK(rig.attached_times == 2);
+  CHECK(rig.sent_again == 0);
+  rig.close(kKubelet, former);
+  CHECK(rig.sent_again == 1);
+  CHECK(rig.stage() == Stage::kAttached);
+  CHECK(rig.ended == 0);
+  rig.pass(1h);
+  CHECK(rig.asked.size() == 2);
+}
+
+TEST_CASE("attachment: up to 1.36 the stream ends before the other registration") {
+  Rig rig = Rig::attached();
+  const std::uint32_t former = rig.incarnation;
+  rig.pass(1h);
+  rig.register_again(false);
+  CHECK(rig.ended_streams == 1);
+  CHECK(rig.asked.size() == 1);
+  rig.close();
+  CHECK(rig.stage() == Stage::kBackingOff);
+  rig.pass(kSettling);
+  CHECK(rig.asked.size() == 2);
+  CHECK(rig.incarnation == former + 1);
+}
+
+TEST_CASE("attachment: the stream stays while the other registration fails, and the attempts go on") {
+  Rig rig = Rig::attached();
+  const std::uint32_t former = rig.incarnation;
+  rig.pass(1h);
+  rig.register_again(true);
+  rig.answer(Result::kRefused);
+  CHECK(rig.stage() == Stage::kAttached);
+  CHECK(rig.failures == Failures{"the kubelet refuses it: so it says"});
+  CHECK(rig.ended_former == 0);
+  rig.pass(100ms);
+  CHECK(rig.asked.size() == 3);
+  CHECK(rig.incarnation == former + 2);
+  rig.open();
+  CHECK(rig.ended_former == 1);
+}
+
+TEST_CASE("attachment: after the end of the stream, a failed other registration is repeated soon") {
+  Rig rig = Rig::attached();
+  const std::uint32_t former = rig.incarnation;
+  rig.pass(1h);
+  rig.register_again(true);
+  for (int i = 0; i < 5; ++i) {
+    rig.answer(Result::kRefused);
+    rig.pass(rig.wait());
+  }
+  rig.answer(Result::kRefused);
+  CHECK(rig.wait() > kSettling);
+  rig.close(kKubelet, former);
+  CHECK(rig.stage() == Stage::kBackingOff);
+  CHECK(rig.ended == 1);
+  CHECK(rig.wait() == kSettling);
+}
+
+TEST_CASE("attachment: another registration that is requested during one follows it") {
+  Rig rig = Rig::asking();
+  rig.register_again(true);
+  CHECK(rig.asked.size() == 1);
+  rig.open();
+  CHECK(rig.asked.size() == 1);
+  rig.answer(Result::kAccepted);
+  CHECK(rig.asked.size() == 2);
+  rig.open();
+  CHECK(rig.ended_former == 1);
+  rig.answer(Result::kAccepted);
+  CHECK(rig.asked.size() == 2);
+}
+
+TEST_CASE("attachment: another registration that is requested before the first one is that one") {
+  Rig rig;
+  rig.register_again(true);
+  CHECK(rig.asked.empty());
+  rig.kubelet(1);
+  rig.open();
+  rig.answer(Result::kAccepted);
+  rig.pass(1h);
+  CHECK(rig.asked.size() == 1);
+}
+
+TEST_CASE("attachment: another registration waits until it is known whose socket the kubelet's is") {
+  Rig rig = Rig::attached();
+  rig.kubelet(2);
+  rig.register_again(true);
+  CHECK(rig.asked.size() == 1);
+  rig.pass(kGrace);
+  CHECK(rig.kept == 1);
+  CHECK(rig.asked.size() == 2);
+  rig.open();
+  CHECK(rig.ended_former == 1);
+}
+
+TEST_CASE("attachment: without a kubelet's socket the stream stays, and another registration waits for it") {
+  Rig rig = Rig::attached();
+  rig.no_kubelet();
+  rig.register_again(true);
+  CHECK(rig.stage() == Stage::kAttached);
+  CHECK(rig.ended_streams == 0);
+  CHECK(rig.asked.size() == 1);
+}
+
+TEST_CASE("attachment: in plugins_registry the stream ends before the kubelet finds another socket") {
+  Rig rig(State{.registers = false});
+  rig.kubelet(1);
+  rig.dial();
+  rig.open();
+  REQUIRE(rig.stage() == Stage::kAttached);
+  rig.register_again(true);
+  CHECK(rig.ended_streams == 1);
+}

@@ -43,6 +43,7 @@ struct Move {
     kContinued,
     kKilled,   // and is started again
     kRemoved,  // the resource is removed and returns
+    kAgain,    // the resource must be registered again
     kRead,     // another process reads the list
     kReadNoMore,
     // Moves after a stop, when the daemon receives the pending events in any order:
@@ -164,6 +165,8 @@ class NodeModel {
   void carry_out(const attachment::ListenAgain& action);
   void carry_out(const attachment::Register& action);
   void carry_out(const attachment::FindKubeletProcess& action);
+  void carry_out(const attachment::EndStreams& action);
+  void carry_out(const attachment::SendListAgain&) {}
   void carry_out(const attachment::Attached&) {}
   void carry_out(const attachment::StreamEnded&) {}
   void carry_out(const attachment::StreamKept&) {}

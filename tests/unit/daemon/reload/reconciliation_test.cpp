@@ -72,17 +72,6 @@ TEST_CASE("a change of an entry's devices or environment leaves the streams open
              resources("- {name: x.com/a, count: 2, env: {A: b}}\n" + kEntryB)) == "kept b; updated a");
 }
 
-TEST_CASE("an option that the kubelet reads only when it dials restarts the entry") {
-  CHECK(plan(resources(kEntryA + kEntryB),
-             resources("- {name: x.com/a, count: 1, allocationPolicy: packed}\n" + kEntryB)) ==
-        "ended a; kept b; begun a");
-  CHECK(plan(resources(kEntryA + kEntryB), resources("- {name: x.com/a, count: 1, near: x.com/b}\n" +
-                                                     kEntryB)) == "ended a; kept b; begun a");
-  const std::string prepared = "- {name: x.com/a, count: 1, preStart: {exec: [/bin/true]}}\n";
-  CHECK(plan(resources(kEntryA), resources(prepared)) == "ended a; begun a");
-  CHECK(plan(resources(prepared), resources(kEntryA)) == "ended a; begun a");
-}
-
 TEST_CASE(
     "a change of the kubelet's directory restarts all entries, and removed entries are retired as usual") {
   const std::string there = "kubelet: {directory: /there}\n";

@@ -89,7 +89,6 @@ struct Served {
                   std::vector<Device> devices = {{.id = "one"}, {.id = "two"}}) {
     endpoint.emplace(loop, workers, owner,
                      ServedResource{.name = "example.com/a",
-                                    .options = {.pre_start_required = true},
                                     .announcement = announcement,
                                     .feed = std::make_shared<InventoryFeed>(ResourceSnapshot{
                                         "example.com/a", Inventory(std::move(devices)), std::move(spec)}),
@@ -171,8 +170,8 @@ TEST_CASE(
   CHECK(served.endpoint->reachable());
 }
 
-TEST_CASE("an endpoint returns its options to every caller") {
-  Served served;
+TEST_CASE("an endpoint returns the options of its snapshot to every caller") {
+  Served served(with_programs());
   served.endpoint->listen_anew(served.dir.path());
   v1beta1::DevicePluginOptions options;
   CHECK(served

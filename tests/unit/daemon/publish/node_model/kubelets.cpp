@@ -97,7 +97,7 @@ void NodeModel::start_kubelet() {
     process = std::max(process, static_cast<std::uint8_t>(each.process + 1));
   for (const News& news : news_)
     if (news.process < kStranger) process = std::max(process, static_cast<std::uint8_t>(news.process + 1));
-  for (const pid_t known : {we_.process, we_.successor})
+  for (const pid_t known : {we_.process, we_.successor, we_.former.process})
     process = std::max(process, static_cast<std::uint8_t>(known < kStranger ? known + 1 : 0));
   Kubelet& free = kubelets_[kubelets_[0].process == 0 ? 0 : 1];
   free = {.process = process};

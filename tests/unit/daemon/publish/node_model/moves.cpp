@@ -102,6 +102,7 @@ void NodeModel::moves(std::vector<Move>& found) const {
     found.push_back({Kind::kKilled});
     found.push_back({Kind::kRemoved});
   }
+  if (!stopped_ && incarnation_ != 0 && !we_.again) found.push_back({Kind::kAgain});
   if (own_socket_ && read_ == 0) found.push_back({Kind::kRead});
   if (read_ != 0) found.push_back({Kind::kReadNoMore});
 
@@ -258,6 +259,9 @@ void NodeModel::make(const Move& move) {
     case Kind::kKilled:
     case Kind::kRemoved:
       restart_us(move.kind == Kind::kRemoved);
+      break;
+    case Kind::kAgain:
+      tell(RegisterAgain{.overlaps = scene_->several});
       break;
     case Kind::kRead:
       read_ = incarnation_;

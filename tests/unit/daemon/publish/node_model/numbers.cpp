@@ -35,6 +35,8 @@ void NodeModel::tidy() {
   we_.not_before = std::max(we_.not_before, kNow);
   we_.attached_since = we_.streams > 0 ? std::max(we_.attached_since, kNow - Time::duration(kSettled)) : kNow;
   if (we_.phase != Phase::kAsking) we_.stream_lost = false;
+  if (we_.former_streams == 0) we_.former = {};
+  if (!we_.again) we_.overlaps = false;
   for (Kubelet& kubelet : kubelets_)
     for (Client& client : kubelet.clients)
       client.idle = patience(kubelet, client) == kLongAgo ? 0 : std::min(client.idle, kDialing);
@@ -55,8 +57,10 @@ void NodeModel::tidy() {
     file = number == 0 ? FileIdentity{} : identity(number);
   };
   incarnations(we_.incarnation);
+  incarnations(we_.former.incarnation);
   incarnations(incarnation_);
   processes(we_.process);
+  processes(we_.former.process);
   processes(we_.successor);
   processes(socket_process_);
   processes(renamed_process_);
@@ -89,7 +93,8 @@ std::uint64_t NodeModel::hash() const {
   Backoff refused = we_.refused;
   add(we_.phase, we_.due ? ms(*we_.due - kNow) : -1'000'000, we_.was_late, ms(we_.not_before - kNow),
       we_.kubelet ? we_.kubelet->inode : 0, we_.asked.inode, we_.incarnation, we_.name_spent, we_.process,
-      we_.successor, we_.dialed, we_.streams, we_.stream_lost, ms(kNow - we_.attached_since),
+      we_.successor, we_.dialed, we_.streams, we_.again, we_.overlaps, we_.former.incarnation,
+      we_.former.process, we_.former_streams, we_.stream_lost, ms(kNow - we_.attached_since),
       unreachable.next().count(), refused.next().count());
   add(stopped_, waking_, directory_, kubelet_socket_, socket_process_, renamed_process_, incarnation_,
       own_socket_, read_, told_, see_kubelet_, see_socket_, call_.open, call_.connected, call_.kubelet,
@@ -181,6 +186,8 @@ std::string to_text(const Move& move) {
       return "we are killed, and start again";
     case Kind::kRemoved:
       return "the resource is removed, and comes back";
+    case Kind::kAgain:
+      return "the resource must be registered again";
     case Kind::kRead:
       return "a stranger reads the list";
     case Kind::kReadNoMore:

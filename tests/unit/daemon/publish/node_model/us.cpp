@@ -98,7 +98,8 @@ void NodeModel::carry_out(const Listen& action) {
   if (scene_->finds && action.new_name && own_socket_ && std::ranges::any_of(kubelets_, streams))
     error_ = "another socket for the kubelet to find while its stream lives, or is pending";
   if (action.new_name || !own_socket_) {
-    std::uint8_t last = std::max({incarnation_, told_, static_cast<std::uint8_t>(we_.incarnation)});
+    std::uint8_t last = std::max({incarnation_, told_, static_cast<std::uint8_t>(we_.incarnation),
+                                  static_cast<std::uint8_t>(we_.former.incarnation)});
     for (const Kubelet& kubelet : kubelets_) {
       last = std::max(last, kubelet.found);
       for (const Client& client : kubelet.clients) last = std::max(last, client.incarnation);
@@ -122,7 +123,9 @@ void NodeModel::carry_out(const Register& action) {
   }
   for (const Client& client : asked->clients) {
     if (client.broken || client.overdue) continue;
-    if (client.stage == Client::Stage::kStreaming) error_ = "a Register while a stream to this kubelet lives";
+    const bool former = we_.former_streams > 0 && Caller{client.incarnation, asked->process} == we_.former;
+    if (client.stage == Client::Stage::kStreaming && !(scene_->several && former))
+      error_ = "a Register while a stream to this kubelet lives";
     if ((client.stage == Client::Stage::kDialing || client.stage == Client::Stage::kConnected) &&
         !client.closed)
       error_ = "a Register while a stream to this kubelet is pending";
@@ -145,16 +148,32 @@ void NodeModel::carry_out(const FindKubeletProcess&) {
   tell(KubeletProcess{socket_process_});
 }
 
+void NodeModel::carry_out(const EndStreams& action) {
+  if (!action.former_only && scene_->several && !scene_->finds)
+    error_ = "streams end although another registration may live beside them";
+  if (action.former_only && we_.streams + we_.former_streams == 0)
+    error_ = "the former streams end, and there is no other";
+  for (Kubelet& kubelet : kubelets_)
+    for (Client& client : kubelet.clients)
+      if (client.stage == Client::Stage::kStreaming && !client.broken &&
+          !(action.former_only && client.incarnation == incarnation_))
+        end_stream(kubelet, client);
+}
+
 // Checks the rules that hold whenever all events have been received.
 void NodeModel::check_rules() {
   if (error_ != nullptr) return;
   unsigned streams = 0;
+  unsigned former_streams = 0;
   for (const Kubelet& kubelet : kubelets_) {
-    if (kubelet.process == 0 || kubelet.process != we_.process) continue;
-    for (const Client& client : kubelet.clients)
-      streams += client.stage == Client::Stage::kStreaming && !client.broken && incarnation_ != 0 &&
-                 client.incarnation == we_.incarnation;
+    for (const Client& client : kubelet.clients) {
+      if (client.stage != Client::Stage::kStreaming || client.broken || incarnation_ == 0) continue;
+      streams += Caller{client.incarnation, kubelet.process} == Caller{we_.incarnation, we_.process};
+      former_streams += Caller{client.incarnation, kubelet.process} == we_.former;
+    }
   }
+  if (we_.former_streams > 0 && we_.former_streams != former_streams)
+    error_ = "the former streams that we count are not those that live";
   if (we_.streams != streams) error_ = "the streams that we count are not those that live";
   const bool waits = we_.due.has_value();
   switch (we_.phase) {

@@ -1,0 +1,92 @@
+// Checks registrations of a resource that is registered already.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+#include "integration/node.hpp"
+#include "integration/resource_names.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+
+namespace {
+
+// The fewest Healthy devices that the kubelet has counted since the first list.
+class Fewest {
+ public:
+  StandInKubelet::OnEvent listener() {
+    return [this](const KubeletEvent& event) {
+      if (event.type == KubeletEvent::Type::kList || begun_)
+        fewest_ = std::min(fewest_.load(), event.healthy);
+      begun_ = begun_ || event.type == KubeletEvent::Type::kList;
+    };
+  }
+  std::size_t count() const { return fewest_; }
+
+ private:
+  std::atomic<bool> begun_ = false;
+  std::atomic<std::size_t> fewest_ = std::numeric_limits<std::size_t>::max();
+};
+
+}  // namespace
+
+TEST_CASE(
+    "other options are registered beside the stream of a kubelet of 1.37, which counts all devices "
+    "throughout") {
+  Fewest fewest;
+  Node node({.registering = StandInKubelet::Registering::kBySocket});
+  node.configure(counted(kA, 3));
+  node.start_kubelet({}, fewest.listener());
+  node.start_daemon();
+  REQUIRE(node.attached({kA}));
+  node.configure(counted(kA, 3, "preStart: {exec: [/bin/true]}"));
+  REQUIRE(node.reload());
+  CHECK(node.wait_for([](const KubeletState& state) {
+    const ResourceState& known = state.of(kA);
+    return known.registrations.size() == 2 && known.streams == 1 && known.lists_since_registration == 2;
+  }));
+  CHECK(node.of(kA).registrations.back().while_streaming);
+  CHECK(node.of(kA).registrations.back().options.pre_start_required);
+  CHECK(node.of(kA).registrations.back().endpoint != node.of(kA).registrations.front().endpoint);
+  CHECK(node.of(kA).plugin_options->pre_start_required);
+  CHECK(node.of(kA).attached);
+  CHECK(fewest.count() == 3);
+  CHECK(node.socket_files().size() == 1);
+  CHECK(node.kubelet().allocate("pod", "main", kA, 1).admitted());
+  CHECK(node.kubelet().start_container("pod").empty());
+}
+
+TEST_CASE("other options are registered after the end of the stream with a kubelet up to 1.36") {
+  Node node;
+  node.configure(counted(kA, 3));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kA}));
+  node.configure(counted(kA, 3, "allocationPolicy: packed"));
+  REQUIRE(node.reload());
+  CHECK(node.wait_for([](const KubeletState& state) { return state.of(kA).registrations.size() == 2; }));
+  CHECK(node.attached({kA}));
+  CHECK(node.of(kA).registrations.back().options.preferred_allocation_available);
+  CHECK_FALSE(node.of(kA).registrations.back().while_streaming);
+}
+
+TEST_CASE("a kubelet of 1.37 that refuses the second registration keeps the first one's stream") {
+  Fewest fewest;
+  Node node({.registering = StandInKubelet::Registering::kBySocket});
+  node.configure(counted(kA, 3));
+  node.start_kubelet({}, fewest.listener());
+  node.start_daemon();
+  REQUIRE(node.attached({kA}));
+  node.kubelet().set_faults({.refused = {{kA, "not now"}}});
+  node.configure(counted(kA, 3, "allocationPolicy: packed"));
+  REQUIRE(node.reload());
+  CHECK(node.daemon().wait_for_line({"cannot register again", kA, "not now"}, kLong));
+  CHECK(node.of(kA).streams == 1);
+  node.kubelet().set_faults({});
+  CHECK(node.wait_for(
+      [](const KubeletState& state) { return state.of(kA).streams_ever == 2 && state.of(kA).streams == 1; }));
+  CHECK(fewest.count() == 3);
+}
