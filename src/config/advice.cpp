@@ -57,6 +57,15 @@ constexpr Foreign kForeign[] = {
     {"resources[].rdma", " rdmaHcaMax replicas shares count ",
      "to let 64 containers share each card write `replicas: 64` beside `rdma`"},
     {"resources[].gpu", " memory cores ", "units of a GPU are in `unit`, as in unit: {memory: 1GiB}"},
+    {"resources[].health", " periodSeconds period every ",
+     "the time between two checks is in `interval`, as in interval: 30s"},
+    {"resources[].health", " timeoutSeconds ",
+     "the longest time of a check is in `timeout`, as in timeout: 5s"},
+    {"resources[].health", " httpGet tcpSocket grpc command ",
+     "a check is a program, as in exec: [/usr/local/bin/check, \"{id}\"]"},
+    {"resources[].groups[].paths[]", " mode ",
+     "what a container may do is in `permissions`, as in permissions: rw"},
+    {"resources[].nodes[]", " mode ", "what a container may do is in `permissions`, as in permissions: rw"},
     {"resources[].groups[]", " replicas ",
      "with `count: 4` in the group four containers may have each device"},
     {"resources[].groups[]", " path hostPath ",
@@ -183,8 +192,9 @@ std::string map_of_text(const std::string& place, const std::string& text) {
   std::vector<std::string> parts;
   std::istringstream pieces(text);
   for (std::string part; std::getline(pieces, part, ':');) parts.push_back(part);
-  if (parts.empty() || parts.size() > 3 || !parts[0].starts_with('/')) return {};
-  std::string map = (of_group ? "- {path: " : "- {hostPath: ") + parts[0];
+  if (parts.empty() || parts.size() > 3 || parts[0].find_first_of("/{") != 0) return {};
+  const std::string path = parts[0][0] == '{' ? '"' + parts[0] + '"' : parts[0];
+  std::string map = (of_group ? "- {path: " : "- {hostPath: ") + path;
   if (parts.size() > 1 && parts[1].starts_with('/'))
     map += (of_group ? ", mountPath: " : ", containerPath: ") + parts[1];
   if (parts.back() == "ro")

@@ -41,11 +41,12 @@ AllocationSpec::Pairs read_env(Fields& entry, const Words& known) {
   AllocationSpec::Pairs env = read_pairs(entry, "env", known);
   for (std::size_t i = 0; i < env.size(); ++i) {
     const Node& name = entry.node("env")->members[i].first;
-    if (env[i].second.text().find("$(") != std::string::npos)
+    const std::string& value = env[i].second.text();
+    if (value.find("$(") != std::string::npos || value.find("${") != std::string::npos ||
+        (value.find("{{") != std::string::npos && value.find("}}") != std::string::npos))
       entry.diagnostics().warning(
           name.mark, entry.path_of("env") + '.' + name.scalar,
-          "nothing replaces '$(': the container gets it as it stands; a device's id is "
-          "\"{id}\"");
+          "only {id} and the like are replaced, without '$' or a second brace, which stay; write \"{id}\"");
     if (sample(env[i].first).find('=') == std::string::npos) continue;
     entry.diagnostics().error(name.mark, entry.path_of("env") + '.' + name.scalar,
                               "the name of an environment variable cannot have '='");

@@ -385,7 +385,7 @@ std::vector<std::string> read_hex_ids(Fields& fields, std::string_view key) {
 
 std::string path_error(std::string_view path) {
   if (!path.starts_with('/')) return "must be an absolute path, not " + quote(path);
-  if (path.find(":/") != std::string_view::npos)
+  if (path.find(":/") != std::string_view::npos || path.ends_with(":ro") || path.ends_with(":rw"))
     return "is one path, not " + quote(path) +
            "; the path in the container, and permissions, have keys of their own";
   for (std::string_view rest = path.substr(1); !rest.empty();) {

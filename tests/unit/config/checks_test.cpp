@@ -234,11 +234,14 @@ TEST_CASE("a regular expression as the pattern of a directory's files causes a w
   CHECK(of_match("*.lic").empty());
 }
 
-TEST_CASE("Kubernetes' reference to another variable in `env` causes a warning") {
-  CHECK(
-      warnings("- {name: a, count: 1, env: {A: \"$(B)\", C: \"$\", \"$(D\": d}}\n") ==
-      Texts{"3: resources[0].env.A: nothing replaces '$(': the container gets it as it stands; a device's id "
-            "is \"{id}\""});
+TEST_CASE("a variable of Kubernetes or a shell, or Helm's braces, in `env` cause a warning") {
+  for (const char* value : {"$(B)", "${id}", "{{id}}"}) {
+    CAPTURE(value);
+    CHECK(warnings("- {name: a, count: 1, env: {A: \"" + std::string(value) + "\"}}\n") ==
+          Texts{"3: resources[0].env.A: only {id} and the like are replaced, without '$' or a second brace, "
+                "which stay; write \"{id}\""});
+  }
+  CHECK(warnings("- {name: a, count: 1, env: {A: \"{id}\", C: \"$\", \"$(D\": d, E: \"{{\"}}\n").empty());
 }
 
 TEST_CASE("a program with its arguments in one text causes a warning with the list to write") {
