@@ -25,7 +25,8 @@ struct Foreign {
 };
 constexpr Foreign kForeign[] = {
     {kEntry, " path paths hostPath devicePath device devices deviceNode ",
-     "a path is in a group, as in groups: [{count: 20, paths: [{path: /dev/kvm}]}], where `count` says how "
+     "a path is in a group, as in groups: [{count: 20, paths: [{path: /dev/kvm, permissions: rw}]}], where "
+     "`count` says how "
      "many containers may have each device"},
     {kEntry, " usb usbs vendor vendorID product productID serial ",
      "a USB device is in a group, as in groups: [{usb: [{vendor: \"10c4\", product: \"ea60\"}]}]; for a PCI "
@@ -219,6 +220,9 @@ void advise(std::vector<Diagnostic>& errors) {
     std::string shown = map_of_text(place, error.key);
     if (shown.empty() && example != std::end(kExamples)) shown = example->second;
     if (!shown.empty()) error.what += ", as in " + shown;
+    if (place == "resources[].udev" && error.key.find("==") != std::string::npos)
+      error.what +=
+          "; udev's ATTR is `attributes`, ATTRS `attributesOfParents`, ENV `properties`, KERNEL `name`";
   }
   // The advice for a key of an entry without a kind says how to write that kind.
   std::erase_if(errors, [&](const Diagnostic& error) {

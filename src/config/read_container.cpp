@@ -42,11 +42,11 @@ AllocationSpec::Pairs read_env(Fields& entry, const Words& known) {
   for (std::size_t i = 0; i < env.size(); ++i) {
     const Node& name = entry.node("env")->members[i].first;
     const std::string& value = env[i].second.text();
-    if (value.find("$(") != std::string::npos || value.find("${") != std::string::npos ||
-        (value.find("{{") != std::string::npos && value.find("}}") != std::string::npos))
+    const bool is_helms = value.starts_with("{{ ") || value.starts_with("{{.") || value == "{{id}}";
+    if (value.find("$(") != std::string::npos || value.find("${") != std::string::npos || is_helms)
       entry.diagnostics().warning(
           name.mark, entry.path_of("env") + '.' + name.scalar,
-          "only {id} and the like are replaced, without '$' or a second brace, which stay; write \"{id}\"");
+          quote(value) + " is no placeholder as it stands; a device's id is \"{id}\"");
     if (sample(env[i].first).find('=') == std::string::npos) continue;
     entry.diagnostics().error(name.mark, entry.path_of("env") + '.' + name.scalar,
                               "the name of an environment variable cannot have '='");

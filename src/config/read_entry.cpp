@@ -79,13 +79,14 @@ std::vector<const Kind*> find_kinds(Fields& entry, const std::string& path) {
     return found;
   }
   for (std::size_t i = 1; i < found.size(); ++i) {
-    entry.error(found[i]->key,
-                "the entry has '" + std::string(found[0]->key) +
-                    "' already, and its devices come from one of " + kind_names() +
-                    "; to take some of its devices only, write `only`, as in only: {vendor: "
-                    "\"10de\"}; for other devices, make an entry of their own; for what every "
-                    "container gets beside its device, write nodes: [{hostPath: /dev/fuse}] or "
-                    "`mounts`");
+    entry.error(
+        found[i]->key,
+        "the entry has '" + std::string(found[0]->key) + "' already, and its devices come from one of " +
+            kind_names() +
+            "; to take some of its devices only, write `only` in place of this, as in only: {device: "
+            "\"20b5\"} (`plughost explain resources.only`); for other devices, make an entry of their own; "
+            "for what every container gets beside its device, write nodes: [{hostPath: /dev/fuse}] or "
+            "`mounts`");
   }
   return found;
 }

@@ -80,12 +80,16 @@ PathPart::PathPart(Fields& fields) {
   if (!fields.has("path")) fields.error("path", "the path is missing, as in path: /dev/ttyUSB*");
   pattern_ = fields.absolute_path("path", "/");
   if (pattern_.find('{') < pattern_.find('}') && pattern_.find('}') != std::string::npos)
-    fields.warning("path", "braces are no pattern here; write an item for each path");
+    fields.warning(
+        "path",
+        "braces are no pattern here; for a device of each write a pattern such as /dev/ttyUSB[0-3], "
+        "or a group for each path: the paths of one group are one device");
   else if (std::ranges::count(pattern_, '[') > std::ranges::count(pattern_, ']'))
     fields.warning("path", "a '[' without its ']' matches only itself, as in /dev/video[0-3]");
   else if (pattern_.find_first_of("(|") != std::string::npos || pattern_.find("]+") != std::string::npos)
     fields.warning("path",
-                   "'(', '|' and '+' match only themselves; write an item for each path, as in /dev/ttyUSB*");
+                   "'(', '|' and '+' match only themselves; write a pattern such as /dev/ttyUSB*, or a group "
+                   "for each path");
   mount_path_ = read_mount_path(fields);
   type_ = fields.choice("type", kTypes, PathType::kDevice);
   permissions_ = fields.permissions();

@@ -22,8 +22,12 @@ std::string unknown_option(const CLI::App& command, const std::string& word) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   const std::vector<std::string_view> known(names.begin(), names.end());
   const std::string name = word.substr(0, word.find('='));
+  const bool has_config = std::ranges::find(known, "--config") != known.end();
   const bool is_file = name == "-f" || name == "--file" || name == "--filename";
-  if (is_file && std::ranges::find(known, "--config") != known.end())
+  if (name == "--config" && !has_config && std::ranges::find(known, "--control") != known.end())
+    return "unknown option '--config': the daemon answers, by its own configuration; for a file use check or "
+           "discover";
+  if (is_file && has_config)
     return "unknown option " + quote(name) + "; the configuration is given with --config";
   return "unknown option " + quote(name) + did_you_mean(name, known);
 }
@@ -82,17 +86,22 @@ std::string unknown_word(std::string_view noun, std::string_view word,
 }
 
 std::string unknown_command(const CLI::App& app, const std::string& word) {
+  static constexpr std::string_view kResources =
+      "`plughost discover` prints what a configuration finds on this node, and `plughost status` what the "
+      "daemon "
+      "offers";
   // Words of kubectl, helm and systemctl.
   static constexpr std::pair<std::string_view, std::string_view> kMeant[] = {
-      {"get", "`plughost status` prints the resources"},
-      {"list", "`plughost status` prints the resources"},
-      {"ls", "`plughost status` prints the resources"},
+      {"get", kResources},
+      {"list", kResources},
+      {"ls", kResources},
       {"describe", "`plughost status NAME` prints a resource"},
       {"logs", "`plughost events` prints the changes; the log is in the journal: journalctl -u plughost"},
       {"apply",
        "`plughost check` validates a file, and `plughost reload` makes the daemon read its configuration "
        "again"},
       {"validate", "`plughost check` validates a file"},
+      {"template", "`plughost discover` prints what a configuration finds on this node"},
       {"lint", "`plughost check` validates a file"},
       {"cordon", "`plughost drain NAME` takes a resource or a device out of service"},
       {"uncordon", "`plughost undrain NAME` puts a resource or a device into service"},

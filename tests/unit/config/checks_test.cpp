@@ -193,11 +193,14 @@ TEST_CASE("a path that looks like a pattern of another program causes a warning"
   };
   const std::string place = "3: resources[0].groups[0].paths[0].path: ";
   CHECK(of_path("/dev/{fuse,zero}") ==
-        Texts{place + "braces are no pattern here; write an item for each path"});
+        Texts{place +
+              "braces are no pattern here; for a device of each write a pattern such as /dev/ttyUSB[0-3], "
+              "or a group for each path: the paths of one group are one device"});
   CHECK(of_path("/dev/video[0-3") ==
         Texts{place + "a '[' without its ']' matches only itself, as in /dev/video[0-3]"});
-  const std::string on_expressions =
-      place + "'(', '|' and '+' match only themselves; write an item for each path, as in /dev/ttyUSB*";
+  const std::string on_expressions = place +
+                                     "'(', '|' and '+' match only themselves; write a pattern such as "
+                                     "/dev/ttyUSB*, or a group for each path";
   CHECK(of_path("/dev/tty(USB)") == Texts{on_expressions});
   CHECK(of_path("/dev/tty|dev") == Texts{on_expressions});
   CHECK(of_path("/dev/video[0-9]+") == Texts{on_expressions});
@@ -235,13 +238,14 @@ TEST_CASE("a regular expression as the pattern of a directory's files causes a w
 }
 
 TEST_CASE("a variable of Kubernetes or a shell, or Helm's braces, in `env` cause a warning") {
-  for (const char* value : {"$(B)", "${id}", "{{id}}"}) {
+  for (const char* value : {"$(B)", "${id}", "{{id}}", "{{ .ID }}"}) {
     CAPTURE(value);
     CHECK(warnings("- {name: a, count: 1, env: {A: \"" + std::string(value) + "\"}}\n") ==
-          Texts{"3: resources[0].env.A: only {id} and the like are replaced, without '$' or a second brace, "
-                "which stay; write \"{id}\""});
+          Texts{"3: resources[0].env.A: '" + std::string(value) +
+                "' is no placeholder as it stands; a device's id is \"{id}\""});
   }
   CHECK(warnings("- {name: a, count: 1, env: {A: \"{id}\", C: \"$\", \"$(D\": d, E: \"{{\"}}\n").empty());
+  CHECK(warnings("- {name: a, count: 1, env: {JSON: '{{\"id\":\"{id}\"}}', A: '{{shelf}}'}}\n").empty());
 }
 
 TEST_CASE("a program with its arguments in one text causes a warning with the list to write") {

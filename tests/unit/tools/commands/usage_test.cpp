@@ -32,7 +32,14 @@ TEST_CASE("usage: each mistake of a command line is named with its command, and 
   const std::pair<std::vector<std::string>, std::string> mistakes[] = {
       {{"chek"}, "plughost: unknown command 'chek' (did you mean 'check'?)"},
       {{"foo", "pods"}, "plughost: unknown command 'foo'"},
-      {{"get", "pods"}, "plughost: unknown command 'get'; `plughost status` prints the resources"},
+      {{"get", "pods"},
+       "plughost: unknown command 'get'; `plughost discover` prints what a configuration finds on this node, "
+       "and "
+       "`plughost status` what the daemon offers"},
+      {{"status", "--config", "x"},
+       "status: unknown option '--config': the daemon answers, by its own configuration; for a file use "
+       "check or "
+       "discover"},
       {{"describe", "a"}, "plughost: unknown command 'describe'; `plughost status NAME` prints a resource"},
       {{"restart"},
        "plughost: unknown command 'restart'; systemd restarts the daemon: systemctl restart plughost"},
