@@ -91,10 +91,7 @@ void Course::attach() {
 void Course::settle() {
   enter(Phase::kAttached);
   if (!s_.again || !s_.kubelet) return;
-  if (!s_.overlaps || !s_.registers) {
-    s_.again = false;
-    return actions_.push_back(EndStreams{});
-  }
+  if (!s_.overlaps || !s_.registers) return actions_.push_back(EndStreams{});
   s_.former = {.incarnation = s_.incarnation, .process = s_.process};
   s_.former_streams = std::exchange(s_.streams, 0);
   s_.searching_since = now_;
@@ -218,7 +215,7 @@ void Course::on(const StreamClosed& event) {
     s_.stream_lost = true;
   } else if (s_.phase == Phase::kLingering || !s_.kubelet) {
     attach();
-  } else if (lived >= kFlapping) {
+  } else if (lived >= kFlapping || s_.again) {
     enter(Phase::kBackingOff, now_ + kSettling);
   } else {
     fail_refused("the kubelet ended the stream at once");

@@ -237,10 +237,11 @@ void Resource::carry_out(const attachment::Failed& action) {
   last_error_at_ = std::chrono::system_clock::now();
   if (told)
     platform_.log.debug("not attached yet", {{"resource", name_}, {"why", action.why}});
-  else
-    platform_.log.warn(attachment_.former_streams > 0 ? "cannot register again: the former registration stays"
-                                                      : "not attached",
+  else if (attachment_.former_streams > 0)
+    platform_.log.warn("cannot register again: the former registration stays",
                        {{"resource", name_}, {"why", action.why}});
+  else
+    platform_.log.warn("not attached", {{"resource", name_}, {"why", action.why}});
 }
 
 }  // namespace plughost

@@ -887,15 +887,19 @@ TEST_CASE(
 TEST_CASE("attachment: up to 1.36 the stream ends before the other registration") {
   Rig rig = Rig::attached();
   const std::uint32_t former = rig.incarnation;
-  rig.pass(1h);
   rig.register_again(false);
   CHECK(rig.ended_streams == 1);
   CHECK(rig.asked.size() == 1);
   rig.close();
   CHECK(rig.stage() == Stage::kBackingOff);
+  CHECK(rig.failures.empty());
   rig.pass(kSettling);
   CHECK(rig.asked.size() == 2);
   CHECK(rig.incarnation == former + 1);
+  rig.answer(Result::kAccepted);
+  rig.open();
+  rig.close();
+  CHECK(rig.failures == Failures{"the kubelet ended the stream at once"});
 }
 
 TEST_CASE("attachment: the stream stays while the other registration fails, and the attempts go on") {
