@@ -99,10 +99,12 @@ grpc::ServerUnaryReactor* PluginService::GetDevicePluginOptions(grpc::CallbackSe
 grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* PluginService::ListAndWatch(
     grpc::CallbackServerContext* context, const v1beta1::Empty*) {
   const Caller by = callers_.of(context->peer());
-  owner_.post([by](EndpointOwner& owner) { owner.on_stream_opened(by); });
-  return open_list_stream(resource_.feed, by.incarnation, [owner = owner_, by] {
+  auto* const stream = open_list_stream(resource_.feed, by.incarnation, [owner = owner_, by] {
     owner.post([by](EndpointOwner& told) { told.on_stream_closed(by); });
   });
+  // The owner may end the stream as soon as it is told of it. gRPC calls OnDone after this function.
+  owner_.post([by](EndpointOwner& owner) { owner.on_stream_opened(by); });
+  return stream;
 }
 
 grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
