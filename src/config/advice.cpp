@@ -11,6 +11,7 @@
 #include "base/document/shapes.hpp"
 #include "base/text/text.hpp"
 #include "config/schema.hpp"
+#include "kinds/kind.hpp"
 
 namespace plughost {
 namespace {
@@ -26,8 +27,7 @@ struct Foreign {
 constexpr Foreign kForeign[] = {
     {kEntry, " path paths hostPath devicePath device devices deviceNode ",
      "a path is in a group, as in groups: [{count: 20, paths: [{path: /dev/kvm, permissions: rw}]}], where "
-     "`count` says how "
-     "many containers may have each device"},
+     "`count` says how many containers may have each device"},
     {kEntry, " usb usbs vendor vendorID product productID serial ",
      "a USB device is in a group, as in groups: [{usb: [{vendor: \"10c4\", product: \"ea60\"}]}]; for a PCI "
      "card write pci: {vendors: [\"8086\"]}"},
@@ -50,8 +50,7 @@ constexpr Foreign kForeign[] = {
      "a program that lists the devices is in `exec`, as in exec: {discover: [/usr/local/bin/list, --json]}"},
     {kEntry, " discoveryHandler discoveryDetails brokerProperties brokerSpec udevRules ",
      "it is Akri's; `plughost convert FILE` converts an object of Akri's, and here devices are selected as "
-     "in "
-     "udev: {subsystem: video4linux}"},
+     "in udev: {subsystem: video4linux}"},
     {kEntry, " environment envs envVars ", "environment variables are in `env`, as in env: {NAME: value}"},
     {"resources[].gpu", " replicas shares timeSlicing sharing count ",
      "to let four containers share each GPU write `replicas: 4` beside `gpu`"},
@@ -155,10 +154,17 @@ std::string other_place(const std::string& place, const std::string& key) {
   return "it belongs in " + joined(shown, " or ");
 }
 
-// Returns true if the advice says what to write.
-bool advise_on_key(Diagnostic& error) {
+// Returns true if the advice says how to write devices of some kind.
+bool names_kind(const std::string& advice) {
+  return std::ranges::any_of(kinds(), [&](const Kind& kind) {
+    const std::string key(kind.key);
+    return advice.find(' ' + key + ": ") != std::string::npos ||
+           advice.find(" '" + key + '\'') != std::string::npos;
+  });
+}
+
+void advise_on_key(Diagnostic& error) {
   constexpr std::size_t kShortList = 24;
-  const bool hinted = error.known.empty();
   const std::string place = Shapes::plain(error.path);
   std::string advice;
   if (!error.empty.empty()) {
@@ -183,7 +189,6 @@ bool advise_on_key(Diagnostic& error) {
       error.what += "; `plughost explain" + (path.empty() ? "" : ' ' + path) + "` lists the keys";
     error.known.clear();
   }
-  return hinted || !advice.empty();
 }
 
 // Returns the map for a path, or for Docker's "/dev/fuse:/dev/fuse:rw"; empty if the text is none of these.
@@ -198,10 +203,11 @@ std::string map_of_text(const std::string& place, const std::string& text) {
   std::string map = (of_group ? "- {path: " : "- {hostPath: ") + path;
   if (parts.size() > 1 && parts[1].starts_with('/'))
     map += (of_group ? ", mountPath: " : ", containerPath: ") + parts[1];
-  if (parts.back() == "ro")
-    map += ", readOnly: true";
-  else if (!parts.back().starts_with('/'))
-    map += ", permissions: " + parts.back();
+  const std::string mode = parts.size() > 1 && !parts.back().starts_with('/') ? parts.back() : "";
+  if (place == "resources[].mounts[]")
+    map += mode == "ro" ? ", readOnly: true" : "";
+  else if (!mode.empty())
+    map += ", permissions: " + (mode == "ro" ? "r" : mode);
   return map + '}';
 }
 
@@ -210,7 +216,10 @@ std::string map_of_text(const std::string& place, const std::string& text) {
 void advise(std::vector<Diagnostic>& errors) {
   std::set<std::string> advised;  // the paths of entries
   for (Diagnostic& error : errors) {
-    if (error.mistake == Diagnostic::Mistake::kUnknownKey && advise_on_key(error)) advised.insert(error.path);
+    if (error.mistake == Diagnostic::Mistake::kUnknownKey) {
+      advise_on_key(error);
+      if (names_kind(error.what)) advised.insert(error.path);
+    }
     if (error.mistake != Diagnostic::Mistake::kNoMap && error.mistake != Diagnostic::Mistake::kNoList)
       continue;
     const std::string place =

@@ -169,7 +169,8 @@ class Loader {
     if (is_main) {
       other_plugin_ = other_plugin(*root);
       is_manifest_ = root->find("apiVersion") && root->find("kind");
-      if (is_manifest_ && or_nothing(root->find("spec")).find("resources"))
+      const Node& spec = or_nothing(root->find("spec"));
+      if (is_manifest_ && or_nothing(spec.find("resources")).kind == Node::Kind::kSequence)
         wrapper_ = root->find("apiVersion")->mark;
     }
     if (root->kind == Node::Kind::kMap) return root;

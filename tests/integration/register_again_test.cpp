@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <utility>
 
 #include "integration/node.hpp"
 #include "integration/resource_names.hpp"
@@ -31,6 +32,13 @@ class Fewest {
   std::atomic<std::size_t> fewest_ = std::numeric_limits<std::size_t>::max();
 };
 
+void attach(Node& node, StandInKubelet::OnEvent on_event = {}) {
+  node.configure(counted(kA, 3));
+  node.start_kubelet({}, std::move(on_event));
+  node.start_daemon();
+  REQUIRE(node.attached({kA}));
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -38,10 +46,7 @@ TEST_CASE(
     "throughout") {
   Fewest fewest;
   Node node({.registering = StandInKubelet::Registering::kBySocket});
-  node.configure(counted(kA, 3));
-  node.start_kubelet({}, fewest.listener());
-  node.start_daemon();
-  REQUIRE(node.attached({kA}));
+  attach(node, fewest.listener());
   node.configure(counted(kA, 3, "preStart: {exec: [/bin/true]}"));
   REQUIRE(node.reload());
   CHECK(node.wait_for([](const KubeletState& state) {
@@ -62,10 +67,7 @@ TEST_CASE(
 
 TEST_CASE("other options are registered after the end of the stream with a kubelet up to 1.36") {
   Node node;
-  node.configure(counted(kA, 3));
-  node.start_kubelet();
-  node.start_daemon();
-  REQUIRE(node.attached({kA}));
+  attach(node);
   node.configure(counted(kA, 3, "allocationPolicy: packed"));
   REQUIRE(node.reload());
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kA).registrations.size() == 2; }));
@@ -78,10 +80,7 @@ TEST_CASE("other options are registered after the end of the stream with a kubel
 TEST_CASE("a kubelet of 1.37 that refuses the second registration keeps the first one's stream") {
   Fewest fewest;
   Node node({.registering = StandInKubelet::Registering::kBySocket});
-  node.configure(counted(kA, 3));
-  node.start_kubelet({}, fewest.listener());
-  node.start_daemon();
-  REQUIRE(node.attached({kA}));
+  attach(node, fewest.listener());
   node.kubelet().set_faults({.refused = {{kA, "not now"}}});
   node.configure(counted(kA, 3, "allocationPolicy: packed"));
   REQUIRE(node.reload());

@@ -88,8 +88,7 @@ std::string unknown_word(std::string_view noun, std::string_view word,
 std::string unknown_command(const CLI::App& app, const std::string& word) {
   static constexpr std::string_view kResources =
       "`plughost discover` prints what a configuration finds on this node, and `plughost status` what the "
-      "daemon "
-      "offers";
+      "daemon offers";
   // Words of kubectl, helm and systemctl.
   static constexpr std::pair<std::string_view, std::string_view> kMeant[] = {
       {"get", kResources},
