@@ -136,13 +136,16 @@ def counted_throughout(node):
             counts = node.kubelet.allocatable()
             expect(counts == {A: 3, B: 2}, f"round {number}: {counts} while it is registered again")
             resource = node.of(A)
-            return len(resource.connected) == streams + 1 and _last(node, "listed") > _last(node, "disconnected") > 0
+            # The kubelet takes in the former stream's end and the second list in any order.
+            since = _since_connected(node)
+            return len(resource.connected) == streams + 1 and since.count("listed") == 2 and "disconnected" in since
 
         node.until(moved, PATIENCE, f"round {number}: another stream, and its list again", every=0)
         node.daemon.wait_for_line("configuration reloaded", PATIENCE, start)
     _untouched(node, B)
 
 
-def _last(node, kind):
-    """The number of the last event of that kind of A's; 0: there is none."""
-    return max((i for i, each in enumerate(node.kubelet.events) if each["event"] == kind and each["resource"] == A), default=0)
+def _since_connected(node):
+    """What happened to A since its newest stream was about to open."""
+    kinds = [each["event"] for each in node.kubelet.events if each.get("resource") == A]
+    return kinds[len(kinds) - kinds[::-1].index("connected") :]
