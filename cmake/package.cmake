@@ -104,6 +104,7 @@ set(CPACK_RPM_PACKAGE_SUMMARY ${PROJECT_DESCRIPTION})
 set(CPACK_RPM_PACKAGE_DESCRIPTION ${description})
 # rpmbuild reads what the program needs; this is for the scripts.
 set(CPACK_RPM_PACKAGE_REQUIRES systemd)
+set(CPACK_RPM_PRE_INSTALL_SCRIPT_FILE ${packaging}/rpm/pre)
 set(CPACK_RPM_POST_INSTALL_SCRIPT_FILE ${packaging}/rpm/post)
 set(CPACK_RPM_PRE_UNINSTALL_SCRIPT_FILE ${packaging}/rpm/preun)
 set(CPACK_RPM_POST_UNINSTALL_SCRIPT_FILE ${packaging}/rpm/postun)

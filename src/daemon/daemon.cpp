@@ -11,9 +11,19 @@ namespace {
 constexpr unsigned kWorkers = 4;
 constexpr std::chrono::milliseconds kStatusInterval{200};
 
+// Starts this program again, in its present version, as the successor of the daemon with that control socket.
+DetachedProgram start_successor(const std::string& control) {
+  std::vector<std::string> command = own_command();
+  command.insert(command.end(), {"--take-over", control});
+  return start_detached(command, {"WATCHDOG_PID"});
+}
+
+const char* const kTakesOver = "a new plughost takes over: try again in a moment";
+
 }  // namespace
 
-Daemon::Daemon(ConfigController::Source source, const std::string& state, Config config)
+Daemon::Daemon(ConfigController::Source source, const std::string& state, Config config,
+               std::optional<Predecessor> predecessor)
     : log_(source.level.value_or(config.log.level), config.log.format),
       workers_(loop_, kWorkers),
       computations_(loop_, 1),
@@ -34,7 +44,8 @@ Daemon::Daemon(ConfigController::Source source, const std::string& state, Config
       watchdog_(loop_, [this] { feed_watchdog(); }),
       requests_(loop_, log_.history(), *this),
       servers_(loop_, log_, requests_),
-      metrics_file_(loop_, workers_, log_, requests_) {
+      metrics_file_(loop_, workers_, log_, requests_),
+      hand_over_(loop_, workers_, log_, *this) {
   route_grpc_log(log_);
   // Starts this thread early: the status must be available even when the machine has no threads left.
   computations_.run([] {}, [] {}, std::chrono::seconds(10), [] {});
@@ -43,36 +54,51 @@ Daemon::Daemon(ConfigController::Source source, const std::string& state, Config
   for (const Diagnostic& warning : config.warnings) log_.warn(warning.text());
   host_name_ = host_.node_name();
   if (host_name_.empty()) host_name_ = machine_facts(host_).hostname;
-  const TelemetryConfig telemetry = config.telemetry;
+  if (predecessor)
+    take_over_ = std::make_unique<TakeOver>(loop_, workers_, std::move(*predecessor),
+                                            static_cast<TakeOver::Owner&>(*this));
   const auto whole = std::make_shared<const Config>(std::move(config));
   Selection first = not_asked_yet(*whole, {});
-  supervisor_ = std::make_unique<Supervisor>(platform_, applying(*whole, first), DrainFile(state),
-                                             [this] { on_change(); });
-  servers_.open(telemetry);
-  metrics_file_.use(telemetry.metrics.textfile);
+  supervisor_ = std::make_unique<Supervisor>(
+      platform_, applying(*whole, first), DrainFile(state), [this] { on_change(); },
+      take_over_ ? &take_over_->inheritance() : nullptr);
   configuration_ =
       std::make_unique<ConfigController>(platform_, notifier_, static_cast<Running&>(*this),
                                          std::move(source), whole, std::move(first), [this] { on_change(); });
+  if (!take_over_) open_servers();
 }
 
 Daemon::~Daemon() { requests_.close(); }
 
-void Daemon::run() {
-  notifier_.send("READY=1");
-  feed_watchdog();
+Daemon::End Daemon::run() {
+  if (take_over_) {
+    log_.info("taking over from the plughost that runs");
+  } else {
+    notifier_.send("READY=1");
+    feed_watchdog();
+  }
   loop_.run();
+  return end_;
+}
+
+void Daemon::open_servers() {
+  const TelemetryConfig& telemetry = supervisor_->config().telemetry;
+  servers_.open(telemetry);
+  metrics_file_.use(telemetry.metrics.textfile);
 }
 
 void Daemon::on_signal(int signal) {
-  if (signal == SIGHUP)
-    configuration_->reload({}, [](const ReloadAnswer&) {});
-  else
+  if (signal != SIGHUP)
     stop();
+  else if (hand_over_.under_way())
+    reload_due_ = true;
+  else
+    configuration_->reload({}, [](const ReloadAnswer&) {});
 }
 
-// A second call stops the loop at once.
+// A second call stops the loop at once, as does the first while a predecessor serves.
 void Daemon::stop() {
-  if (std::exchange(stopping_, true)) return loop_.stop();
+  if (std::exchange(stopping_, true) || take_over_) return loop_.stop();
   configuration_->stop();
   notifier_.send("STOPPING=1");
   log_.info("stopping");
@@ -94,13 +120,14 @@ Daemon::Move Daemon::prepare(const TelemetryConfig& config) {
 
 void Daemon::on_change() {
   if (!status_.armed()) status_.arm(kStatusInterval);
+  if (take_over_) take_over_->on_change();
   requests_.changed();
   metrics_file_.changed();
 }
 
 void Daemon::send_status() {
   const Supervisor::Summary summary = supervisor_->summary();
-  if (summary == last_summary_ || stopping_) return;
+  if (summary == last_summary_ || stopping_ || take_over_) return;
   last_summary_ = summary;
   notifier_.send("STATUS=" + summary.text());
   log_.info(summary.text());
@@ -131,6 +158,90 @@ void Daemon::query_status(WithHolders with, StatusMade done) {
     status.configuration = configuration_->status();
     done(std::move(status));
   });
+}
+
+void Daemon::reload(ReloadOrder order, ReloadDone done) {
+  if (hand_over_.under_way()) return done({.errors = {kTakesOver}});
+  configuration_->reload(order, std::move(done));
+}
+
+void Daemon::drain(DrainOrder order, StatusRequests::DrainDone done) {
+  if (hand_over_.under_way()) return done({.error = kTakesOver});
+  supervisor_->drain(order, std::move(done));
+}
+
+void Daemon::hand_over(HandOverStep step, pid_t by, HandOver::Done done) {
+  switch (step) {
+    case HandOverStep::kUpgrade:
+      return hand_over_.upgrade(
+          [control = supervisor_->config().telemetry.control] { return start_successor(control); },
+          std::move(done));
+    case HandOverStep::kBegin:
+      return hand_over_.begin(by, done);
+    case HandOverStep::kEnd:
+      return hand_over_.end(std::move(done));
+    case HandOverStep::kLost:
+      return hand_over_.lose();
+  }
+}
+
+std::string Daemon::objection() const {
+  if (stopping_) return "plughost is stopping";
+  if (take_over_) return "this plughost has not taken over from its own predecessor yet";
+  if (configuration_->status().trial_until)
+    return "a configuration is on trial: keep it (plughost reload --keep), or wait until it is rolled back";
+  return supervisor_->succession().objection();
+}
+
+Inheritance Daemon::inheritance() const {
+  Inheritance told = supervisor_->succession().inheritance();
+  told.reload = reload_due_;
+  return told;
+}
+
+void Daemon::leave() {
+  configuration_->stop();
+  supervisor_->succession().leave();
+  servers_.leave();
+}
+
+void Daemon::on_handed_over(pid_t successor, bool started) {
+  stopping_ = true;
+  if (started) notifier_.send("MAINPID=" + std::to_string(successor));
+  end_ = started ? End::kStopped : End::kReplaced;
+  loop_.stop();
+}
+
+void Daemon::on_successor_lost() {
+  supervisor_->succession().register_again();
+  if (std::exchange(reload_due_, false)) on_signal(SIGHUP);
+}
+
+std::string Daemon::missing(const Inheritance& from, bool attached) const {
+  return supervisor_->succession().missing(from, configuration_->status().others, attached);
+}
+
+void Daemon::on_taken_over(const Inheritance& last) {
+  if (stopping_) return;
+  try {
+    supervisor_->succession().take_over(last);
+  } catch (const std::runtime_error& exception) {  // includes std::system_error
+    return on_failed(exception.what());
+  }
+  log_.info("taken over");
+  take_over_.reset();
+  open_servers();
+  notifier_.send("READY=1");
+  feed_watchdog();
+  on_change();
+  if (last.reload) on_signal(SIGHUP);
+}
+
+void Daemon::on_failed(const std::string& why) {
+  if (std::exchange(stopping_, true)) return;
+  log_.error("cannot take over: the plughost that runs serves on", {{"why", why}});
+  end_ = End::kFailed;
+  loop_.stop();
 }
 
 }  // namespace plughost

@@ -98,9 +98,9 @@ class DeviceSource {
   // Returns a scan reduced to the devices that the entry chooses and that udev has processed. Worker thread;
   // throws, and is serialized, like scan().
   Scan scan_chosen(const HostRoot& host, const AllocationSpec& spec) const;
-  // Loop thread, possibly during a scan. Clears a fault that does not end by itself (Device::lasting).
-  // Effective from the next scan.
-  virtual void forgive(const Device& /*device*/) const {}
+  // Loop thread, possibly during a scan. Clears a fault that does not end by itself (Device::lasting), or
+  // sets one that a former process has found; empty: clears. Effective from the next scan.
+  virtual void set_fault(const Device& /*device*/, const std::string& /*fault*/) const {}
   // Loop thread, possibly during a scan. While at rest, the source releases everything that prevents a driver
   // from being replaced, at the latest at the end of that scan; scans then repeat the last result.
   virtual void rest(bool /*at_rest*/) const {}

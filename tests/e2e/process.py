@@ -53,6 +53,7 @@ class Process:
             env={**os.environ, **(environment or {})},
             preexec_fn=_end_with_parent,
         )
+        self._successor = None
         threading.Thread(target=self._read, daemon=True).start()
 
     def __enter__(self):
@@ -72,7 +73,11 @@ class Process:
 
     @property
     def pid(self):
-        return self._child.pid
+        return self._successor or self._child.pid
+
+    def continue_as(self, pid):
+        """The child has started another process, which has its output and is no child of this one."""
+        self._successor = pid
 
     def write(self, line):
         self._child.stdin.write(line.encode() + b"\n")
@@ -105,7 +110,10 @@ class Process:
                         raise TimedOut(f"{self.arguments[0]} wrote no such line within {seconds:g} s: {wanted}")
 
     def signal(self, number):
-        self._child.send_signal(number)
+        if self._successor:
+            os.kill(self._successor, number)
+        else:
+            self._child.send_signal(number)
 
     def running(self):
         return self._child.poll() is None
@@ -118,6 +126,11 @@ class Process:
             raise TimedOut(f"{self.arguments[0]} still runs after {seconds:g} s") from None
 
     def close(self):
+        if self._successor:
+            try:
+                os.kill(self._successor, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
         if self.running():
             self._child.kill()
         self._child.wait()

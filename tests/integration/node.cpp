@@ -79,7 +79,8 @@ Node::~Node() {
   }
   keep_specifications(files_.at("cdi"));
   if (Failures::any() || std::uncaught_exceptions() > 0)
-    std::cerr << "The daemon said:\n" << said_ << (daemon_ ? daemon_->output() : "");
+    std::cerr << "The daemon said:\n"
+              << said_ << (former_ ? former_->output() : "") << (daemon_ ? daemon_->output() : "");
 }
 
 fs::path Node::sockets() const {
@@ -114,9 +115,20 @@ void Node::start_daemon(const std::vector<std::string>& environment,
       environment, wrapper);
 }
 
+void Node::start_successor(const std::vector<std::string>& environment) {
+  if (former_) said_ += former_->output();
+  former_ = std::move(daemon_);
+  daemon_ = std::make_unique<Process>(
+      std::vector<std::string>{"run", "--config", configuration(), "--state-directory", path("state"),
+                               "--take-over", control()},
+      environment);
+}
+
 void Node::end_daemon() {
-  if (daemon_) said_ += daemon_->output();
-  daemon_.reset();
+  for (auto* const process : {&former_, &daemon_}) {
+    if (*process) said_ += (*process)->output();
+    process->reset();
+  }
   // Otherwise the next query of the kubelet would return streams of the former daemon.
   if (kubelet_)
     CHECK(wait_for([](const KubeletState& state) {

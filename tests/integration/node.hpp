@@ -61,6 +61,10 @@ class Node {
   void start_daemon(const std::vector<std::string>& environment = {},
                     const std::vector<std::string>& wrapper = {});
   Process& daemon() { return *daemon_; }
+  // Starts a second daemon, which takes over from the present one. The present one becomes former(), and the
+  // second one daemon().
+  void start_successor(const std::vector<std::string>& environment = {});
+  Process& former() { return *former_; }
   void end_daemon();
   // Sends SIGHUP, and waits for the log line of a successful reload. Returns false if that does not come.
   bool reload();
@@ -82,6 +86,7 @@ class Node {
   Options options_;
   TempDir files_;
   std::unique_ptr<StandInKubelet> kubelet_;
+  std::unique_ptr<Process> former_;
   std::unique_ptr<Process> daemon_;
   std::string said_;  // output of former daemons
   std::string top_;

@@ -3,10 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <limits>
 #include <utility>
 
+#include "integration/fewest.hpp"
 #include "integration/node.hpp"
 #include "integration/resource_names.hpp"
 
@@ -14,23 +13,6 @@ using namespace plughost;
 using namespace plughost::test;
 
 namespace {
-
-// The fewest Healthy devices that the kubelet has counted since the first list.
-class Fewest {
- public:
-  StandInKubelet::OnEvent listener() {
-    return [this](const KubeletEvent& event) {
-      if (event.type == KubeletEvent::Type::kList || begun_)
-        fewest_ = std::min(fewest_.load(), event.healthy);
-      begun_ = begun_ || event.type == KubeletEvent::Type::kList;
-    };
-  }
-  std::size_t count() const { return fewest_; }
-
- private:
-  std::atomic<bool> begun_ = false;
-  std::atomic<std::size_t> fewest_ = std::numeric_limits<std::size_t>::max();
-};
 
 void attach(Node& node, StandInKubelet::OnEvent on_event = {}) {
   node.configure(counted(kA, 3));
@@ -44,7 +26,7 @@ void attach(Node& node, StandInKubelet::OnEvent on_event = {}) {
 TEST_CASE(
     "other options are registered beside the stream of a kubelet of 1.37, which counts all devices "
     "throughout") {
-  Fewest fewest;
+  Fewest fewest(kA);
   Node node({.registering = StandInKubelet::Registering::kBySocket});
   attach(node, fewest.listener());
   node.configure(counted(kA, 3, "preStart: {exec: [/bin/true]}"));
@@ -78,7 +60,7 @@ TEST_CASE("other options are registered after the end of the stream with a kubel
 }
 
 TEST_CASE("a kubelet of 1.37 that refuses the second registration keeps the first one's stream") {
-  Fewest fewest;
+  Fewest fewest(kA);
   Node node({.registering = StandInKubelet::Registering::kBySocket});
   attach(node, fewest.listener());
   node.kubelet().set_faults({.refused = {{kA, "not now"}}});

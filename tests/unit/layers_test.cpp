@@ -45,6 +45,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayUse{
     {"daemon/devices", {"base", "model", "kubernetes", "daemon/platform"}},
     {"daemon/drain", {"base", "model", "host", "kubernetes", "daemon/platform", "daemon/status"}},
     {"daemon/hooks", {"base", "model", "host", "kinds", "kubernetes", "daemon/status"}},
+    {"daemon/handover", {"base", "model", "host"}},
     {"daemon/publish",
      {"base", "model", "host", "kinds", "config", "kubernetes", "daemon/platform", "daemon/status",
       "daemon/devices", "daemon/hooks"}},
@@ -52,11 +53,13 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kMayUse{
      {"base", "model", "host", "config", "kubernetes", "daemon/platform", "daemon/status", "daemon/hooks"}},
     {"daemon/supervisor",
      {"base", "model", "config", "kubernetes", "daemon/platform", "daemon/reload", "daemon/status",
-      "daemon/adoption", "daemon/scan", "daemon/devices", "daemon/drain", "daemon/hooks", "daemon/publish",
-      "daemon/report"}},
-    {"daemon/telemetry", {"base", "config", "daemon/reload", "daemon/status", "daemon/drain"}},
+      "daemon/adoption", "daemon/scan", "daemon/devices", "daemon/drain", "daemon/hooks", "daemon/handover",
+      "daemon/publish", "daemon/report"}},
+    {"daemon/telemetry",
+     {"base", "config", "daemon/reload", "daemon/status", "daemon/drain", "daemon/handover"}},
     {"daemon",
-     {"base", "host", "config", "kubernetes", "daemon/reload", "daemon/supervisor", "daemon/telemetry"}},
+     {"base", "host", "config", "kubernetes", "daemon/reload", "daemon/handover", "daemon/supervisor",
+      "daemon/telemetry"}},
     {"tools", {"base", "model", "host", "kinds", "config", "kubernetes", "daemon"}},
 };
 
@@ -220,7 +223,7 @@ constexpr std::size_t kMostLines = 400;
 constexpr std::size_t kMostClassLines = 300;
 // Limit for the lines of all files in src together. A commit that raises the limit says what the lines are
 // for.
-constexpr std::size_t kMostLinesOfAll = 57'600;
+constexpr std::size_t kMostLinesOfAll = 58'900;
 
 // Returns the name of the class if the line begins the definition of a class or of a class's function; empty
 // otherwise.

@@ -38,6 +38,8 @@ class CoalescingWriter {
   // `done` runs in the loop when the newest write has succeeded, failed or stalled; possibly before finish()
   // returns. From the call on, failed writes are not retried.
   void finish(std::function<void()> done);
+  // Returns true if the newest value is written.
+  bool written() const { return !busy_ && !newer_ && error_.empty(); }
 
  private:
   void start();

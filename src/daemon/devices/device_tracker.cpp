@@ -47,6 +47,9 @@ std::vector<DeviceTracker::Listing> DeviceTracker::update(std::map<std::string, 
       continue;
     }
     Row& row = rows_[resource];
+    if (const auto inherited = inherited_.extract(resource)) {
+      for (const auto& [id, changed] : inherited.mapped()) row.damping.inherit(id, changed);
+    }
     row.bare = newer(row.bare, Inventory(settle(resource, row, std::move(there.devices), now, terms)));
     listings.push_back(list(resource, row));
   }
@@ -116,6 +119,13 @@ void DeviceTracker::record_held(const std::string& resource) {
 }
 
 void DeviceTracker::drop(const std::string& resource) { rows_.erase(resource); }
+
+DeviceTracker::Flapping DeviceTracker::flapping() const {
+  Flapping flapping;
+  for (const auto& [resource, row] : rows_)
+    if (auto ids = row.damping.flapping(); !ids.empty()) flapping.emplace(resource, std::move(ids));
+  return flapping;
+}
 
 const Inventory& DeviceTracker::listed(const std::string& resource) const {
   static const Inventory kNothing;

@@ -69,6 +69,11 @@ class DeviceTracker {
   void record_held(const std::string& resource);
   // Forgets the resource.
   void drop(const std::string& resource);
+  // Returns the last change of each flapping device, by resource and id.
+  using Flapping = std::map<std::string, std::map<std::string, Clock::time_point>>;
+  Flapping flapping() const;
+  // Sets which devices flapped in a predecessor, for the resources that have no list yet.
+  void inherit(Flapping flapping) { inherited_ = std::move(flapping); }
 
   // Returns the resource's list, which is empty if the resource is not listed.
   const Inventory& listed(const std::string& resource) const;
@@ -113,6 +118,7 @@ class DeviceTracker {
 
   const Overlays overlays_;
   std::map<std::string, Row> rows_;
+  Flapping inherited_;
   bool complete_ = false;
   bool crowded_ = false;
   Clock::time_point next_change_ = kNever;

@@ -44,7 +44,8 @@ Ledger::Holds holds_of(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-HeldDevices::HeldDevices(EventLoop& loop, Log& log, HoldingsPoll::Read read, std::function<void()> changed)
+HeldDevices::HeldDevices(EventLoop& loop, Log& log, HoldingsPoll::Read read, std::function<void()> changed,
+                         bool complete)
     : log_(log),
       changed_(std::move(changed)),
       poll_(loop, std::move(read),
@@ -54,10 +55,11 @@ HeldDevices::HeldDevices(EventLoop& loop, Log& log, HoldingsPoll::Read read, std
             }),
       relay_(loop, [this] { refresh(); }),
       ledger_(std::make_shared<Ledger>([poster = loop.poster(), given = lifetime_.bound([this] {
-        poll_.reset();
-        poll_.ask_soon();
-        refresh();
-      })] { poster(given); })) {}
+                                         poll_.reset();
+                                         poll_.ask_soon();
+                                         refresh();
+                                       })] { poster(given); },
+                                       complete)) {}
 
 void HeldDevices::list(const std::string& resource, std::span<const Device> devices,
                        const std::map<std::string, std::vector<std::string>>& units_elsewhere) {

@@ -22,8 +22,9 @@ class HeldDevices {
   using Clock = EventLoop::Clock;
 
   // `read` queries the kubelet. Calls `changed`, never from within a call, when the set of blocked devices
-  // has changed. `loop` and `log` must outlive this object.
-  HeldDevices(EventLoop& loop, Log& log, HoldingsPoll::Read read, std::function<void()> changed);
+  // has changed. For `complete` see Ledger. `loop` and `log` must outlive this object.
+  HeldDevices(EventLoop& loop, Log& log, HoldingsPoll::Read read, std::function<void()> changed,
+              bool complete = true);
   HeldDevices& operator=(HeldDevices&&) = delete;
 
   const std::shared_ptr<Ledger>& ledger() const { return ledger_; }

@@ -122,6 +122,8 @@ class DrainController {
   // Returns how long a timer started at `now` must run for a drain that ends at `end`.
   static Drain::Clock::duration wait_for(Drain::Clock::time_point end, Drain::Clock::time_point now);
   const DrainSet& drains() const { return drains_; }
+  // Returns true if the file has them.
+  bool saved() const { return latest_.written(); }
   // `done` runs in the loop, possibly at once, when the order is saved and the device's holders are known;
   // never after this object is destroyed.
   using Done = std::function<void(const DrainAnswer& answer)>;

@@ -31,6 +31,7 @@ class PreStarts {
   // Runs the program of the entry for the device of each id, once per device. The first error ends the start
   // and kills its other programs.
   void run(const SharedSnapshot& snapshot, std::span<const std::string> ids, Answer answer);
+  bool idle() const { return starts_.empty(); }
 
  private:
   struct Start {

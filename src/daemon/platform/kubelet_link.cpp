@@ -141,12 +141,13 @@ constexpr const char* kKubeletSocket = "kubelet.sock";
 }  // namespace
 
 KubeletLink::KubeletLink(Platform& platform, const KubeletConfig& config, const KubeletLink* former,
-                         std::function<void()> on_kubelet, std::function<void()> on_sockets)
+                         std::function<void()> on_kubelet, std::function<void()> on_sockets, bool beside)
     : log_(platform.log),
       config_(config),
+      stands_back_(beside),
       directory_(former && former->directory_->path() == config.socket_directory()
                      ? former->directory_
-                     : std::make_shared<PluginDirectory>(config.socket_directory())),
+                     : std::make_shared<PluginDirectory>(config.socket_directory(), beside)),
       registration_(platform.loop, config.directory / kKubeletSocket),
       pod_resources_(platform.loop, config.pod_resources),
       allocatable_(platform.loop, config.pod_resources),

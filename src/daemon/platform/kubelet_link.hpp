@@ -163,9 +163,10 @@ class KubeletLink {
 
   // Calls `on_kubelet` when another kubelet, or no kubelet, is present, and `on_sockets` when one of our
   // sockets may be missing; never from within a call. `former` is the previous link, which may have the same
-  // directory; nullptr if there is none. Throws DirectoryHeld, or std::system_error.
+  // directory; nullptr if there is none. If `beside`, another daemon has the directory, and this one stands
+  // back. Throws DirectoryHeld, or std::system_error.
   KubeletLink(Platform& platform, const KubeletConfig& config, const KubeletLink* former,
-              std::function<void()> on_kubelet, std::function<void()> on_sockets);
+              std::function<void()> on_kubelet, std::function<void()> on_sockets, bool beside = false);
 
   const KubeletConfig& config() const { return config_; }
   bool registers() const { return config_.registration == KubeletConfig::Registration::kRegister; }
@@ -179,6 +180,11 @@ class KubeletLink {
   // Returns true if the kubelet identifies plugins by their sockets, as from 1.37 on: then a resource may
   // have a second registration beside the first. Those kubelets serve the pods API.
   bool knows_sockets() const;
+
+  // Returns the kubelet to register with; nullopt: none is present, or this daemon stands back.
+  std::optional<FileIdentity> kubelet() const { return stands_back_ ? std::nullopt : watcher_.current(); }
+  // Leaves the registration with a kubelet to another daemon. Call the resources' on_kubelet() then.
+  void stand_back(bool stands_back) { stands_back_ = stands_back; }
 
   PluginDirectory& directory() { return *directory_; }
   KubeletWatcher& watcher() { return watcher_; }
@@ -197,6 +203,7 @@ class KubeletLink {
   bool silence_told_ = false;
   bool secrecy_told_ = false;
   KubeletConfig config_;
+  bool stands_back_;
   std::shared_ptr<PluginDirectory>
       directory_;  // held by one process, but shared by two links during a replacement
   RegistrationClient registration_;

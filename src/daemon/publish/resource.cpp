@@ -111,14 +111,23 @@ void Resource::request_card(SharedSnapshot snapshot, const IdSet& ids, Allocatio
 
 void Resource::run_allocation_program(SharedSnapshot snapshot, const std::vector<std::string>& ids,
                                       AllocationDone done) {
-  allocation_programs_.run(*snapshot, ids, std::move(done));
+  auto run = [this, snapshot, ids, done = std::move(done)] {
+    allocation_programs_.run(*snapshot, ids, done);
+  };
+  if (!snapshot->ledger->undecided(name_, ids)) return run();
+  waiting_.push_back(std::move(run));
+}
+
+void Resource::on_taken_over() {
+  carry_out(attachment::SendListAgain{});
+  for (const auto& run : std::exchange(waiting_, {})) run();
 }
 
 void Resource::on_connection_error(const std::string& what) {
   platform_.log.warn(what, {{"resource", name_}, {"socket", endpoint_.socket_name()}});
 }
 
-void Resource::on_kubelet() { handle(attachment::KubeletSeen{link_.watcher().current()}); }
+void Resource::on_kubelet() { handle(attachment::KubeletSeen{link_.kubelet()}); }
 
 void Resource::on_sockets() {
   if (!endpoint_.socket_name().empty() && !endpoint_.reachable()) handle(attachment::SocketGone{});

@@ -77,6 +77,11 @@ class Resource final : private EndpointOwner {
   // Registers under a new name, which corrects the kubelet's count. The kubelet's stream ends once it has
   // opened another, or before if the kubelet cannot have both.
   void register_again() { handle(attachment::RegisterAgain{.overlaps = link_.knows_sockets()}); }
+  // Call it when the predecessor's process has ended: its last list may have overtaken ours, and it has told
+  // what it has given.
+  void on_taken_over();
+  // Returns true if a call of the kubelet has no answer yet.
+  bool owes_answer() const { return endpoint_.owes_answer() || !pre_starts_.idle(); }
 
  private:
   void on_dialed(Caller by) override;
@@ -132,6 +137,7 @@ class Resource final : private EndpointOwner {
   // the kubelet's connection closes.
   PreStarts pre_starts_;
   AllocationPrograms allocation_programs_;
+  std::vector<std::function<void()>> waiting_;  // for on_taken_over()
   std::unique_ptr<AssumedCards> cards_;
 };
 

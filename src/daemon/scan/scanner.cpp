@@ -107,8 +107,8 @@ void Scanner::arm() {
     timer_.arm_at(due);
 }
 
-void Scanner::forgive(const Device& device) {
-  source_->forgive(device);
+void Scanner::set_fault(const Device& device, const std::string& fault) {
+  source_->set_fault(device, fault);
   request_scan();
 }
 

@@ -79,8 +79,8 @@ class Scanner {
   // Requests a scan: at once, or after a quiet moment.
   void request_scan();
   void rest(bool at_rest);  // see DeviceSource::rest(); a change requests a scan
-  // See DeviceSource::forgive(). Requests a scan.
-  void forgive(const Device& device);
+  // See DeviceSource::set_fault(). Requests a scan.
+  void set_fault(const Device& device, const std::string& fault);
   const ScanSchedule& schedule() const { return schedule_; }
 
  private:

@@ -212,9 +212,9 @@ void EntryGroup::request_scan() {
   for (const auto& entry : entries_) entry->request_scan();
 }
 
-void EntryGroup::forgive(const Device& device) {
+void EntryGroup::set_fault(const Device& device, const std::string& fault) {
   for (const auto& entry : entries_)
-    if (!device.terms || device.terms == entry->config().spec) entry->forgive(device);
+    if (!device.terms || device.terms == entry->config().spec) entry->set_fault(device, fault);
 }
 
 void EntryGroup::rest_drained(const Lists& listed) {

@@ -52,7 +52,7 @@ class EntryScan final : private Scanner::Owner {
   // Updates the position of an entry that has moved in the file.
   void set_where(std::string where) { config_.where = std::move(where); }
   void request_scan() { scanner_->request_scan(); }
-  void forgive(const Device& device) { scanner_->forgive(device); }
+  void set_fault(const Device& device, const std::string& fault) { scanner_->set_fault(device, fault); }
   void rest(bool at_rest) { scanner_->rest(at_rest); }
   const ScanSchedule& schedule() const { return scanner_->schedule(); }
 
@@ -124,7 +124,7 @@ class EntryGroup {
   bool several() const { return entries_.size() > 1; }
   EntryScan& first() { return *entries_.front(); }
   void request_scan();
-  void forgive(const Device& device);
+  void set_fault(const Device& device, const std::string& fault);
   // Rests the entries whose devices are all drained, so that their driver can be replaced.
   void rest_drained(const Lists& listed);
   // Returns true if a CDI specification of plughost's own names some of the devices.

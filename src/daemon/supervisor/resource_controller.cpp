@@ -7,7 +7,7 @@
 namespace plughost {
 
 ResourceController::ResourceController(const ResourcePublisher::Context& context, const DrainSet& drains,
-                                       Configs configs)
+                                       Configs configs, const Inheritance& inheritance)
     : platform_(context.platform),
       link_(context.link),
       held_(context.held),
@@ -17,6 +17,8 @@ ResourceController::ResourceController(const ResourcePublisher::Context& context
       tracker_({&drains, &adoption_.devices(), held_.ledger().get()}),
       publisher_(context, config_, *this),
       group_(platform_, *this, std::move(configs)) {
+  tracker_.inherit(inheritance.flapping);
+  faults_ = inheritance.faults;
   config_ = group_.whole();
   group_.begin();
 }
@@ -67,7 +69,7 @@ void ResourceController::specify_anew() {
 
 void ResourceController::forgive(const DrainSet::Name& name) {
   const Inventory& listed = tracker_.listed(name.resource);
-  if (const Device* const device = device_of_id(listed.devices(), name.device)) group_.forgive(*device);
+  if (const Device* const device = device_of_id(listed.devices(), name.device)) group_.set_fault(*device, {});
 }
 
 // Applies the overlay without a scan, since a stalled driver is a reason to drain.
@@ -145,6 +147,7 @@ std::vector<DeviceTracker::Listing> ResourceController::update_lists(DevicesOf r
   std::map<std::string, DeviceTracker::Seen> seen;
   for (auto& resource : resources) {
     const std::string& name = resource.first;
+    apply_faults(name, resource.second);
     checks_.apply(name, tracker_.listed(name).devices(), resource.second);
     held_.list(name, resource.second, adoption_.devices().units_elsewhere(name));
     seen[name] = {.devices = std::move(resource.second), .waits_until = checks_.waits_until(name)};
@@ -160,6 +163,28 @@ std::vector<DeviceTracker::Listing> ResourceController::update_lists(DevicesOf r
   group_.rest_drained(tracker_.lists());
   query_holders();
   return listings;
+}
+
+void ResourceController::apply_faults(const std::string& resource, std::vector<Device>& devices) {
+  const auto faults = faults_.extract(resource);
+  if (!faults) return;
+  for (Device& device : devices) {
+    const auto fault = faults.mapped().find(device.id);
+    if (fault == faults.mapped().end() || !device.healthy()) continue;
+    group_.set_fault(device, fault->second);
+    device.error = fault->second;
+    device.lasting = true;
+  }
+}
+
+void ResourceController::add_to(Inheritance& told) const {
+  told.flapping.merge(tracker_.flapping());
+  publisher_.for_each_resource([&](const Resource& resource) {
+    if (resource.stage() == Stage::kAttached)
+      told.resources.emplace(resource.name(), config_.spec->name.text());
+    for (const Device& device : resource.snapshot()->inventory.devices())
+      if (device.lasting && !device.error.empty()) told.faults[resource.name()][device.id] = device.error;
+  });
 }
 
 void ResourceController::query_holders() {
@@ -199,7 +224,8 @@ ResourceControllers::ResourceControllers(Platform& platform, CdiPlaces& cdi, Ass
       reporter_(reporter),
       changed_(std::move(changed)) {}
 
-void ResourceControllers::add(ResourceController::Configs entry, KubeletLink& link) {
+void ResourceControllers::add(ResourceController::Configs entry, KubeletLink& link,
+                              const Inheritance& inheritance) {
   const std::shared_ptr<const AllocationSpec> spec = entry.front().spec;
   const Template& name = spec->name;
   // A literal name is claimed before the first scan.
@@ -211,7 +237,7 @@ void ResourceControllers::add(ResourceController::Configs entry, KubeletLink& li
                                                                       .assuming = assuming_,
                                                                       .held = held_,
                                                                       .owner = *this},
-                                           drains_, std::move(entry));
+                                           drains_, std::move(entry), inheritance);
 }
 
 void ResourceControllers::end(const std::string& name) {
@@ -231,6 +257,10 @@ void ResourceControllers::retire(const std::string& name) {
 
 void ResourceControllers::retire_all() {
   while (!controllers_.empty()) retire(std::string(controllers_.begin()->first));
+}
+
+void ResourceControllers::end_all() {
+  while (!controllers_.empty()) end(std::string(controllers_.begin()->first));
 }
 
 void ResourceControllers::retry_waiting() {

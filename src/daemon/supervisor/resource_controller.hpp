@@ -13,6 +13,7 @@
 #include "config/config.hpp"
 #include "daemon/adoption/adoption_tracker.hpp"
 #include "daemon/devices/device_tracker.hpp"
+#include "daemon/handover/inheritance.hpp"
 #include "daemon/hooks/health_checks.hpp"
 #include "daemon/publish/cdi_places.hpp"
 #include "daemon/publish/resource_publisher.hpp"
@@ -30,7 +31,8 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
 
   // Resources appear once each entry's first scan has finished or failed. `drains` and everything in
   // `context` must outlive this object.
-  ResourceController(const ResourcePublisher::Context& context, const DrainSet& drains, Configs configs);
+  ResourceController(const ResourcePublisher::Context& context, const DrainSet& drains, Configs configs,
+                     const Inheritance& inheritance);
   ~ResourceController() override;
   ResourceController& operator=(ResourceController&&) = delete;
 
@@ -58,6 +60,8 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   bool names_by_cdi() const { return group_.names_by_cdi(); }
 
   std::vector<EntryStatus> status() const { return group_.status(); }
+  // Adds what a successor must know of this entry's devices.
+  void add_to(Inheritance& told) const;
 
  private:
   void on_incomplete() override { request_scan(); }
@@ -77,6 +81,7 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   // If held devices differ, reads the checkpoint again and requests a scan.
   void check_drift(const std::vector<Ledger::Name>& others);
   std::vector<DeviceTracker::Listing> update_lists(DevicesOf resources);
+  void apply_faults(const std::string& resource, std::vector<Device>& devices);
   void query_holders();
   void publish(std::vector<DeviceTracker::Listing> listings, std::vector<CdiFile> files = {});
   // Logs remarks on the resources as a whole.
@@ -89,6 +94,7 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   HealthChecks checks_;
   AdoptionTracker adoption_;
   DeviceTracker tracker_;
+  Inheritance::ByDevice<std::string> faults_;  // those of the predecessor, until the first scan
   std::set<std::string> remarked_;
   bool drifts_ = false;  // the last scan found changes in held devices
   Lifetime lifetime_;
@@ -107,12 +113,14 @@ class ResourceControllers final : private ControllerOwner {
   ResourceControllers& operator=(ResourceControllers&&) = delete;
 
   // `entry` has the configuration's entries of one name. `link` must outlive the controller.
-  void add(ResourceController::Configs entry, KubeletLink& link);
+  void add(ResourceController::Configs entry, KubeletLink& link, const Inheritance& inheritance = {});
   // Ends a controller, so that another controller of that name can begin.
   void end(const std::string& name);
   // Ends a controller for good, and reports the end of its resources.
   void retire(const std::string& name);
   void retire_all();
+  // Ends all controllers, whose resources a successor serves.
+  void end_all();
   // Requests scans of the entries whose resource name has become free.
   void retry_waiting();
   // Removes the CDI specifications of resources that no longer exist.

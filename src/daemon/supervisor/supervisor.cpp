@@ -84,7 +84,7 @@ std::string Supervisor::Summary::text() const {
 }
 
 Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drains,
-                       std::function<void()> on_change)
+                       std::function<void()> on_change, const Inheritance* inheritance)
     : platform_(platform),
       config_(std::move(config)),
       on_change_(std::move(on_change)),
@@ -93,7 +93,7 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
           platform.loop,
           [this] { controllers_.for_each([](const auto&, auto& controller) { controller.on_sockets(); }); }),
       burst_timer_(platform.loop, [this] { after_burst(); }),
-      link_(make_link(config_.kubelet, nullptr)),
+      link_(make_link(config_.kubelet, nullptr, inheritance)),
       cdi_(platform.workers, platform.host, config_.cdi.directory, config_.kubelet.files_owner()),
       reporter_(platform, config_, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); }),
       drain_controller_(platform.loop, platform.workers, platform.log, drains, *this),
@@ -101,13 +101,14 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       assuming_(assuming_context(), config_.kubelet.pods_api()),
       held_(
           platform.loop, platform.log, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
-          [this] { on_overlay(); }),
+          [this] { on_overlay(); }, !inheritance),
       controllers_(platform, cdi_, assuming_, held_, drain_controller_.drains(), reporter_,
                    [this] { on_changed(); }),
       affinity_(platform.log, controllers_) {
   safety_.arm(kSafetyInterval);
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
-  for (EntriesOfName& entry : by_name(config_.resources)) controllers_.add(copies_of(entry), *link_);
+  for (EntriesOfName& entry : by_name(config_.resources))
+    controllers_.add(copies_of(entry), *link_, inheritance ? *inheritance : Inheritance());
   affinity_.join(config_.resources);
   reporter_.use(config_, controllers_.subjects());
   if (!link_->watcher().current())
@@ -116,12 +117,14 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
 
 Supervisor::~Supervisor() = default;
 
-std::unique_ptr<KubeletLink> Supervisor::make_link(const KubeletConfig& config, const KubeletLink* former) {
+std::unique_ptr<KubeletLink> Supervisor::make_link(const KubeletConfig& config, const KubeletLink* former,
+                                                   const Inheritance* inheritance) {
   return std::make_unique<KubeletLink>(
       platform_, config, former, [this] { on_kubelet(); },
       [this] {
         if (!sockets_timer_.armed()) sockets_timer_.arm(kSocketsBurst);
-      });
+      },
+      inheritance != nullptr);
 }
 
 Assuming::Context Supervisor::assuming_context() {
@@ -310,7 +313,8 @@ void Supervisor::on_safety() {
 void Supervisor::after_burst() {
   allocatable_.check(*link_);
   affinity_.update();
-  controllers_.forget_specifications();
+  // A predecessor may still give what is not specified here.
+  if (held_.ledger()->complete()) controllers_.forget_specifications();
   reporter_.follow(controllers_.subjects());
   controllers_.retry_waiting();
   // glibc keeps the memory of a burst until trimmed, which takes milliseconds.

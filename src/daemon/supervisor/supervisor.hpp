@@ -26,6 +26,7 @@
 #include "daemon/report/node_reporter.hpp"
 #include "daemon/status/status.hpp"
 #include "daemon/supervisor/resource_controller.hpp"
+#include "daemon/supervisor/succession.hpp"
 #include "kubernetes/pods/assuming.hpp"
 
 namespace plughost {
@@ -72,8 +73,10 @@ class Supervisor final : private DrainController::Owner, private AllocatableChec
   };
 
   // Reads the drains, which may block. Calls `on_change` when summary() may have changed. Throws
-  // DirectoryHeld or std::system_error. `platform` must outlive this object.
-  Supervisor(Platform& platform, Config config, const DrainFile& drains, std::function<void()> on_change);
+  // DirectoryHeld or std::system_error. `inheritance` is of a predecessor that still serves; nullptr: there
+  // is none. `platform` must outlive this object.
+  Supervisor(Platform& platform, Config config, const DrainFile& drains, std::function<void()> on_change,
+             const Inheritance* inheritance = nullptr);
   ~Supervisor() override;
 
   // Throws as the constructor does, and changes nothing on failure.
@@ -93,9 +96,12 @@ class Supervisor final : private DrainController::Owner, private AllocatableChec
 
   using DrainDone = DrainController::Done;
   void drain(const DrainOrder& order, DrainDone done) { drain_controller_.carry_out(order, std::move(done)); }
+  // Valid until the next apply().
+  Succession succession() { return {controllers_, held_, drain_controller_, *link_}; }
 
  private:
-  std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
+  std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former,
+                                         const Inheritance* inheritance = nullptr);
   Assuming::Context assuming_context();
   KubeletStatus kubelet_status() const;
   DaemonStatus status() const;

@@ -39,9 +39,9 @@ UniqueFd connected(const std::filesystem::path& socket) {
 // One request, and its answer as it is received.
 class Call {
  public:
-  Call(const std::filesystem::path& socket, const HttpRequest& request, std::chrono::seconds within,
+  Call(std::filesystem::path socket, const HttpRequest& request, std::chrono::seconds within,
        std::uint64_t most = kMostBytes)
-      : socket_(socket), fd_(connected(socket)), within_(within), due_(Clock::now() + within) {
+      : socket_(std::move(socket)), fd_(connected(socket_)), within_(within), due_(Clock::now() + within) {
     answer_.body_limit(most);
     answer_.eager(true);
     send(request.method + ' ' + request.path + " HTTP/1.1\r\nHost: plughost\r\nContent-Length: " +
@@ -110,7 +110,7 @@ class Call {
       fail("no answer within " + std::to_string(within_.count()) + " seconds");
   }
 
-  const std::filesystem::path& socket_;
+  const std::filesystem::path socket_;
   UniqueFd fd_;
   const std::chrono::seconds within_;
   std::optional<Clock::time_point> due_;
@@ -121,6 +121,7 @@ class Call {
 // Event names of the streams.
 constexpr std::string_view kStatus = "status";
 constexpr std::string_view kChange = "change";
+constexpr std::string_view kInheritance = "inheritance";
 
 HttpRequest get(const std::string& path) {
   return {.method = "GET", .path = path, .query = {}, .host = {}, .body = {}};
@@ -170,7 +171,27 @@ Json ControlClient::status(std::chrono::seconds deadline) const {
   return request(get("/status.json"), deadline);
 }
 
-Json ControlClient::carry_out(const Order& order) const { return request(request_of(order), kDeadline); }
+Json ControlClient::carry_out(const Order& order) const {
+  const bool replaces = std::holds_alternative<HandOverOrder>(order);
+  return request(request_of(order), replaces ? HandOver::kStartLimit + HandOver::kLimit : kDeadline);
+}
+
+Predecessor ControlClient::begin_hand_over() const {
+  const HttpRequest order = request_of(HandOverOrder{HandOverStep::kBegin});
+  const auto call = std::make_shared<Call>(socket_, order, kDeadline);
+  if (!call->follows()) {
+    const std::string text = call->all();
+    const std::string why = call->is_json() ? call->parsed(text)["error"].text() : without_end(text);
+    throw std::runtime_error("the running plughost does not hand over: " + why);
+  }
+  std::string text = call->take();
+  for (; !text.ends_with("\n\n"); text += call->take()) call->receive();
+  const auto data = data_of(std::string_view(text).substr(0, text.size() - 2), kInheritance);
+  if (!data) call->fail("its response cannot be parsed");
+  return {.inheritance = Inheritance::of(call->parsed(std::string(*data)), Inheritance::Clock::now()),
+          .connection = call,
+          .end = [client = *this] { return client.carry_out(HandOverOrder{HandOverStep::kEnd}); }};
+}
 
 void ControlClient::watch_status(const Tell& tell) const { follow("/stream", kStatus, tell); }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/text/json.hpp"
+#include "daemon/handover/take_over.hpp"
 #include "daemon/telemetry/orders.hpp"
 
 namespace plughost {
@@ -36,6 +37,9 @@ class ControlClient {
   // All functions throw NoAnswer: at once if the connection is refused, within seconds if there is no answer.
   Json status(std::chrono::seconds deadline = kDeadline) const;
   Json carry_out(const Order& order) const;
+  // Asks the daemon to hand over to this process. Throws std::runtime_error with the daemon's reason if it
+  // does not.
+  Predecessor begin_hand_over() const;
   // Calls `tell` for each status until `tell` returns false or the daemon ends, which throws NoAnswer.
   void watch_status(const Tell& tell) const;
   // Calls `tell` for the newest events, at most `limit` (0: all), until `tell` returns false. With kYes,

@@ -135,21 +135,30 @@ bool is_administrator(uid_t user) { return user == 0 || user == ::geteuid(); }
 // The state of the server's thread. Calls posted to it are dropped after its loop has ended.
 struct HttpServer::Core {
   struct Client final : HttpConnection::Owner {
-    Client(Core& its_core, Number its_number, uid_t its_user, UniqueFd socket)
+    Client(Core& its_core, Number its_number, const ucred& peer, UniqueFd socket)
         : core(its_core),
           number(its_number),
-          user(its_user),
+          user(peer.uid),
+          process(peer.pid),
           connection(core.loop, std::move(socket), *this) {}
 
     void on_request(const HttpRequest& request) override { core.on_request(number, request); }
-    void on_drained() override { stream->advance(); }
-    void on_gone() override { core.remove(number); }
+    void on_drained() override {
+      if (stream) stream->advance();
+    }
+    void on_gone() override {
+      if (is_successor) core.report_lost();
+      core.remove(number);
+    }
+    bool lasts() const { return stream || is_successor; }
 
     Core& core;
     const Number number;
     const uid_t user;
+    const pid_t process;  // 0: in another pid namespace
     HttpConnection connection;
     std::unique_ptr<HttpStream> stream;  // set if the client receives a stream
+    bool is_successor = false;           // it takes over until its connection ends
   };
   using Clients = std::map<Number, Client>;
 
@@ -159,7 +168,7 @@ struct HttpServer::Core {
         door(listening.door),
         acceptor(
             loop, std::move(listening.socket),
-            [this](UniqueFd connection, const ucred& peer) { add(std::move(connection), peer.uid); },
+            [this](UniqueFd connection, const ucred& peer) { add(std::move(connection), peer); },
             [&log, name = std::move(listening.name)](const std::string& what) {
               log.warn(what, {{"socket", name}});
             }) {}
@@ -171,19 +180,25 @@ struct HttpServer::Core {
     clients.clear();
   }
 
-  void add(UniqueFd connection, uid_t user);
+  void add(UniqueFd connection, const ucred& peer);
   bool make_room(uid_t user);
   void remove(Number number);
 
   void on_request(Number number, const HttpRequest& request);
   void query_status(Number number, const std::string& path);
   void carry_out(Number number, Order order);
+  void carry_out(Number number, HandOverStep step);
+  void on_handing_over(Number number, const Json& answer);
+  void report_lost() {
+    requests.request_hand_over(HandOverStep::kLost, 0, [](const Json&) {});
+  }
   void ask_pulse(Number number);
   void on_pulse();
   void follow(Number number, HttpStream::Terms terms);
   // Returns a callback for the daemon's loop that makes a reply and posts it here.
+  // `within` is the deadline; nullopt: deadline().
   template <typename Made>
-  auto later(Number number, Made made);
+  auto later(Number number, Made made, std::optional<std::chrono::seconds> within = {});
   void reply(Number number, HttpReply reply);
 
   HttpConnection* find(Number number) {
@@ -203,11 +218,11 @@ struct HttpServer::Core {
   Clients clients;
 };
 
-void HttpServer::Core::add(UniqueFd connection, uid_t user) {
-  if (!make_room(user)) return;
+void HttpServer::Core::add(UniqueFd connection, const ucred& peer) {
+  if (!make_room(peer.uid)) return;
   const Number number = ++newest;
   try {
-    clients.try_emplace(number, *this, number, user, std::move(connection));
+    clients.try_emplace(number, *this, number, peer, std::move(connection));
   } catch (const std::system_error&) {  // the user's epoll limit: the socket is closed
   }
 }
@@ -220,7 +235,7 @@ bool HttpServer::Core::make_room(uid_t user) {
     });
   };
   auto found = oldest([](const Client& client) { return client.connection.idle(); });
-  if (found == clients.end()) found = oldest([](const Client& client) { return !client.stream; });
+  if (found == clients.end()) found = oldest([](const Client& client) { return !client.lasts(); });
   if (found == clients.end()) return false;
   remove(found->first);
   return true;
@@ -259,8 +274,8 @@ void HttpServer::Core::on_request(Number number, const HttpRequest& request) {
 }
 
 template <typename Made>
-auto HttpServer::Core::later(Number number, Made made) {
-  find(number)->expect(deadline(), [this, number] { reply(number, silent()); });
+auto HttpServer::Core::later(Number number, Made made, std::optional<std::chrono::seconds> within) {
+  find(number)->expect(within.value_or(deadline()), [this, number] { reply(number, silent()); });
   return [this, number, made = std::move(made), post = loop.poster()](const auto& told) {
     post([this, number, text = made(told)] { reply(number, text); });
   };
@@ -290,6 +305,7 @@ void HttpServer::Core::carry_out(Number number, Order order) {
     return requests.request_confirm(later(number, [](const std::string& error) {
       return done_reply(Json{{"error", error}}, !error.empty());
     }));
+  if (const auto* const part = std::get_if<HandOverOrder>(&order)) return carry_out(number, part->step);
   if (!is_administrator(clients.at(number).user)) {
     const DrainAnswer refused{.error = "only root may take a device out of service, and back into it"};
     return reply(number, {403, kJsonType, HttpBody::of(refused.json().dump() + '\n')});
@@ -297,6 +313,29 @@ void HttpServer::Core::carry_out(Number number, Order order) {
   requests.request_drain(std::get<DrainOrder>(std::move(order)), later(number, [](const DrainAnswer& answer) {
                            return done_reply(answer.json(), !answer.error.empty());
                          }));
+}
+
+void HttpServer::Core::carry_out(Number number, HandOverStep step) {
+  const Client& client = clients.at(number);
+  if (!is_administrator(client.user))
+    return reply(number, text_reply(403, "only root may replace the daemon by another one\n"));
+  const auto made = [](const Json& answer) { return done_reply(answer, !answer["error"].text().empty()); };
+  constexpr auto kWithin = HandOver::kStartLimit + HandOver::kLimit;
+  if (step != HandOverStep::kBegin)
+    return requests.request_hand_over(step, client.process, later(number, made, kWithin));
+  requests.request_hand_over(step, client.process, [this, number, post = loop.poster()](const Json& answer) {
+    post([this, number, answer] { on_handing_over(number, answer); });
+  });
+}
+
+// The connection stays open: its end is the sign that the successor has failed.
+void HttpServer::Core::on_handing_over(Number number, const Json& answer) {
+  const auto found = clients.find(number);
+  if (!answer["error"].text().empty()) return reply(number, done_reply(answer, true));
+  if (found == clients.end()) return report_lost();
+  HttpConnection& connection = found->second.connection;
+  found->second.is_successor = connection.stream(kEventStreamType);
+  connection.send(event_text("inheritance", answer.dump()));
 }
 
 // Queries only the daemon's loop: a kubelet that does not answer is no reason to restart the daemon.

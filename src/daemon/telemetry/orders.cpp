@@ -1,5 +1,6 @@
 #include "daemon/telemetry/orders.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/document/fields.hpp"
@@ -15,6 +16,9 @@ constexpr const char* kReload = "/reload";
 constexpr const char* kKeep = "/keep";
 constexpr const char* kDrain = "/drain";
 constexpr const char* kUndrain = "/undrain";
+constexpr std::pair<const char*, HandOverStep> kHandOver[] = {{"/upgrade", HandOverStep::kUpgrade},
+                                                              {"/hand-over/begin", HandOverStep::kBegin},
+                                                              {"/hand-over/end", HandOverStep::kEnd}};
 
 Json seconds_of(const std::optional<std::chrono::seconds>& duration) {
   return duration ? Json(std::to_string(duration->count()) + 's') : Json();
@@ -45,6 +49,11 @@ DrainOrder drain_in(Fields& fields, bool undrain) {
 
 HttpRequest request_of(const Order& order) {
   HttpRequest request{.method = "POST", .path = kKeep, .query = {}, .host = {}, .body = {}};
+  if (const auto* const part = std::get_if<HandOverOrder>(&order)) {
+    request.path =
+        std::ranges::find(kHandOver, part->step, &std::pair<const char*, HandOverStep>::second)->first;
+    return request;
+  }
   Json::Object body;
   const auto add = [&](const char* key, Json value) {
     if (!value.is_null()) body.emplace_back(key, std::move(value));
@@ -69,6 +78,8 @@ HttpRequest request_of(const Order& order) {
 
 std::optional<std::variant<Order, std::string>> order_of(const HttpRequest& request) {
   const std::string& path = request.path;
+  for (const auto& [known, step] : kHandOver)
+    if (path == known) return HandOverOrder{step};
   if (path != kReload && path != kKeep && path != kDrain && path != kUndrain) return std::nullopt;
   Diagnostics diagnostics;
   Order order = KeepOrder();

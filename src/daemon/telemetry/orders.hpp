@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "daemon/drain/drain_controller.hpp"
+#include "daemon/handover/hand_over.hpp"
 #include "daemon/reload/reload.hpp"
 #include "daemon/telemetry/http_message.hpp"
 
@@ -16,7 +17,13 @@ struct KeepOrder {
   bool operator==(const KeepOrder&) const = default;
 };
 
-using Order = std::variant<ReloadOrder, KeepOrder, DrainOrder>;
+// A part of a hand-over; never kLost.
+struct HandOverOrder {
+  HandOverStep step = HandOverStep::kUpgrade;
+  bool operator==(const HandOverOrder&) const = default;
+};
+
+using Order = std::variant<ReloadOrder, KeepOrder, DrainOrder, HandOverOrder>;
 
 // Returns the request of an order, with its body in JSON.
 HttpRequest request_of(const Order& order);

@@ -112,6 +112,11 @@ void Servers::end_former() {
   for (auto& server : std::exchange(former_, {})) end(std::move(server));
 }
 
+void Servers::leave() {
+  if (control_) control_->stop_listening();
+  http_.reset();
+}
+
 void Servers::end(std::shared_ptr<void> server) {
   const std::uint64_t number = ++endings_;
   auto ended = lifetime_.bound([this, number] { ending_.erase(number); });

@@ -65,6 +65,9 @@ class Servers {
   std::vector<std::string> use(Opened opened);
   // Ends the former servers, and does not wait for their end.
   void end_former();
+  // Makes room for the servers of another process: frees the address, and removes the control socket's file.
+  // Clients of the control socket still get their answers. Takes some milliseconds.
+  void leave();
 
  private:
   std::vector<std::string> open_missing();

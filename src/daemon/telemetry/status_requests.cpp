@@ -71,6 +71,10 @@ void StatusRequests::request_drain(DrainOrder order, DrainDone done) {
   });
 }
 
+void StatusRequests::request_hand_over(HandOverStep step, pid_t by, HandOver::Done done) {
+  post([this, step, by, done = std::move(done)] { owner_.hand_over(step, by, done); });
+}
+
 void StatusRequests::watch() {
   post([this] {
     times_.joined(Clock::now());

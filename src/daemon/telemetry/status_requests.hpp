@@ -19,6 +19,7 @@
 #include "base/system/readers.hpp"
 #include "base/system/workers.hpp"
 #include "daemon/drain/drain_controller.hpp"
+#include "daemon/handover/hand_over.hpp"
 #include "daemon/reload/reload.hpp"
 #include "daemon/status/status.hpp"
 
@@ -101,6 +102,8 @@ class StatusRequests {
     virtual void reload(ReloadOrder order, ReloadDone done) = 0;
     virtual void confirm(ConfirmDone done) = 0;
     virtual void drain(DrainOrder order, DrainDone done) = 0;
+    // `by` is the requesting process, 0 if it is in another pid namespace.
+    virtual void hand_over(HandOverStep step, pid_t by, HandOver::Done done) = 0;
   };
 
   struct Newest {
@@ -127,6 +130,8 @@ class StatusRequests {
   void request_confirm(ConfirmDone done);
   // Calls `done` as query_status() does, because the answer may name many holders.
   void request_drain(DrainOrder order, DrainDone done);
+  // Calls `done` in the loop; never, if the daemon stops.
+  void request_hand_over(HandOverStep step, pid_t by, HandOver::Done done);
 
   // A reader is woken after each new snapshot, when its JSON is ready. Call watch() after subscribing to get
   // a first snapshot.

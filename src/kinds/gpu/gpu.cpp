@@ -53,8 +53,8 @@ class Gpu final : public DeviceSource {
   }
   std::optional<AssumeTerms> assume() const override { return terms_.assume; }
   std::vector<std::shared_ptr<const KindSpec>> specs() const override;
-  void forgive(const Device& device) const override {
-    if (const std::string* const uuid = device.attribute("uuid")) nvidia_.forgive(*uuid);
+  void set_fault(const Device& device, const std::string& fault) const override {
+    if (const std::string* const uuid = device.attribute("uuid")) nvidia_.set_fault(*uuid, fault);
   }
   void rest(bool at_rest) const override { nvidia_.rest(at_rest); }
   SandboxNeeds sandbox_needs() const override { return {.nvml = wants(GpuVendor::kNvidia)}; }

@@ -101,7 +101,7 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
     return without_nvml(host, {.why = failure->what, .refuses = true}, scan);
   }
   const auto& cards = std::get<std::vector<NvmlCard>>(looked);
-  forget_forgiven(cards);
+  take_faults(cards);
   told_ = of_nvml(cards);
   return told_;
 }
@@ -125,22 +125,29 @@ std::vector<NvidiaGpu> NvidiaGpus::without_nvml(const HostRoot& host, const Nvml
   return cards;
 }
 
-void NvidiaGpus::forgive(const std::string& uuid) {
+void NvidiaGpus::set_fault(const std::string& uuid, const std::string& fault) {
   const std::lock_guard lock(mutex_);
-  forgiven_.insert(uuid);
+  faults_[uuid] = fault;
 }
 
-void NvidiaGpus::forget_forgiven(const std::vector<NvmlCard>& cards) {
-  std::set<std::string> forgiven;
+void NvidiaGpus::take_faults(const std::vector<NvmlCard>& cards) {
+  std::map<std::string, std::string> faults;
   {
     const std::lock_guard lock(mutex_);
-    forgiven.swap(forgiven_);
+    faults.swap(faults_);
   }
-  for (const std::string& uuid : forgiven) health_.forget(uuid);
+  for (const auto& [uuid, fault] : faults) {
+    if (fault.empty())
+      health_.forget(uuid);
+    else
+      health_.record_lasting(uuid, fault);
+  }
+  const auto is_forgiven = [&](const NvmlCard::Part& part) {
+    const auto its = faults.find(part.facts.uuid);
+    return its != faults.end() && its->second.empty();
+  };
   for (const NvmlCard& card : cards) {
-    if (std::ranges::any_of(card.parts,
-                            [&](const NvmlCard::Part& part) { return forgiven.contains(part.facts.uuid); }))
-      health_.forget(card.facts.uuid);
+    if (std::ranges::any_of(card.parts, is_forgiven)) health_.forget(card.facts.uuid);
   }
 }
 

@@ -67,13 +67,13 @@ class NvidiaGpus {
     if (nvml_cards_) return nvml_cards_->library();
     return rests() ? std::nullopt : std::optional<std::string>("");
   }
-  // Treats the card or part, and a part's card, as healthy. Thread-safe.
-  void forgive(const std::string& uuid);
+  // Sets a lasting fault of the card or part. Empty: treats it, and a part's card, as healthy. Thread-safe.
+  void set_fault(const std::string& uuid, const std::string& fault);
 
  private:
   void close_at_rest();
   bool rests() const { return at_rest_ && !told_.empty(); }
-  void forget_forgiven(const std::vector<NvmlCard>& cards);
+  void take_faults(const std::vector<NvmlCard>& cards);
   // Loads NVML. Returns why it cannot be used; nullopt if it can.
   std::optional<Nvml::Unusable> open(const HostRoot& host);
   std::vector<NvidiaGpu> without_nvml(const HostRoot& host, const Nvml::Unusable& why, Scan& scan) const;
@@ -87,10 +87,10 @@ class NvidiaGpus {
   std::atomic<bool> at_rest_ = false;
   std::mutex looking_;
   std::mutex mutex_;
-  std::set<std::string> forgiven_;         // UUIDs since the last scan
-  std::unique_ptr<NvmlCards> nvml_cards_;  // nullptr: NVML cannot be used, or is not loaded yet
-  std::vector<NvidiaGpu> told_;            // the devices of NVML's last successful query
-  std::map<std::string, bool> divided_;    // by UUID: whether the card has MIG enabled; filled by find()
+  std::map<std::string, std::string> faults_;  // see set_fault(), by UUID; since the last scan
+  std::unique_ptr<NvmlCards> nvml_cards_;      // nullptr: NVML cannot be used, or is not loaded yet
+  std::vector<NvidiaGpu> told_;                // the devices of NVML's last successful query
+  std::map<std::string, bool> divided_;        // by UUID: whether the card has MIG enabled; filled by find()
 };
 
 }  // namespace plughost

@@ -24,16 +24,27 @@ bool remove_if_dead(const fs::path& socket) {
 
 }  // namespace
 
-PluginDirectory::PluginDirectory(fs::path path) : path_(std::move(path)) {
+PluginDirectory::PluginDirectory(fs::path path, bool lent) : path_(std::move(path)), lent_(lent) {
+  std::error_code error;
+  if (fs::exists(path_, error)) hold();
+}
+
+void PluginDirectory::own() {
+  lent_ = false;
   std::error_code error;
   if (fs::exists(path_, error)) hold();
 }
 
 void PluginDirectory::hold() {
-  if (lock_ && lock_->still_at(path_)) return;
+  if (lent_ || (lock_ && lock_->still_at(path_))) return;
   lock_.reset();
   lock_.emplace(path_);
-  // While this daemon holds the lock, no other daemon owns sockets with plughost's prefix.
+  remove_dead();
+}
+
+void PluginDirectory::remove_dead() {
+  // While this daemon holds the lock, no other daemon owns sockets with plughost's prefix, except a
+  // successor.
   std::error_code error;
   for (fs::directory_iterator entry(path_, error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path().filename().string().starts_with(kSocketPrefix) && remove_if_dead(entry->path()))

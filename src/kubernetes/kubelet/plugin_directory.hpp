@@ -17,18 +17,26 @@ namespace plughost {
 class PluginDirectory {
  public:
   // Locks the directory if it exists, and removes the sockets of an earlier, killed daemon. Throws
-  // DirectoryHeld, or std::system_error if the directory exists but cannot be opened.
-  explicit PluginDirectory(std::filesystem::path path);
+  // DirectoryHeld, or std::system_error if the directory exists but cannot be opened. If `lent`, a
+  // predecessor has the lock until own(), and sockets of both are in the directory.
+  explicit PluginDirectory(std::filesystem::path path, bool lent = false);
 
   const std::filesystem::path& path() const { return path_; }
   // Locks the present directory if it has been removed and created again. Throws like the constructor; also
   // std::system_error if the directory is missing.
   void hold();
+  // Locks a lent directory. Throws like the constructor.
+  void own();
+  // Removes the sockets of killed processes.
+  void remove_dead();
+  // Ends the lock.
+  void release() { lock_.reset(); }
   // Returns when hold() last found sockets of a killed daemon; nullopt: never.
   std::optional<EventLoop::Clock::time_point> dead_found() const { return dead_found_; }
 
  private:
   std::filesystem::path path_;
+  bool lent_;
   std::optional<DirectoryLock> lock_;
   std::optional<EventLoop::Clock::time_point> dead_found_;
 };

@@ -65,6 +65,8 @@ void Endpoint::listen_again() {
       [this](const std::string& what) { owner_.on_connection_error(what); });
 }
 
+bool Endpoint::owes_answer() const { return !server_->plugin.idle(); }
+
 void Endpoint::on_connection(UniqueFd connection, const ucred& peer) {
   if (peer.uid != 0 && peer.uid != ::geteuid()) {
     owner_.on_connection_error("a connection of user " + std::to_string(peer.uid) +

@@ -141,6 +141,8 @@ class Endpoint {
   // The file name of the listener; empty if there never was one.
   std::string socket_name() const { return socket_.filename().string(); }
   std::uint32_t incarnation() const { return incarnation_; }
+  // Returns true if an Allocate has no answer yet.
+  bool owes_answer() const;
 
  private:
   struct Server;

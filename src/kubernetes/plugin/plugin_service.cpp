@@ -156,7 +156,12 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
   }
   auto claim = std::get<std::unique_ptr<UnansweredIds::Claim>>(std::move(claimed));
   const auto asks = [&](const std::vector<std::string>& ids) { return asks_program(*snapshot, ids); };
-  if (snapshot->spec->assume || std::ranges::any_of(containers, asks)) {
+  // The owner waits until a predecessor's process has told what it has given.
+  const auto waits = [&](const std::vector<std::string>& ids) {
+    return snapshot->ledger && snapshot->ledger->undecided(snapshot->resource, ids);
+  };
+  if (std::ranges::any_of(containers, waits) || snapshot->spec->assume ||
+      std::ranges::any_of(containers, asks)) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     go_on(std::shared_ptr<AllocateCall>(new AllocateCall{snapshot, request, response,
                                                          PendingCall(reactor, dropped(snapshot->resource)),

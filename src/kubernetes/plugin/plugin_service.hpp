@@ -62,6 +62,10 @@ class UnansweredIds {
     claims_.push_back(claim.get());
     return claim;
   }
+  bool empty() const {
+    const std::lock_guard lock(mutex_);
+    return claims_.empty();
+  }
 
  private:
   // Returns the first id that both sorted lists have; empty if there is none.
@@ -74,7 +78,7 @@ class UnansweredIds {
     return {};
   }
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<const Claim*> claims_;
 };
 
@@ -97,6 +101,9 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
   grpc::ServerUnaryReactor* PreStartContainer(grpc::CallbackServerContext* context,
                                               const v1beta1::PreStartContainerRequest* request,
                                               v1beta1::PreStartContainerResponse*) override;
+
+  // Returns true if every Allocate has its answer.
+  bool idle() const { return unanswered_.empty(); }
 
  private:
   struct AllocateCall;

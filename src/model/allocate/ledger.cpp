@@ -136,6 +136,29 @@ void Ledger::refresh(Clock::time_point now) {
   recompute(now);
 }
 
+template <typename Visit>
+void Ledger::for_each_related(const std::string& unit, Visit visit) const {
+  for (std::size_t end = unit.size(); end != 0 && end != unit.npos; end = unit.rfind('/', end - 1))
+    if (const auto its = by_unit_.find(unit.substr(0, end)); its != by_unit_.end()) visit(its->second);
+  const std::string below = unit + '/';
+  for (auto its = by_unit_.lower_bound(below); its != by_unit_.end() && its->first.starts_with(below); ++its)
+    visit(its->second);
+}
+
+bool Ledger::undecided(const std::string& resource, std::span<const std::string> ids) const {
+  if (complete_) return false;
+  const std::lock_guard lock(mutex_);
+  bool others = false;
+  for (const std::string& id : ids) {
+    if (const auto listed = units_.find({resource, id}); listed != units_.end())
+      for (const std::string& unit : listed->second)
+        for_each_related(unit, [&](const std::set<Name>& names) {
+          for (const Name& name : names) others = others || name.resource != resource;
+        });
+  }
+  return others;
+}
+
 void Ledger::recompute(Clock::time_point now) {
   const auto former = std::exchange(blocked_, {});
   contested_ = false;
@@ -161,11 +184,32 @@ void Ledger::block(const Name& holder, const Given& hold, const std::string& uni
       blocked_.try_emplace(name, words(holder, hold.who, unit));
     }
   };
-  for (std::size_t end = unit.size(); end != 0 && end != unit.npos; end = unit.rfind('/', end - 1))
-    if (const auto its = by_unit_.find(unit.substr(0, end)); its != by_unit_.end()) block_all(its->second);
-  const std::string below = unit + '/';
-  for (auto its = by_unit_.lower_bound(below); its != by_unit_.end() && its->first.starts_with(below); ++its)
-    block_all(its->second);
+  for_each_related(unit, block_all);
+}
+
+std::vector<Ledger::Hold> Ledger::holds(Clock::time_point now) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Hold> holds;
+  for (const auto& [name, given] : held_) {
+    Hold& hold = holds.emplace_back(Hold{.name = name, .who = given.who});
+    if (given.when + kUntold > now)
+      hold.age = std::chrono::duration_cast<std::chrono::milliseconds>(now - given.when);
+  }
+  return holds;
+}
+
+void Ledger::inherit(std::span<const Hold> holds, Clock::time_point now) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Hold& hold : holds) {
+      Given& given = held_[hold.name];
+      if (given.who.empty()) given.who = hold.who;
+      if (hold.age < kUntold) given.when = std::max(given.when, now - hold.age);
+    }
+    recompute(now);
+    complete_ = true;
+  }
+  if (given_) given_();
 }
 
 std::uint64_t Ledger::version() const {

@@ -9,6 +9,7 @@
 // lock, or refuses, so two calls at once cannot both succeed. An Allocate of 8 devices takes 1.08 times a
 // call without devices (./dev bench).
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -40,9 +41,18 @@ class Ledger final : public Overlay {
     auto operator<=>(const Name&) const = default;
   };
   using Holds = std::map<Name, std::string>;  // holders by device: "default/train"
+  // A device that is held, as one ledger tells the ledger of another process.
+  struct Hold {
+    Name name;
+    std::string who;                          // the holder; empty: not reported yet
+    std::chrono::milliseconds age = kUntold;  // since the Allocate
+    bool operator==(const Hold&) const = default;
+  };
 
-  // `given` is called after each successful give(), in the thread of give().
-  explicit Ledger(std::function<void()> given = {}) : given_(std::move(given)) {}
+  // `given` is called after each successful give(), in the thread of give(). If not `complete`, the holds of
+  // a predecessor follow by inherit(), see undecided().
+  explicit Ledger(std::function<void()> given = {}, bool complete = true)
+      : given_(std::move(given)), complete_(complete) {}
 
   // list() replaces the resource's list; `devices` may be in any order. A missing device has left the
   // machine, and its hardware is free, unless keep() was called before list(), for a change of the entry. If
@@ -63,6 +73,15 @@ class Ledger final : public Overlay {
   // Updates what depends on the time: the container being admitted may have been admitted by now.
   void refresh(Clock::time_point now);
 
+  // Returns what this ledger knows of the devices that are held.
+  std::vector<Hold> holds(Clock::time_point now) const;
+  // Adds the holds of a predecessor, whose process gives nothing any more.
+  void inherit(std::span<const Hold> holds, Clock::time_point now);
+  bool complete() const { return complete_; }
+  // Returns true if a predecessor may have given the hardware of one of these devices through another
+  // resource: give() must wait for inherit().
+  bool undecided(const std::string& resource, std::span<const std::string> ids) const;
+
   // Increases whenever the set of blocked devices changes.
   std::uint64_t version() const;
   bool held(const Name& name) const;
@@ -80,10 +99,14 @@ class Ledger final : public Overlay {
     Clock::time_point when = Clock::time_point::min();
   };
 
+  // Calls `visit` with the devices on each unit that is this one, above it or below it.
+  template <typename Visit>
+  void for_each_related(const std::string& unit, Visit visit) const;
   void recompute(Clock::time_point now);
   void block(const Name& holder, const Given& hold, const std::string& unit, Clock::time_point now);
 
   const std::function<void()> given_;
+  std::atomic<bool> complete_;
   mutable std::mutex mutex_;
   std::map<Name, std::vector<std::string>> units_;  // of listed devices
   std::map<std::string, std::set<Name>> by_unit_;   // the inverse of units_

@@ -138,7 +138,7 @@ struct Reason {
 struct Device {
   std::string id;         // valid UTF-8, at most 63 characters, unique in its resource
   std::string error;      // why the device itself is Unhealthy; empty if it is not
-  bool lasting = false;   // the error does not end by itself, see DeviceSource::forgive()
+  bool lasting = false;   // the error does not end by itself, see DeviceSource::set_fault()
   bool gone = false;      // the device has left the machine, and is still listed for a while
   bool away = false;      // the device is present, but only visible in another network namespace
   bool if_named = false;  // other devices are attached: the entry must select it explicitly, see choose()

@@ -91,6 +91,19 @@ void Damping::apply(std::span<const Device> before, std::vector<Device>& devices
   }
 }
 
+std::map<std::string, Damping::Clock::time_point> Damping::flapping() const {
+  std::map<std::string, Clock::time_point> changed;
+  for (const auto& [id, track] : tracks_)
+    if (track.flaps) changed.emplace(id, track.changes.back());
+  return changed;
+}
+
+void Damping::inherit(const std::string& id, Clock::time_point changed) {
+  Track& track = tracks_[id];
+  track = {.healthy = true, .flaps = true};
+  track.changes.back() = changed;
+}
+
 void HealthTimes::record(std::span<const Device> before, std::span<const Device> after,
                          Clock::time_point now) {
   if (first_ == Clock::time_point{}) {

@@ -59,6 +59,10 @@ class Damping {
              const Held& held = {});
   // Returns when a flapping device is released if nothing else happens; Clock::time_point::max(): never.
   Clock::time_point next_release() const { return next_; }
+  // Returns the last change of each flapping device, by id.
+  std::map<std::string, Clock::time_point> flapping() const;
+  // Makes the device flap since that last change, as another process has seen. Call it before apply().
+  void inherit(const std::string& id, Clock::time_point changed);
 
  private:
   static constexpr Clock::time_point kNever{};

@@ -38,6 +38,7 @@ constexpr std::pair<const char*, const char*> kExamples[] = {
     {"status", "plughost status example.com/serial"},
     {"events", "plughost events -n 20"},
     {"reload", "plughost reload --try 5m"},
+    {"upgrade", "plughost upgrade"},
     {"drain", "plughost drain example.com/serial=ttyUSB0 --for 2h --reason 'new cable'"},
     {"undrain", "plughost undrain example.com/serial=ttyUSB0"},
     {"version", "plughost version"},

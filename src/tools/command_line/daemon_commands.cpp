@@ -34,6 +34,11 @@ void add_run(Subcommands& commands) {
                    "directory for state that survives a restart")
       ->capture_default_str()
       ->type_name("DIR");
+  command
+      ->add_option("--take-over", options->take_over,
+                   "take over from the daemon with this control socket, if it runs, without a gap")
+      ->take_last()
+      ->type_name("FILE");
   add_level(*command, "--log-level", options->log_level,
             "minimum level of log lines; overrides the configuration");
   add_choice<LogFormat>(*command, "--log-format", options->log_format, "log format", "FORMAT", kLogFormats,
@@ -93,6 +98,13 @@ void add_reload(Subcommands& commands) {
   add_output(*command, options->format);
 }
 
+void add_upgrade(Subcommands& commands) {
+  const auto [command, options] = commands.add<UpgradeOptions>(
+      "upgrade", "replace the running daemon by the installed version, without a gap", &upgrade);
+  add_control(*command, options->control);
+  add_output(*command, options->format);
+}
+
 void add_drain(Subcommands& commands) {
   const auto [command, options] = commands.add<DrainOptions>(
       "drain", "take devices out of service, so that no new pod gets them", &drain);
@@ -132,6 +144,7 @@ void add_daemon_commands(Subcommands& commands) {
   add_status(commands);
   add_events(commands);
   add_reload(commands);
+  add_upgrade(commands);
   add_drain(commands);
   add_undrain(commands);
 }

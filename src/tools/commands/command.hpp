@@ -29,6 +29,7 @@ struct RunOptions {
   std::string plugin_directory;  // empty: the configuration's
   std::string control;           // empty: the configuration's
   std::string state_directory = kStateDirectory;
+  std::string take_over;  // the control socket of the daemon to replace, if there is one; empty: none
   std::optional<LogLevel> log_level;    // nullopt: the configuration's
   std::optional<LogFormat> log_format;  // as above
 };
@@ -139,6 +140,13 @@ struct ReloadOptions {
   OutputFormat format = OutputFormat::kTable;
 };
 int reload(const ReloadOptions& options);
+
+struct UpgradeOptions {
+  std::string control;  // empty: see control_socket()
+  OutputFormat format = OutputFormat::kTable;
+};
+// Returns 1 if the running daemon serves on, and kUsedWrongly if none runs or it cannot hand over at all.
+int upgrade(const UpgradeOptions& options);
 
 // Prints the JSON schema of the configuration.
 struct SchemaOptions {};

@@ -5,10 +5,12 @@
 
 #include <csignal>
 #include <iostream>
+#include <optional>
 
 #include "base/system/event_loop.hpp"
 #include "config/config.hpp"
 #include "daemon/daemon.hpp"
+#include "daemon/telemetry/control_client.hpp"
 #include "kubernetes/kubelet/grpc_setup.hpp"
 #include "tools/commands/command.hpp"
 
@@ -21,6 +23,25 @@ void raise_descriptor_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Returns the daemon to take over from; nullopt if none runs. Throws std::runtime_error if it refuses.
+std::optional<Predecessor> predecessor_at(const std::string& control) {
+  if (control.empty()) return std::nullopt;
+  try {
+    return ControlClient(control).begin_hand_over();
+  } catch (const NotThere&) {
+    return std::nullopt;
+  }
+}
+
+// A container is ended by the kubelet, which starts it again if it ends by itself.
+void wait_for_stop() {
+  sigset_t stops;
+  ::sigemptyset(&stops);
+  for (const int signal : {SIGTERM, SIGINT}) ::sigaddset(&stops, signal);
+  int signal = 0;
+  ::sigwait(&stops, &signal);
 }
 
 }  // namespace
@@ -36,10 +57,13 @@ int run(const RunOptions& options) {
     const Overrides overrides{.plugin_directory = options.plugin_directory,
                               .control = options.control,
                               .log_format = options.log_format};
-    Daemon({.file = options.config, .overrides = overrides, .level = options.log_level},
-           options.state_directory, load_config(options.config, overrides))
-        .run();
-    return 0;
+    Config config = load_config(options.config, overrides);
+    const Daemon::End end =
+        Daemon({.file = options.config, .overrides = overrides, .level = options.log_level},
+               options.state_directory, std::move(config), predecessor_at(options.take_over))
+            .run();
+    if (end == Daemon::End::kReplaced) wait_for_stop();
+    return end == Daemon::End::kFailed ? 1 : 0;
   } catch (const DirectoryHeld& error) {
     std::cerr << "plughost: " << error.what() << '\n';
     return 1;

@@ -289,6 +289,10 @@ class Node:
         # Before its first line a signal would end it.
         self.daemon.wait_for_line(lambda line: True, PATIENCE)
 
+    def adopt_daemon(self, pid):
+        """The daemon is another process now, with the former one's output."""
+        self.daemon.continue_as(pid)
+
     def end_daemon(self, number=signal.SIGTERM):
         """Returns the exit code, and after how many seconds it came."""
         start = time.monotonic()

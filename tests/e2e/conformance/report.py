@@ -57,6 +57,9 @@ again what differs for 5 s: that resource, once. In no other scenario does it.
 BEYOND = {
     "traps: never stuck": "traps",
     "killed and started again within 50 ms: every resource admits a pod": "kills",
+    "upgraded 1,000 times while pods are admitted, every tenth time by a program that fails: from 1.37 on every device is counted "
+    "throughout": "upgrades",
+    "a kubelet is killed during a hand-over, 200 times: every resource admits a pod": "hand-overs",
     "misled: put right within 10 s, and no registration without need": "misled",
     "1,000 reloads that each change something: memory does not grow": "reloads",
     "taken over from a plugin with other ids: a device that its pod holds is not given until the pod has gone": "adopt",
@@ -116,7 +119,7 @@ def write_page(options, registry, older, lines, outcomes):
         "",
         *(
             f"- {f'Line {number}' if number == 46 else number.capitalize()}: {one_line(note)}."
-            for number in (46, "traps", "kills", "misled", "reloads", "cards", "differential")
+            for number in (46, "traps", "kills", "upgrades", "hand-overs", "misled", "reloads", "cards", "differential")
             for note in outcomes[number, newest].notes
         ),
     ]
@@ -183,7 +186,7 @@ def together(runs):
 
 def command(options, older):
     words = ["tests/e2e/conformance/run", f"--restarts {options.restarts}", f"--traps {options.traps}"]
-    words += [f"--kills {options.kills}"]
+    words += [f"--kills {options.kills}", f"--upgrades {options.upgrades}"]
     words += [f"--misled {options.misled}", f"--fewer {options.fewer}", f"--seed {options.seed}"]
     words += [f"--write {options.write}"]
     words += ["--older"] if options.older else []

@@ -289,6 +289,18 @@ TEST_CASE(
   CHECK(entry.tracker.next_change() == kNever);
 }
 
+TEST_CASE("a device that flapped in a predecessor is kept Unhealthy from the first list on") {
+  Listed former;
+  for (int i = 0; i <= 6; ++i)
+    i % 2 == 1 ? former.see({}, kStart + i * 1s) : former.see({"a"}, kStart + i * 1s);
+  REQUIRE(former.tracker.flapping() == DeviceTracker::Flapping{{kA, {{"a", kStart + 6s}}}});
+  Listed next;
+  next.tracker.inherit(former.tracker.flapping());
+  CHECK(next.see({"a", "b"}, kStart + 7s) == "a! b");
+  CHECK(next.tracker.next_change() == kStart + 6s + Damping::kCalm);
+  CHECK(next.see({"a", "b"}, kStart + 36s) == "a b");
+}
+
 TEST_CASE("a flapping device that a pod holds is kept Unhealthy if it has shares, and not if it has none") {
   for (const unsigned replicas : {1U, 4U}) {
     CAPTURE(replicas);

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -52,13 +53,25 @@ class Machine {
     const std::lock_guard lock(mutex_);
     return at_rest_;
   }
+  // Sets the device's fault for later scans; empty: none.
+  void set_fault(const std::string& id, const std::string& fault) {
+    const std::lock_guard lock(mutex_);
+    faults_[id] = fault;
+  }
 
   Scan scan() {
     std::unique_lock lock(mutex_);
     const int number = ++scans_;
     changed_.wait(lock, [&] { return number < hangs_at_; });
     if (!why_.empty()) throw std::runtime_error(why_);
-    return scan_;
+    Scan seen = scan_;
+    for (Device& device : seen.devices) {
+      const auto fault = faults_.find(device.id);
+      if (fault == faults_.end()) continue;
+      device.error = fault->second;
+      device.lasting = !fault->second.empty();
+    }
+    return seen;
   }
 
  private:
@@ -70,6 +83,7 @@ class Machine {
   int hangs_at_ = kNever;
   int scans_ = 0;
   std::optional<bool> at_rest_;
+  std::map<std::string, std::string> faults_;
 };
 
 class Source final : public DeviceSource {
@@ -77,6 +91,9 @@ class Source final : public DeviceSource {
   explicit Source(std::shared_ptr<Machine> machine) : machine_(std::move(machine)) {}
   Scan scan(const HostRoot&) const override { return machine_->scan(); }
   void rest(bool at_rest) const override { machine_->rest(at_rest); }
+  void set_fault(const Device& device, const std::string& fault) const override {
+    machine_->set_fault(device.id, fault);
+  }
 
  private:
   std::shared_ptr<Machine> machine_;

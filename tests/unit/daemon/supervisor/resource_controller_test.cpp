@@ -147,5 +147,31 @@ TEST_CASE(
   CHECK(running.machine->scans() == before);
 }
 
+TEST_CASE("controller: the faults and the flapping of a predecessor's devices are those of the first list") {
+  Running running;
+  running.machine->show({.devices = {of_type("a", "one"), of_type("b", "one"), of_type("c", "two")}});
+  running.inheritance.faults = {{"x.com/one", {{"a", "XID 79"}, {"gone", "XID 95"}}},
+                                {"x.com/other", {{"c", "no"}}}};
+  running.inheritance.flapping = {{"x.com/two", {{"c", EventLoop::Clock::now()}}}};
+  running.start();
+  REQUIRE(running.lists({"x.com/one", "x.com/two"}));
+  CHECK(running.device("x.com/one", "a")->error == "XID 79");
+  CHECK(running.device("x.com/one", "a")->lasting);
+  CHECK(running.device("x.com/one", "b")->healthy());
+  CHECK_FALSE(running.device("x.com/two", "c")->healthy());
+  Inheritance told;
+  running.entry->add_to(told);
+  CHECK(told.faults == Inheritance::ByDevice<std::string>{{"x.com/one", {{"a", "XID 79"}}}});
+  CHECK(told.flapping == running.inheritance.flapping);
+  CHECK(told.resources.empty());  // none is attached
+  // From then on the fault is the source's.
+  const int scans = running.machine->scans();
+  running.entry->request_scan();
+  REQUIRE(running.scanned(scans + 1));
+  CHECK(running.device("x.com/one", "a")->error == "XID 79");
+  running.entry->forgive({"x.com/one", "a"});
+  CHECK(test::run_until(running.process.loop, [&] { return running.device("x.com/one", "a")->healthy(); }));
+}
+
 }  // namespace
 }  // namespace plughost

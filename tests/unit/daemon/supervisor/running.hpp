@@ -50,6 +50,7 @@ struct Running {
   HeldDevices held{process.loop, process.log, [](const HoldingsReader::Done&) {}, [] {}};
   DrainSet drains;
   OnlyOwner owner;
+  Inheritance inheritance;
   std::unique_ptr<ResourceController> entry;
 
   void start() { start({entry_of(machine, "x.com/{type}")}); }
@@ -60,7 +61,7 @@ struct Running {
                                                                             .assuming = assuming,
                                                                             .held = held,
                                                                             .owner = owner},
-                                                 drains, std::move(configs));
+                                                 drains, std::move(configs), inheritance);
   }
   std::set<std::string> resources() const {
     std::set<std::string> names;

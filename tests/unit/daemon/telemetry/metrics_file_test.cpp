@@ -40,6 +40,7 @@ struct FileRig final : StatusRequests::Owner {
   void reload(ReloadOrder /*order*/, ReloadDone /*done*/) override {}
   void confirm(ConfirmDone /*done*/) override {}
   void drain(DrainOrder /*order*/, StatusRequests::DrainDone /*done*/) override {}
+  void hand_over(HandOverStep /*step*/, pid_t /*by*/, HandOver::Done /*done*/) override {}
 
   void use(const std::string& directory) {
     metrics->use(directory.empty() ? "" : dir.at(directory).string());

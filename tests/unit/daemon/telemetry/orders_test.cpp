@@ -80,6 +80,8 @@ TEST_CASE("the daemon reads each order that the client writes, whatever its text
         ReloadOrder{.level = {}, .confirm = 24h}, ReloadOrder{.level = LogLevel::kError, .confirm = 1s}})
     CHECK(ordered(request_of(reload)) == Order(reload));
   CHECK(ordered(request_of(KeepOrder())) == Order(KeepOrder()));
+  for (const HandOverStep step : {HandOverStep::kUpgrade, HandOverStep::kBegin, HandOverStep::kEnd})
+    CHECK(ordered(request_of(HandOverOrder{step})) == Order(HandOverOrder{step}));
   for (const std::string text : {"plain", "a: b", "\"quoted\" 'twice'", "*alias &anchor !tag", "\\n \\u0041",
                                  "\ttab", "{[", "#", "ü€😀", "true", "12", "null", "~"}) {
     CAPTURE(text);

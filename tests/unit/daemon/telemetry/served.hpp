@@ -38,10 +38,13 @@ class AskedDaemon final : StatusRequests::Owner {
   std::atomic<bool> silent = false;
   std::atomic<unsigned> asked = 0;
   std::atomic<unsigned> reloads = 0;
-  ReloadOrder reloaded;            // the last reload request
-  DrainOrder drained;              // the last drain request
-  std::vector<std::string> wrong;  // errors with which reloads are answered
-  DaemonStatus status;             // must not change while the loop runs
+  ReloadOrder reloaded;               // the last reload request
+  DrainOrder drained;                 // the last drain request
+  std::atomic<pid_t> successor = 0;   // the process that asked last to hand over
+  std::atomic<unsigned> lost = 0;     // connections of successors that have ended
+  Json handed_over = Json::Object();  // the answer to requests to hand over
+  std::vector<std::string> wrong;     // errors with which reloads are answered
+  DaemonStatus status;                // must not change while the loop runs
   StatusRequests requests{loop, log.history(), *this};
 
   void start() {
@@ -77,6 +80,14 @@ class AskedDaemon final : StatusRequests::Owner {
   void drain(DrainOrder order, StatusRequests::DrainDone done) override {
     drained = std::move(order);
     done({});
+  }
+  void hand_over(HandOverStep step, pid_t by, HandOver::Done done) override {
+    if (step == HandOverStep::kLost) {
+      ++lost;
+      return;
+    }
+    successor = by;
+    done(handed_over);
   }
 
   std::thread thread_;

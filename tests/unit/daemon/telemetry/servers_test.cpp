@@ -162,6 +162,64 @@ TEST_CASE("if the new socket's path is in use, no server moves, and the error ha
   CHECK(std::filesystem::is_regular_file(running.dir.path() / "precious"));
 }
 
+TEST_CASE("a successor learns what it must know, and the end of its connection is reported once") {
+  Inheritance told;
+  told.resources = {{"a.b/c", "a.b/c"}};
+  Controlled controlled(
+      [&](AskedDaemon& daemon) { daemon.handed_over = told.json(Inheritance::Clock::now()); });
+  {
+    const Predecessor predecessor = controlled.client.begin_hand_over();
+    CHECK(predecessor.inheritance == told);
+    CHECK(controlled.daemon.successor == ::getpid());
+    CHECK(predecessor.end()["resources"]["a.b/c"].text() == "a.b/c");
+    CHECK(controlled.daemon.lost == 0);
+  }
+  CHECK(eventually([&] { return controlled.daemon.lost == 1; }));
+  CHECK_NOTHROW(controlled.client.status());
+  CHECK(controlled.daemon.lost == 1);
+}
+
+TEST_CASE("a successor that is refused learns why, and its connection counts for nothing") {
+  Controlled controlled([](AskedDaemon& daemon) { daemon.handed_over = Json{{"error", "on trial"}}; });
+  CHECK_THROWS_WITH(controlled.client.begin_hand_over(), "the running plughost does not hand over: on trial");
+  CHECK(controlled.client.carry_out(HandOverOrder{})["error"].text() == "on trial");
+  controlled.end();
+  CHECK(controlled.daemon.lost == 0);
+}
+
+TEST_CASE("only the daemon's own user and root may replace it") {
+  if (::geteuid() != 0) return;
+  Controlled controlled;
+  std::filesystem::permissions(controlled.dir.path(), std::filesystem::perms(0755));
+  std::filesystem::permissions(controlled.path, std::filesystem::perms(0666));
+  const auto refused = [&](const std::function<void()>& request) {
+    return in_child_as(65534, [&] {
+      try {
+        request();
+      } catch (const std::runtime_error& error) {
+        return std::string_view(error.what()).find("only root may replace") == std::string_view::npos ? 2 : 0;
+      }
+      return 1;
+    });
+  };
+  CHECK(refused([&] { controlled.client.begin_hand_over(); }) == 0);
+  CHECK(refused([&] { controlled.client.carry_out(HandOverOrder{HandOverStep::kUpgrade}); }) == 0);
+  CHECK(refused([&] { controlled.client.carry_out(HandOverOrder{HandOverStep::kEnd}); }) == 0);
+  CHECK(controlled.daemon.successor == 0);
+}
+
+TEST_CASE("servers that leave make room for those of another process, and answer who is connected") {
+  Running running;
+  const std::string address = "127.0.0.1:" + std::to_string(running.port());
+  Client connected(running.dir.path() / "first.sock");
+  REQUIRE(running.answers("first.sock"));
+  running.daemon.in_loop([&] { running.servers->leave(); });
+  CHECK_NOTHROW(HttpServer::on_address(address));
+  CHECK_FALSE(std::filesystem::exists(running.dir.path() / "first.sock"));
+  CHECK(connected.send("GET /status.json HTTP/1.1\r\n\r\n"));
+  CHECK(code_of(connected.read_until("").value_or("")) == 200);
+}
+
 TEST_CASE("the page can move to a different address with the same port") {
   Running running;
   const std::string port = std::to_string(running.port());

@@ -35,6 +35,7 @@ struct Asked final : StatusRequests::Owner {
   }
   void confirm(ConfirmDone done) override { keeps.push_back(std::move(done)); }
   void drain(DrainOrder /*order*/, StatusRequests::DrainDone /*done*/) override {}
+  void hand_over(HandOverStep /*step*/, pid_t /*by*/, HandOver::Done /*done*/) override {}
 
   void answer(std::size_t question, DaemonStatus what = {}) { status.at(question)(std::move(what)); }
   // Runs the loop until the condition holds, because answers come on another thread.

@@ -62,10 +62,10 @@ TEST_CASE("after an error that only a reset clears, time does not make a card he
   rig.wait(24h);
   CHECK(device().error == lasts);
   CHECK(device().lasting);
-  SUBCASE("until forgive() is called") {
-    rig.source->forgive(rig.scan().devices.back());
+  SUBCASE("until its fault is cleared") {
+    rig.source->set_fault(rig.scan().devices.back(), {});
     CHECK(rig.error("GPU-a") == lasts);
-    rig.source->forgive(device());
+    rig.source->set_fault(device(), {});
     CHECK(device().healthy());
     CHECK_FALSE(device().lasting);
     fake.show(kTwoCards + "event 3 0 8 95\n");
@@ -103,6 +103,20 @@ TEST_CASE("after an error that only a reset clears, time does not make a card he
     rig.wait(30s);
     CHECK(device().healthy());
   }
+}
+
+TEST_CASE("a lasting fault that a predecessor has found is the card's until it is cleared") {
+  const FakeNvml fake(kTwoCards);
+  GpuRig rig({});
+  const auto device = [&] { return rig.scan().devices.front(); };
+  rig.source->set_fault(device(), "XID 79: the GPU has fallen off the bus");
+  CHECK(device().error == "XID 79: the GPU has fallen off the bus");
+  CHECK(device().lasting);
+  CHECK(rig.scan().devices.back().healthy());
+  rig.wait(24h);
+  CHECK_FALSE(device().healthy());
+  rig.source->set_fault(device(), {});
+  CHECK(device().healthy());
 }
 
 TEST_CASE("errors from which a card recovers by itself are known") {
@@ -159,8 +173,9 @@ TEST_CASE("an error of a MIG device affects only that device, and an error of it
   CHECK(rig.error("MIG-x").empty());
   fake.show(kDividedCards + "event 2 0 8 79\n");
   CHECK(rig.error("MIG-x").starts_with("XID 79"));
-  // forgive() for a MIG device also clears its card's errors, but not those of other MIG devices.
-  rig.source->forgive(rig.scan().devices[0]);
+  // set_fault() without a fault for a MIG device also clears its card's errors, but not those of other MIG
+  // devices.
+  rig.source->set_fault(rig.scan().devices[0], {});
   CHECK(rig.error("MIG-x").empty());
   CHECK(rig.error("MIG-y").starts_with("XID 48"));
 }

@@ -320,4 +320,47 @@ TEST_CASE("ledger: observers of given hardware are notified") {
   CHECK(gives == 1);
 }
 
+TEST_CASE("ledger: a successor knows what its predecessor has given, whether it is reported or not") {
+  Rig former;
+  for (Rig* const rig : {&former}) {
+    rig->list(kNic, {device_of("a", {kCard}), device_of("b", {kOther})});
+    rig->list(kVfio, {device_of("v", {kCard}), device_of("w", {kOther})});
+  }
+  former.update_holds({{{kNic, "a"}, "default/train"}}, kStart);
+  CHECK(former.give(kNic, {"b"}, kStart + 10s).empty());
+  const auto holds = former.ledger.holds(kStart + 12s);
+  CHECK(holds == std::vector<Ledger::Hold>{{.name = {kNic, "a"}, .who = "default/train"},
+                                           {.name = {kNic, "b"}, .who = "", .age = 2s}});
+  int told = 0;
+  Ledger next([&] { ++told; }, false);
+  CHECK_FALSE(next.complete());
+  next.list(kNic, former.lists[kNic], kStart);
+  CHECK_FALSE(next.undecided(kNic, std::vector<std::string>{"a", "b"}));  // no other resource has them
+  next.list(kVfio, {former.lists[kVfio].data(), 1}, kStart);
+  CHECK(next.undecided(kNic, std::vector<std::string>{"b", "a"}));
+  CHECK(next.undecided(kVfio, std::vector<std::string>{"v"}));
+  CHECK_FALSE(next.undecided(kNic, std::vector<std::string>{"b", "c"}));
+  next.list(kVfio, former.lists[kVfio], kStart);
+  next.inherit(holds, kStart + 12s);
+  CHECK(next.complete());
+  CHECK_FALSE(next.undecided(kNic, std::vector<std::string>{"a", "b"}));
+  CHECK(told == 1);  // the holders must be queried
+  CHECK(next.give(kVfio, std::vector<std::string>{"v"}, kStart + 12s) ==
+        "v: held by default/train as x.com/nic a");
+  CHECK_FALSE(next.give(kVfio, std::vector<std::string>{"w"}, kStart + 12s).empty());
+  // The Allocate was 2 s old.
+  next.update_holds({{{kNic, "a"}, "default/train"}}, kStart + 10s + Ledger::kUntold - 1ms, kStart + 20s);
+  CHECK(next.held({kNic, "b"}));
+  next.update_holds({{{kNic, "a"}, "default/train"}}, kStart + 10s + Ledger::kUntold, kStart + 20s);
+  CHECK_FALSE(next.held({kNic, "b"}));
+}
+
+TEST_CASE("ledger: a hold that a successor knows better is not replaced") {
+  Ledger next({}, false);
+  next.update_holds({{{kNic, "a"}, "default/new"}}, kStart, kStart);
+  const std::vector<Ledger::Hold> holds{{.name = {kNic, "a"}, .who = "default/old"}};
+  next.inherit(holds, kStart);
+  CHECK(next.holds(kStart).front().who == "default/new");
+}
+
 }  // namespace plughost

@@ -138,4 +138,26 @@ TEST_CASE("new devices are Healthy at once") {
 }
 
 }  // namespace
+
+TEST_CASE("a device that flapped in a predecessor is kept Unhealthy until it has been calm for long enough") {
+  Listing former;
+  const Clock::time_point last = former.change(6);
+  const auto flapping = former.damping.flapping();
+  REQUIRE(flapping.size() == 1);
+  CHECK(flapping.at("a") == last);
+  Damping next;
+  next.inherit("a", last);
+  const auto error_at = [&](Clock::time_point now) {
+    std::vector<Device> devices{{.id = "a"}, {.id = "b"}};
+    next.apply({}, devices, now);
+    CHECK(devices[1].healthy());
+    return devices[0].error;
+  };
+  CHECK(error_at(last + 1s) == kReason);
+  CHECK(next.next_release() == last + Damping::kCalm);
+  CHECK(error_at(last + Damping::kCalm - 1ms) == kReason);
+  CHECK(error_at(last + Damping::kCalm).empty());
+  CHECK(next.flapping().empty());
+}
+
 }  // namespace plughost
