@@ -239,7 +239,7 @@ void Daemon::on_taken_over(const Inheritance& last) {
 
 void Daemon::on_failed(const std::string& why) {
   if (std::exchange(stopping_, true)) return;
-  log_.error("cannot take over: the plughost that runs serves on", {{"why", why}});
+  log_.error("cannot take over: this plughost ends", {{"why", why}});
   end_ = End::kFailed;
   loop_.stop();
 }

@@ -50,6 +50,7 @@ struct Options {
   std::string directory = "/var/lib/kubelet/device-plugins";
   std::string plugins_registry;  // empty: the directory is not watched
   std::string pod_resources;     // empty: the API is not served
+  std::string pods_api;          // empty: a kubelet up to 1.36
   bool json = false;
   bool older = false;
   bool stay = false;
@@ -70,9 +71,11 @@ int kubelet(const Options& options) {
       {.directory = options.directory,
        .plugins_registry = options.plugins_registry,
        .pod_resources = options.pod_resources,
+       .pods_api = options.pods_api,
        .clearing = options.older ? StandInKubelet::Clearing::kEverything : StandInKubelet::Clearing::kSockets,
-       .registering = options.older ? StandInKubelet::Registering::kAnswersFirst
-                                    : StandInKubelet::Registering::kDialsBeforeAnswer},
+       .registering = options.older              ? StandInKubelet::Registering::kAnswersFirst
+                      : options.pods_api.empty() ? StandInKubelet::Registering::kDialsBeforeAnswer
+                                                 : StandInKubelet::Registering::kBySocket},
       [&](const KubeletEvent& event) { output.show(event); });
 
   const UniqueFd wake{check(::eventfd(0, EFD_CLOEXEC), "eventfd")};
@@ -100,6 +103,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--plugins-registry", options.plugins_registry, "also search this directory for plugins");
   app.add_option("--pod-resources", options.pod_resources, "serve the pod resources API on this socket");
+  app.add_option("--pods-api", options.pods_api,
+                 "act as Kubernetes 1.37 does: several plugins may have one resource; listen on this socket");
   app.add_flag("--json", options.json, "one JSON object per line");
   app.add_flag("--older", options.older,
                "act as old kubelets do: answer Register before dialing, and remove all files at the start");

@@ -28,6 +28,7 @@ resources:
 CONFFILE = "/etc/plughost/config.yaml"
 SETUP_CONFIG = CONFIG + "listen: 0.0.0.0:9464\n"
 SETUP_DROP_IN = "/etc/systemd/system/plughost.service.d/10-setup.conf"
+PODS_API = "/var/lib/kubelet/pods-api/pods-api.sock"
 LONGEST_GAP = 5  # seconds; what is usual is printed
 LONGEST_START = 60
 
@@ -66,10 +67,10 @@ class InDebian12(unittest.TestCase):
         """Its process id."""
         return self.machine.run("systemctl show --property MainPID --value plughost").strip()
 
-    def kubelet(self):
+    def kubelet(self, *options):
         """The stand-in kubelet, from its own package."""
         self.machine.install(standin_deb())
-        kubelet = self.enterContext(self.machine.process("plughost-kubelet", "--stay"))
+        kubelet = self.enterContext(self.machine.process("plughost-kubelet", "--stay", *options))
         kubelet.wait_for_line("listening on", 10)
         return kubelet
 
@@ -98,14 +99,17 @@ class InDebian12(unittest.TestCase):
         self.machine.run("plughost preset disable count && plughost check")
         self.assertFalse(self.is_there("/etc/plughost/plugins.d/count.yaml"))
 
-    def upgraded(self, package, kubelet, words):
-        """From a daemon that feeds the kubelet and a pod to this package, which goes on with both."""
+    def feed(self, kubelet):
+        """The daemon feeds the kubelet and a pod."""
         (self.machine.shared / "config.yaml").write_text(CONFIG)
         self.machine.run(f"cp /shared/config.yaml {CONFFILE} && systemctl reload plughost")
         kubelet.wait_for_line("example.com/token: 4 devices, 4 healthy", 10)
         kubelet.write("allocate example.com/token 2 pod-a")
         kubelet.wait_for_line("pod-a holds", 10)
 
+    def upgraded(self, package, kubelet, words):
+        """From a daemon that feeds the kubelet and a pod to this package, which goes on with both."""
+        self.feed(kubelet)
         before, start = self.daemon(), kubelet.mark()
         shutil.copy(package, self.machine.shared / "next.deb")
         upgrade = self.machine.process("dpkg", "--force-confold", "--install", "/shared/next.deb")
@@ -124,6 +128,52 @@ class InDebian12(unittest.TestCase):
     def test_an_upgrade_keeps_the_configuration_and_the_pods(self):
         self.machine.install(deb())
         self.upgraded(self.newer, self.kubelet(), "")
+
+    def test_an_upgrade_beside_a_kubelet_of_1_37_has_no_gap_and_systemd_follows_the_new_process(self):
+        self.machine.install(deb())
+        self.machine.run(f"mkdir -p {PODS_API.rpartition('/')[0]}")
+        kubelet = self.kubelet("--pods-api", PODS_API)
+        self.feed(kubelet)
+        before, start = self.daemon(), kubelet.mark()
+        shutil.copy(self.newer, self.machine.shared / "next.deb")
+        self.machine.run("dpkg --force-confold --install /shared/next.deb")
+        kubelet.wait_for_line("example.com/token: 4 devices, 4 healthy", 10, start)
+        counts = [line for line in kubelet.lines(start) if "healthy" in line]
+        self.assertEqual([line for line in counts if "4 healthy" not in line], [])
+        after = self.daemon()
+        self.assertNotEqual(after, before)
+        self.assertFalse(self.is_there(f"/proc/{before}"))
+        shown = self.machine.run("systemctl show --property ActiveState,NRestarts,StatusText plughost")
+        for each in ("ActiveState=active", "NRestarts=0", "1 of 1 resource attached"):
+            self.assertIn(each, shown)
+        log = self.machine.run("journalctl --unit plughost --no-pager")
+        self.assertIn("handed over to the successor", log)
+        self.assertNotIn("reception only permitted", log)
+        # The watchdog, an end and a restart are those of the new process.
+        self.machine.run(f"kill -KILL {after}")
+        until(lambda: self.daemon() not in ("0", after), 10, "systemd starts another", every=0.05)
+        kubelet.wait_for_line("example.com/token: 4 devices, 4 healthy", 10, kubelet.mark() - 1)
+        self.machine.run("plughost upgrade && systemctl stop plughost")
+        self.assertEqual(self.machine.exit_code("pgrep -x plughost"), 1)
+
+    def test_an_upgrade_whose_new_program_fails_leaves_the_old_one_and_one_with_another_unit_restarts(self):
+        self.machine.install(deb())
+        self.machine.run(f"mkdir -p {PODS_API.rpartition('/')[0]}")
+        kubelet = self.kubelet("--pods-api", PODS_API)
+        self.feed(kubelet)
+        before = self.daemon()
+        shutil.copy(self.newer, self.machine.shared / "next.deb")
+        self.machine.run(f"sed -i 's/count: 4/count: none/' {CONFFILE}")
+        upgrade = self.machine.process("dpkg", "--force-confold", "--install", "/shared/next.deb")
+        self.assertEqual(upgrade.wait(60), 0, upgrade.lines())
+        self.assertTrue([line for line in upgrade.lines() if "not upgraded: the new plughost has ended" in line], upgrade.lines())
+        self.assertEqual(self.daemon(), before)
+        self.machine.run(f"cp /shared/config.yaml {CONFFILE} && plughost upgrade")
+        after = self.daemon()
+        self.machine.run("echo '# other settings' >>/usr/lib/systemd/system/plughost.service")
+        self.machine.run("dpkg --force-confold --install /shared/next.deb")
+        self.assertNotIn(self.daemon(), ("0", after))
+        self.assertIn("stopping", self.machine.run("journalctl --unit plughost --no-pager"))
 
     @unittest.skipUnless("PLUGHOST_FORMER_PACKAGE" in os.environ, "not shown: ./dev package-test --from COMMIT upgrades from a former package")
     def test_an_upgrade_from_a_former_package_keeps_the_configuration_and_the_pods(self):
