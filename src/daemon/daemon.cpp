@@ -200,13 +200,13 @@ Inheritance Daemon::inheritance() const {
 }
 
 void Daemon::leave() {
+  stopping_ = true;
   configuration_->stop();
   supervisor_->succession().leave();
   servers_.leave();
 }
 
 void Daemon::on_handed_over(pid_t successor, bool started) {
-  stopping_ = true;
   if (started) notifier_.send("MAINPID=" + std::to_string(successor));
   end_ = started ? End::kStopped : End::kReplaced;
   loop_.stop();

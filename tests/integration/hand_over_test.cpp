@@ -1,8 +1,10 @@
 // Checks that a second daemon takes over from a first one, while both run.
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <csignal>
+#include <fstream>
 #include <thread>
 
 #include "base/text/json.hpp"
@@ -218,9 +220,11 @@ TEST_CASE("drains outlive a hand-over, and during it none is ordered") {
 
 TEST_CASE("an Allocate that waits for its program is answered by the predecessor") {
   Node node(kBySocket);
+  const std::string go = node.path("go");
+  REQUIRE(::mkfifo(go.c_str(), 0600) == 0);
   node.configure(counted(kA, 3,
-                         "allocate: {exec: [/bin/sh, -c, \"touch " + node.path("asked") + "; while [ ! -e " +
-                             node.path("go") + " ]; do sleep 0.01; done; echo '{{}}'\"]}"));
+                         "allocate: {exec: [/bin/sh, -c, \"touch " + node.path("asked") + "; read line < " +
+                             go + "; echo '{{}}'\"]}"));
   attach_a(node);
   Admission admission;
   std::thread pod([&] { admission = node.kubelet().allocate("pod", "main", kA, 1); });
@@ -228,7 +232,7 @@ TEST_CASE("an Allocate that waits for its program is answered by the predecessor
   node.start_successor();
   REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kA).streams == 2; }));
   CHECK_FALSE(node.daemon().wait_for_line({"taken over"}, 300ms));
-  node.files().file("go");
+  std::ofstream(go) << "go\n";
   pod.join();
   CHECK(admission.error.empty());
   CHECK(node.daemon().wait_for_line({"taken over"}, kLong));

@@ -1,6 +1,5 @@
 #include "daemon/handover/hand_over.hpp"
 
-#include <signal.h>
 #include <sys/epoll.h>
 
 #include <stdexcept>
@@ -31,8 +30,7 @@ void HandOver::upgrade(const Start& start, Done done) {
         }
       },
       lifetime_.bound([this, result] {
-        if (result != starting_)  // it comes too late
-          return static_cast<void>(result->program.pid > 0 && ::kill(result->program.pid, SIGKILL));
+        if (result != starting_) return result->program.kill();  // it comes too late
         if (!result->error.empty()) return fail(result->error);
         on_started(std::move(result->program));
       }),
@@ -103,7 +101,7 @@ void HandOver::lose() {
 }
 
 void HandOver::on_late() {
-  if (program_.pid != 0) ::kill(program_.pid, SIGKILL);
+  program_.kill();
   fail("the new plughost has not taken over in time");
 }
 

@@ -7,10 +7,7 @@
 // once the successor has its lists. Of 1,000 upgrades of a real 1.37.2 every tenth had a program that failed:
 // no device was missing for a moment (tests/e2e/conformance/run --line upgrades).
 //
-// Refused were: exec of the new program in this process, because its threads and with them its streams end
-// before the new ones begin; a restart that leaves this process running (KillMode=process), because a stop
-// must stop everything; and only to keep the kubelet's connections open (FDSTORE), because an Allocate on
-// them has no answer until the successor ends them.
+// docs/architecture.md has the requests in their order, and the alternatives that were refused.
 
 #include <sys/types.h>
 
@@ -84,8 +81,6 @@ class HandOver {
 
   // From kBegin to the end no other order is carried out.
   bool under_way() const { return begun_; }
-  // Returns the process that upgrade() has started; 0: none, or not yet.
-  pid_t successor() const { return program_.pid; }
   void upgrade(const Start& start, Done done);
   // `by` is the successor's process, 0 if it is in another pid namespace.
   void begin(pid_t by, const Done& done);

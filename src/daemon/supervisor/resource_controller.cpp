@@ -7,7 +7,7 @@
 namespace plughost {
 
 ResourceController::ResourceController(const ResourcePublisher::Context& context, const DrainSet& drains,
-                                       Configs configs, const Inheritance& inheritance)
+                                       Configs configs, const Inheritance* inheritance)
     : platform_(context.platform),
       link_(context.link),
       held_(context.held),
@@ -17,8 +17,10 @@ ResourceController::ResourceController(const ResourcePublisher::Context& context
       tracker_({&drains, &adoption_.devices(), held_.ledger().get()}),
       publisher_(context, config_, *this),
       group_(platform_, *this, std::move(configs)) {
-  tracker_.inherit(inheritance.flapping);
-  faults_ = inheritance.faults;
+  if (inheritance) {
+    tracker_.inherit(inheritance->flapping);
+    faults_ = inheritance->faults;
+  }
   config_ = group_.whole();
   group_.begin();
 }
@@ -225,7 +227,7 @@ ResourceControllers::ResourceControllers(Platform& platform, CdiPlaces& cdi, Ass
       changed_(std::move(changed)) {}
 
 void ResourceControllers::add(ResourceController::Configs entry, KubeletLink& link,
-                              const Inheritance& inheritance) {
+                              const Inheritance* inheritance) {
   const std::shared_ptr<const AllocationSpec> spec = entry.front().spec;
   const Template& name = spec->name;
   // A literal name is claimed before the first scan.

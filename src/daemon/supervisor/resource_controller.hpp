@@ -29,10 +29,11 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   using Clock = EventLoop::Clock;
   using Configs = EntryGroup::Configs;
 
-  // Resources appear once each entry's first scan has finished or failed. `drains` and everything in
+  // Resources appear once each entry's first scan has finished or failed. `inheritance` is a predecessor's;
+  // nullptr: there was none. `drains` and everything in
   // `context` must outlive this object.
   ResourceController(const ResourcePublisher::Context& context, const DrainSet& drains, Configs configs,
-                     const Inheritance& inheritance);
+                     const Inheritance* inheritance);
   ~ResourceController() override;
   ResourceController& operator=(ResourceController&&) = delete;
 
@@ -113,7 +114,7 @@ class ResourceControllers final : private ControllerOwner {
   ResourceControllers& operator=(ResourceControllers&&) = delete;
 
   // `entry` has the configuration's entries of one name. `link` must outlive the controller.
-  void add(ResourceController::Configs entry, KubeletLink& link, const Inheritance& inheritance = {});
+  void add(ResourceController::Configs entry, KubeletLink& link, const Inheritance* inheritance = nullptr);
   // Ends a controller, so that another controller of that name can begin.
   void end(const std::string& name);
   // Ends a controller for good, and reports the end of its resources.

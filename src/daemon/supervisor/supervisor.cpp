@@ -108,7 +108,7 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
   safety_.arm(kSafetyInterval);
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
   for (EntriesOfName& entry : by_name(config_.resources))
-    controllers_.add(copies_of(entry), *link_, inheritance ? *inheritance : Inheritance());
+    controllers_.add(copies_of(entry), *link_, inheritance);
   affinity_.join(config_.resources);
   reporter_.use(config_, controllers_.subjects());
   if (!link_->watcher().current())

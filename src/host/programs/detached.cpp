@@ -59,6 +59,10 @@ bool read_report(int pipe, Report& report) {
 
 }  // namespace
 
+void DetachedProgram::kill() const {
+  if (process) ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+}
+
 DetachedProgram start_detached(const std::vector<std::string>& command,
                                const std::vector<std::string>& left_out) {
   const std::vector<const char*> arguments = pointers_to(command);
@@ -89,8 +93,10 @@ DetachedProgram start_detached(const std::vector<std::string>& command,
   if (!read_report(ours.get(), report)) throw std::runtime_error("cannot start " + command[0]);
   DetachedProgram started{.pid = report.pid, .process = {}};
   started.process = UniqueFd{static_cast<int>(::syscall(SYS_pidfd_open, report.pid, 0))};
+  const bool ended = !started.process && errno == ESRCH;
   if (read_report(ours.get(), report) && report.error != 0)
     throw std::system_error(report.error, std::generic_category(), "cannot start " + command[0]);
+  if (ended) throw std::runtime_error(command[0] + " has ended at once");
   return started;
 }
 

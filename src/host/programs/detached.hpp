@@ -14,6 +14,9 @@ namespace plughost {
 struct DetachedProgram {
   pid_t pid = 0;
   UniqueFd process;  // pidfd, readable when the program has ended; empty if the kernel has none (before 5.3)
+
+  // Kills the program. Does nothing without a pidfd, because another process may have the number by now.
+  void kill() const;
 };
 
 // Starts `command`, whose first word is a path, with this process's environment, standard files and working

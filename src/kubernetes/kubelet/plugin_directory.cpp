@@ -25,8 +25,7 @@ bool remove_if_dead(const fs::path& socket) {
 }  // namespace
 
 PluginDirectory::PluginDirectory(fs::path path, bool lent) : path_(std::move(path)), lent_(lent) {
-  std::error_code error;
-  if (fs::exists(path_, error)) hold();
+  if (!lent_) own();
 }
 
 void PluginDirectory::own() {

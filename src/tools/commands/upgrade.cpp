@@ -19,6 +19,8 @@ void wait_for(const ControlClient& client) {
       return;
     } catch (const NotThere&) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    } catch (const NoAnswer&) {
+      return;
     }
   }
 }

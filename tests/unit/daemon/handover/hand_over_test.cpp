@@ -1,12 +1,13 @@
 #include "daemon/handover/hand_over.hpp"
 
 #include <doctest/doctest.h>
-#include <signal.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 
+#include <fstream>
 #include <optional>
 
 #include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -47,6 +48,11 @@ struct Asked : HandOver::Owner {
     CHECK(did == "back ");
     did.clear();
     end();
+  }
+
+  // The log says so.
+  bool has_started() {
+    return run_until(loop, [this] { return log.history().newest() > 0; });
   }
 
   EventLoop loop;
@@ -183,13 +189,12 @@ TEST_CASE("an upgrade fails if its program cannot be started, ends, or does not 
   SUBCASE("it ends") {
     daemon.upgrade({"/bin/false"});
     REQUIRE(run_until(daemon.loop, [&] { return daemon.operators.has_value(); }));
-    CHECK(error(daemon.operators) == "the new plughost has ended before it took over");
+    // Before it could be watched, or after.
+    CHECK(error(daemon.operators).find(" has ended ") != std::string::npos);
   }
   SUBCASE("it does not ask") {
     daemon.upgrade({"/bin/sleep", "1000"});
-    SUBCASE("") {
-      REQUIRE(run_until(daemon.loop, [&] { return daemon.hand_over.successor() != 0; }));
-    }
+    SUBCASE("") { REQUIRE(daemon.has_started()); }
     SUBCASE("and starts too late") {}
     pass(daemon.loop, HandOver::kStartLimit);
     REQUIRE(run_until(daemon.loop, [&] { return daemon.operators.has_value(); }));
@@ -203,9 +208,11 @@ TEST_CASE("an upgrade fails if its program cannot be started, ends, or does not 
 
 TEST_CASE("an upgrade answers when the program that it has started serves") {
   Asked daemon;
-  daemon.upgrade({"/bin/sleep", "1000"});
-  REQUIRE(run_until(daemon.loop, [&] { return daemon.hand_over.successor() != 0; }));
-  const pid_t program = daemon.hand_over.successor();
+  const TempDir tree;
+  const std::string end = tree.at("end").string();
+  REQUIRE(::mkfifo(end.c_str(), 0600) == 0);
+  daemon.upgrade({"/bin/sh", "-c", "read line < " + end});
+  REQUIRE(daemon.has_started());
   daemon.begin();
   daemon.register_and_end();
   // The end of the connection is no loss while the process lives.
@@ -214,5 +221,5 @@ TEST_CASE("an upgrade answers when the program that it has started serves") {
   CHECK(daemon.did == "leave started 77 ");
   CHECK(error(daemon.operators).empty());
   CHECK((*daemon.operators)["process"].number() == 77);
-  ::kill(program, SIGKILL);
+  std::ofstream(end) << "end\n";
 }

@@ -61,7 +61,7 @@ struct Running {
                                                                             .assuming = assuming,
                                                                             .held = held,
                                                                             .owner = owner},
-                                                 drains, std::move(configs), inheritance);
+                                                 drains, std::move(configs), &inheritance);
   }
   std::set<std::string> resources() const {
     std::set<std::string> names;
