@@ -1,6 +1,9 @@
 #include "daemon/daemon.hpp"
 
+#include <unistd.h>
+
 #include <csignal>
+#include <stdexcept>
 #include <utility>
 
 #include "kubernetes/kubelet/grpc_setup.hpp"
@@ -13,6 +16,9 @@ constexpr std::chrono::milliseconds kStatusInterval{200};
 
 // Starts this program again, in its present version, as the successor of the daemon with that control socket.
 DetachedProgram start_successor(const std::string& control) {
+  if (::getpid() == 1)
+    throw std::runtime_error(
+        "a container ends with its first process, which this is: give its pod a new image");
   std::vector<std::string> command = own_command();
   command.insert(command.end(), {"--take-over", control});
   return start_detached(command, {"WATCHDOG_PID"});

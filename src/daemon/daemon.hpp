@@ -26,8 +26,7 @@ class Daemon final : Running, StatusRequests::Owner, HandOver::Owner, TakeOver::
   enum class End {
     kStopped,
     kFailed,    // a predecessor serves on: the log says why
-    kReplaced,  // a successor serves, which this daemon has not started: its process should stay until a
-                // signal
+    kReplaced,  // a successor serves, which this daemon has not started: its process should stay
   };
 
   // `config` is the result of load_config() for the source. `state` is the directory for persistent data.

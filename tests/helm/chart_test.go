@@ -446,16 +446,52 @@ func assumed(dialect string) string {
 	return "resources: [{name: x.example/a, gpu: {unit: {memory: 1GiB}}, assume: {dialect: " + dialect + "}}]\n"
 }
 
-func TestWhoAsksForPodsSeesTheKubeletsAPIOfThem(t *testing.T) {
-	for config, want := range map[string]bool{assumed("volcano"): true, "resources: []\n": false} {
-		kinds := made(t, object{"config": "apiServer: {}\n" + config, "kubeletDir": "/var/lib/k0s/kubelet/"})
-		if path, is := volumes(t, kinds)["pods-api"]; is != want || (is && path != "/var/lib/k0s/kubelet/pods-api") {
-			t.Errorf("%s: it sees %q", config, path)
+func TestTheKubeletsAPIOfPodsIsMountedWherePlughostLooks(t *testing.T) {
+	kinds := made(t, object{"kubeletDir": "/var/lib/k0s/kubelet/"})
+	if path := volumes(t, kinds)["pods-api"]; path != "/var/lib/k0s/kubelet/pods-api" {
+		t.Errorf("it sees %q", path)
+	}
+	text, _ := json.Marshal(kinds["DaemonSet"])
+	if !strings.Contains(string(text), `"mountPath":"/var/lib/kubelet/pods-api"`) {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestTwoPodsHaveRoomOnANodeWithMetrics(t *testing.T) {
+	kinds := made(t, object{"metrics": object{
+		"enabled": true, "port": 1234,
+		"podMonitor":     object{"enabled": true, "relabelings": []any{object{"targetLabel": "rack", "replacement": "r1"}}},
+		"serviceMonitor": object{"enabled": true},
+	}})
+	if text, _ := json.Marshal(kinds["DaemonSet"]); strings.Contains(string(text), "containerPort") {
+		t.Errorf("with a port there is no room for a second pod: %s", text)
+	}
+	service := kinds["Service"]["spec"].(object)["ports"].([]any)[0].(object)
+	if service["targetPort"] != 1234.0 || service["name"] != "metrics" {
+		t.Errorf("the Service has %v", service)
+	}
+	endpoint := kinds["PodMonitor"]["spec"].(object)["podMetricsEndpoints"].([]any)[0].(object)
+	address := func(pod string) string {
+		found := ""
+		for _, each := range endpoint["relabelings"].([]any) {
+			rule := each.(object)
+			if rule["targetLabel"] != "__address__" {
+				continue
+			}
+			// As Prometheus has it: the whole value must match.
+			whole := regexp.MustCompile("^(?:" + rule["regex"].(string) + ")$")
+			if whole.MatchString(pod) {
+				found = whole.ReplaceAllString(pod, rule["replacement"].(string))
+			}
 		}
-		text, _ := json.Marshal(kinds["DaemonSet"])
-		if strings.Contains(string(text), `"mountPath":"/var/lib/kubelet/pods-api"`) != want {
-			t.Errorf("%s: %s", config, text)
-		}
+		return found
+	}
+	if v4, v6 := address("192.0.2.7"), address("2001:db8::7"); v4 != "192.0.2.7:1234" || v6 != "[2001:db8::7]:1234" {
+		t.Errorf("Prometheus asks %s and %s", v4, v6)
+	}
+	rules := endpoint["relabelings"].([]any)
+	if last := rules[len(rules)-1].(object); last["targetLabel"] != "rack" || endpoint["port"] != nil {
+		t.Errorf("the endpoint is %v", endpoint)
 	}
 }
 

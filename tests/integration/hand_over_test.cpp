@@ -124,6 +124,46 @@ TEST_CASE("a successor that has registered and is killed leaves all devices to i
   CHECK(has(by_control(node, {"drain", kA + "=" + ids_of(node.of(kA))[1]}), "drained"));
 }
 
+TEST_CASE("a replaced daemon of a pod ends, to be started again, once its successor has ended") {
+  Node node(kBySocket);
+  node.configure(counted(kA, 3));
+  node.start_kubelet();
+  node.start_successor();  // as a pod is started: there is no predecessor
+  REQUIRE(node.attached({kA}));
+  node.start_successor();
+  REQUIRE(node.daemon().wait_for_line({"taken over"}, kLong));
+  REQUIRE(node.former().running());
+  SUBCASE("by a signal, as when its pod is deleted") { node.daemon().signal(SIGTERM); }
+  SUBCASE("by a crash") { node.daemon().signal(SIGKILL); }
+  REQUIRE(node.daemon().wait_for_exit(kLong));
+  CHECK(node.former().wait_for_exit(kLong) == 1);
+  CHECK(has(node.former().output(), "the successor has ended"));
+}
+
+TEST_CASE("a replaced daemon of a pod waits on while its successor hands over in turn") {
+  Node node(kBySocket);
+  node.configure(counted(kA, 3));
+  node.start_kubelet();
+  node.start_successor();
+  REQUIRE(node.attached({kA}));
+  node.start_successor();
+  REQUIRE(node.daemon().wait_for_line({"taken over"}, kLong));
+  const Upgraded upgraded(by_control(node, {"upgrade"}));
+  CHECK(node.daemon().wait_for_exit(kLong) == 0);
+  CHECK_FALSE(node.former().wait_for_exit(1500ms));
+}
+
+TEST_CASE("plughost status --here fails if the daemon runs in another container") {
+  Node node(kBySocket);
+  node.configure(counted(kA, 3));
+  attach_a(node);
+  const std::vector<std::string> words = {"status", "--here", "--control", node.control()};
+  CHECK(run_plughost(words).exit_code == 0);
+  const Finished apart = run_plughost(words, {"unshare", "--pid", "--fork"});
+  CHECK(apart.exit_code == 1);
+  CHECK(has(apart, "the plughost of another container answers on " + node.control()));
+}
+
 TEST_CASE("a successor whose configuration is refused changes nothing") {
   Node node(kBySocket);
   node.configure(counted(kA, 3));

@@ -64,7 +64,7 @@ class DaemonSet(unittest.TestCase):
         kubelet.wait_for_line("listening on", 10)
 
         documented = documents()
-        machine.run("mkdir -p /config /empty")
+        machine.run("mkdir /config")
         for name, text in documented["ConfigMap"]["data"].items():
             (machine.shared / name).write_text(text)
             machine.run(f"cp /shared/{name} /config/ && plughost check --strict /config/{name}")
@@ -78,6 +78,12 @@ class DaemonSet(unittest.TestCase):
             kubelet.wait_for_line("example.com/fuse: 20 devices, 20 healthy", 20)
         except Exception as error:
             raise AssertionError(f"{error}\n" + "\n".join(container.lines())) from error
+        probe = documented["DaemonSet"]["spec"]["template"]["spec"]["containers"][0]["startupProbe"]["exec"]["command"]
+        self.assertEqual(machine.run(f"runc exec plughost {' '.join(probe)}").strip(), "example.com/fuse")
+        self.assertEqual(machine.run("stat --format '%U %G %a' /run/plughost-pod/control.sock").strip(), "root root 600")
+        code, words = machine.outcome("runc exec plughost /usr/bin/plughost upgrade")
+        self.assertEqual(code, 1)
+        self.assertIn("a container ends with its first process", words)
         process = json.loads(machine.run("runc state plughost"))["pid"]
         has = dict(line.split(":\t", 1) for line in machine.run(f"cat /proc/{process}/status").splitlines())
         self.assertEqual((has["Uid"].split()[1], has["NoNewPrivs"]), ("0", "1"))
@@ -102,7 +108,7 @@ class DaemonSet(unittest.TestCase):
 
         def mount(item):
             volume = volumes[item["name"]]
-            source = volume.get("hostPath", {}).get("path") or ("/config" if "configMap" in volume else "/empty")
+            source = volume.get("hostPath", {}).get("path", "/config")
             options = ["rbind", "ro" if item.get("readOnly") else "rw"]
             if "mountPropagation" in item:
                 options.append("rslave")

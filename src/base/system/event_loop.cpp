@@ -153,6 +153,11 @@ void block_signals(std::initializer_list<int> signals) {
   std::signal(SIGCHLD, SIG_DFL);
 }
 
+void unblock_signals(std::initializer_list<int> signals) {
+  const sigset_t set = set_of(signals);
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
 SignalWatch::SignalWatch(EventLoop& loop, std::initializer_list<int> signals,
                          std::function<void(int)> callback)
     : fd_(open_signalfd(signals)),

@@ -152,6 +152,8 @@ class Lifetime {
 // started (gRPC and loggers start threads). Also ignores SIGPIPE, and stops ignoring SIGCHLD. Throws
 // std::system_error.
 void block_signals(std::initializer_list<int> signals);
+// In this thread alone.
+void unblock_signals(std::initializer_list<int> signals);
 
 // Calls back with the number of each signal. The signals must be blocked. Loop thread only.
 class SignalWatch {

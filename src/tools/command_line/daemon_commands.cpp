@@ -57,6 +57,8 @@ void add_status(Subcommands& commands) {
           "print one line that says whether the node is ready; exit code 0: ready, 1: not ready, 2: unknown")
       ->excludes(name)
       ->excludes(watch);
+  command->add_flag("--here", options->here,
+                    "fail unless the daemon runs in this container, for a pod's startup probe");
   add_control(*command, options->control);
   add_output(*command, options->format, Formats::kAll);
 }

@@ -117,6 +117,7 @@ struct StatusOptions {
   std::string name;     // empty: every resource
   bool watch = false;
   bool check = false;  // one line and an exit code, for node-problem-detector
+  bool here = false;   // the daemon must be in this container
   OutputFormat format = OutputFormat::kTable;
 };
 int status(const StatusOptions& options);

@@ -2,10 +2,13 @@
 
 #include <malloc.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <iostream>
 #include <optional>
+#include <thread>
 
 #include "base/system/event_loop.hpp"
 #include "config/config.hpp"
@@ -35,13 +38,25 @@ std::optional<Predecessor> predecessor_at(const std::string& control) {
   }
 }
 
-// A container is ended by the kubelet, which starts it again if it ends by itself.
-void wait_for_stop() {
-  sigset_t stops;
-  ::sigemptyset(&stops);
-  for (const int signal : {SIGTERM, SIGINT}) ::sigaddset(&stops, signal);
-  int signal = 0;
-  ::sigwait(&stops, &signal);
+// Waits in a container whose pod is about to be deleted: if its process ended, the kubelet would start it
+// again. Returns for just that when no daemon has listened on the control socket for a second: the successor
+// has ended, or its pod was deleted instead. SIGTERM and SIGINT end this process.
+void wait_behind_successor(const std::string& control) {
+  constexpr std::chrono::milliseconds kLook{100};
+  constexpr int kMostMisses = 10;
+  for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, [](int) { ::_exit(0); });
+  unblock_signals({SIGTERM, SIGINT});
+  while (control.empty()) ::pause();
+  for (int misses = 0; misses < kMostMisses; std::this_thread::sleep_for(kLook)) {
+    try {
+      ControlClient(control).events(1, ControlClient::Follow::kYes, [](const Json&) { return true; });
+    } catch (const NotThere&) {
+      ++misses;
+    } catch (const NoAnswer&) {  // the stream has ended
+      misses = 0;
+    }
+  }
+  std::cerr << "plughost: the successor has ended: this process ends, to be started again\n";
 }
 
 }  // namespace
@@ -62,8 +77,8 @@ int run(const RunOptions& options) {
         Daemon({.file = options.config, .overrides = overrides, .level = options.log_level},
                options.state_directory, std::move(config), predecessor_at(options.take_over))
             .run();
-    if (end == Daemon::End::kReplaced) wait_for_stop();
-    return end == Daemon::End::kFailed ? 1 : 0;
+    if (end == Daemon::End::kReplaced) wait_behind_successor(options.take_over);
+    return end == Daemon::End::kStopped ? 0 : 1;
   } catch (const DirectoryHeld& error) {
     std::cerr << "plughost: " << error.what() << '\n';
     return 1;

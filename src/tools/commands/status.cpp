@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/document/diagnostics.hpp"
+#include "base/system/unix_socket.hpp"
 #include "base/text/text.hpp"
 #include "daemon/status/status.hpp"
 #include "daemon/telemetry/control_client.hpp"
@@ -240,10 +241,10 @@ void show(const Json& status, const StatusOptions& options) {
 // Less than the default 5 s limit of node-problem-detector's custom plugins.
 constexpr std::chrono::seconds kCheckDeadline{4};
 
-int check_node(const std::string& control, OutputFormat format) {
+int check_node(const std::string& socket, OutputFormat format) {
   Readiness check;
   try {
-    check = readiness_of(ControlClient(control_socket(control)).status(kCheckDeadline));
+    check = readiness_of(ControlClient(socket).status(kCheckDeadline));
   } catch (const NotThere&) {
     check = {Readiness::Verdict::kProblem, "plughost does not run"};
   } catch (const NoAnswer& exception) {
@@ -260,13 +261,16 @@ int check_node(const std::string& control, OutputFormat format) {
 }  // namespace
 
 int status(const StatusOptions& options) {
-  if (options.check) return check_node(options.control, options.format);
+  const std::string socket = control_socket(options.control);
+  if (options.here && listening_process(socket) == 0)
+    throw NoAnswer("the plughost of another container answers on " + socket);
+  if (options.check) return check_node(socket, options.format);
   const auto tell = [&](Json status) {
     select(status, options.name);
     show(status, options);
     return std::cout.good();
   };
-  const ControlClient client(control_socket(options.control));
+  const ControlClient client(socket);
   if (options.watch)
     client.watch_status(tell);
   else

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import ssl
@@ -279,6 +280,16 @@ class Node:
         data, written = self.checkpoint()
         ids = (data.get("RegisteredDevices") or {}).get(resource) or []
         return written if written >= since and len(ids) == count else None
+
+    def device_counts(self, resource):
+        """The counts of healthy devices that the kubelet has had, in its own words, so far."""
+        counts = []
+        for line in self._log("kubelet").read_text(errors="replace").splitlines():
+            if f'="{resource}"' in line and "Mark all resources Unhealthy" in line:
+                counts.append(0)
+            elif f'="{resource}"' in line and "Processed device updates" in line:
+                counts.append(int(re.search(r"healthyCount=(\d+)", line).group(1)))
+        return counts
 
     def given(self, uid):
         """Does the checkpoint say that the pod has devices?"""

@@ -22,12 +22,26 @@ spec:
     matchLabels:
       {{- include "plughost.selector" .root | nindent 6 }}
   {{ .endpoints }}:
-  - port: metrics
-    path: /metrics
-    {{- range $key := list "interval" "scrapeTimeout" "relabelings" "metricRelabelings" }}
+  - path: /metrics
+    {{- if eq .kind "ServiceMonitor" }}
+    port: metrics
+    {{- end }}
+    {{- range $key := list "interval" "scrapeTimeout" "metricRelabelings" }}
     {{- with index $.monitor $key }}
     {{ $key }}:
       {{- toYaml . | nindent 6 }}
     {{- end }}
     {{- end }}
+    {{- $relabelings := eq .kind "PodMonitor" | ternary (include "plughost.podAddress" $metrics | fromYamlArray) list }}
+    {{- with concat $relabelings .monitor.relabelings }}
+    relabelings:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+{{- end }}
+
+{{- /* The pods declare no port, because the scheduler finds no room on the host's network for a second pod with it, and a rolling update has two. */}}
+{{- define "plughost.podAddress" -}}
+- {sourceLabels: [__meta_kubernetes_pod_container_name], regex: plughost, action: keep}
+- {sourceLabels: [__meta_kubernetes_pod_ip], regex: "([^:]+)", targetLabel: __address__, replacement: "$1:{{ int .port }}"}
+- {sourceLabels: [__meta_kubernetes_pod_ip], regex: "(.+:.+)", targetLabel: __address__, replacement: "[$1]:{{ int .port }}"}
 {{- end }}
