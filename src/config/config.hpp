@@ -28,6 +28,9 @@ struct KubeletConfig {
     kPluginsRegistry,  // the kubelet finds the sockets in plugins_registry
   };
   std::filesystem::path directory = kKubeletDirectory;
+  // The place of `directory` below the kubelet's root directory, if that is a different one; else empty.
+  // Kubelets up to 1.38 ignore their root here; kubernetes/kubernetes#138986 would change that.
+  std::filesystem::path other_directory;
   std::filesystem::path plugins_registry = "/var/lib/kubelet/plugins_registry";
   std::filesystem::path pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
   // Returns the socket of the kubelet's pods API, which is below the same root directory.

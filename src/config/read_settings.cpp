@@ -28,7 +28,7 @@ constexpr std::size_t kLongestNodeName = 253;  // as apimachinery's IsDNS1123Sub
 }  // namespace
 
 std::string KubeletConfig::files_owner() const {
-  if (directory == kKubeletDirectory) return "plughost";
+  if (directory == kKubeletDirectory || !other_directory.empty()) return "plughost";
   std::array<char, 40> text{};
   std::snprintf(text.data(), text.size(), "plughost.%016" PRIx64, fnv1a(directory.native()));
   return text.data();
@@ -108,6 +108,11 @@ void SettingsReader::read_kubelet(Fields& top, const Overrides& overrides) {
     kubelet.directory = path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
     check_socket_directory(kubelet.directory, longest_name, {.file = "--plugin-directory"}, "", diagnostics_);
   }
+  const fs::path pods = kubelet.pod_resources.parent_path();
+  const fs::path other = pods.parent_path() / "device-plugins";
+  if (kubelet.directory == kKubeletDirectory && pods.filename() == "pod-resources" &&
+      other != kubelet.directory && other.native().size() + 1 + longest_name <= kLongestSocketPath)
+    kubelet.other_directory = other;
   registry_mark_ = mark_of("pluginsRegistry");
 }
 

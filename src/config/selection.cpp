@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+
+#include "base/system/unix_socket.hpp"
 
 namespace plughost {
 namespace {
@@ -79,11 +82,36 @@ Verdict evaluate_all(const ResourceConfig& entry, Evaluator& evaluator) {
   return verdict;
 }
 
+constexpr const char* kKubeletSocket = "kubelet.sock";
+
+bool kubelet_listens(const HostRoot& host, const std::filesystem::path& directory) {
+  try {
+    return somebody_listens(host.at(directory / kKubeletSocket));
+  } catch (const std::runtime_error&) {  // includes std::system_error: there is none
+    return false;
+  }
+}
+
 }  // namespace
 
-Selection select(const Config& config, const HostRoot& host, const std::vector<bool>& applied,
+std::filesystem::path kubelet_directory(const KubeletConfig& kubelet, const HostRoot& host,
+                                        const std::filesystem::path& present) {
+  if (kubelet.other_directory.empty()) return kubelet.directory;
+  const bool is_other = present == kubelet.other_directory;
+  const std::filesystem::path& here = is_other ? kubelet.other_directory : kubelet.directory;
+  const std::filesystem::path& there = is_other ? kubelet.directory : kubelet.other_directory;
+  return !kubelet_listens(host, here) && kubelet_listens(host, there) ? there : here;
+}
+
+Selection select(const Config& config, const HostRoot& host, const Selection& former,
                  const std::optional<NodeLabels>& of_server) {
-  Selection selection;
+  Selection selection{.kubelet = kubelet_directory(config.kubelet, host, former.kubelet)};
+  if (!config.kubelet.other_directory.empty()) {
+    for (const auto& directory : {config.kubelet.directory, config.kubelet.other_directory})
+      selection.watch.push_back({directory, kKubeletSocket});
+    // A socket is there a moment before the kubelet listens.
+    selection.recheck = !kubelet_listens(host, selection.kubelet);
+  }
   Evaluator evaluator(config, host, selection, of_server);
   std::map<std::string_view, const ResourceConfig*> firsts;
   std::set<std::string> errors;
@@ -95,7 +123,7 @@ Selection select(const Config& config, const HostRoot& host, const std::vector<b
     const bool unknown = verdict.kind == Verdict::Kind::kUnknown;
     if (unknown) {
       if (!evaluator.awaits_labels()) errors.insert(verdict.why);
-      applies = i < applied.size() && applied[i];
+      applies = i < former.applies.size() && former.applies[i];
     }
     if (applies) {
       const auto [first, is_new] = firsts.try_emplace(name, &entry);
@@ -121,7 +149,7 @@ Selection not_asked_yet(const Config& config, const std::vector<ResourceConfig>&
   // The number of entries, by name and content.
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> former;
   for (const ResourceConfig& entry : running) ++former[{entry.spec->name.text(), entry.content}];
-  Selection selection;
+  Selection selection{.kubelet = config.kubelet.directory};
   for (const ResourceConfig& entry : config.resources) {
     const std::string& name = entry.spec->name.text();
     const auto found = former.find({name, entry.content});
@@ -136,7 +164,8 @@ Selection not_asked_yet(const Config& config, const std::vector<ResourceConfig>&
 }
 
 bool has_conditions(const Config& config) {
-  return std::ranges::any_of(config.resources,
+  return !config.kubelet.other_directory.empty() ||
+         std::ranges::any_of(config.resources,
                              [](const ResourceConfig& entry) { return !entry.when.empty(); });
 }
 
@@ -151,6 +180,7 @@ bool asks_for_node(const Config& config) {
 
 Config applying(const Config& config, const Selection& selection) {
   Config part{config, {}};
+  part.kubelet.directory = selection.kubelet;
   for (std::size_t i = 0; i < config.resources.size(); ++i) {
     if (selection.applies[i]) part.resources.push_back(config.resources[i]);
   }

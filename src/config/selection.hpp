@@ -28,6 +28,7 @@ struct Selection {
   static constexpr std::chrono::seconds kLookAgain{5};
 
   std::vector<bool> applies;        // by position in Config::resources
+  std::filesystem::path kubelet;    // the kubelet's directory, see kubelet_directory()
   std::vector<NotHere> others;      // in the order of the entries
   std::vector<std::string> errors;  // why a condition could not be evaluated; its entries stay as they were
   std::vector<WatchedDirectory> watch;  // changes here require a new evaluation
@@ -36,20 +37,26 @@ struct Selection {
   bool operator==(const Selection&) const = default;
 };
 
-// `applied` has, by position, which entries applied before, for conditions that cannot be evaluated; empty:
-// none. `of_server` has the labels if asks_for_node(); nullopt outside the daemon.
-Selection select(const Config& config, const HostRoot& host, const std::vector<bool>& applied = {},
+// `former` is the selection before: it holds for conditions that cannot be evaluated, and while no kubelet
+// listens. `of_server` has the labels if asks_for_node(); nullopt outside the daemon.
+Selection select(const Config& config, const HostRoot& host, const Selection& former = {},
                  const std::optional<NodeLabels>& of_server = {});
 
+// Returns `present` unless the kubelet listens in the other one of its directories alone. An empty `present`
+// is the configured directory. Never waits.
+std::filesystem::path kubelet_directory(const KubeletConfig& kubelet, const HostRoot& host,
+                                        const std::filesystem::path& present = {});
+
 // Returns the selection before the first evaluation: entries without a condition, and equal entries that
-// applied before. `running` has the entries that apply now.
+// applied before. `running` has the entries that apply now. The kubelet's directory is the configured one.
 Selection not_asked_yet(const Config& config, const std::vector<ResourceConfig>& running);
 
+// Returns true if the selection may change while the configuration stays as it is.
 bool has_conditions(const Config& config);
 // Returns true if the conditions need the API server's labels because no file has them.
 bool asks_for_node(const Config& config);
 
-// Returns the configuration with the applying entries only.
+// Returns the configuration with the applying entries only, and with the kubelet's directory.
 Config applying(const Config& config, const Selection& selection);
 
 // The entries of one name, which form one resource, in their order; never empty.

@@ -65,6 +65,7 @@ Daemon::Daemon(ConfigController::Source source, const std::string& state, Config
                                             static_cast<TakeOver::Owner&>(*this));
   const auto whole = std::make_shared<const Config>(std::move(config));
   Selection first = not_asked_yet(*whole, {});
+  first.kubelet = kubelet_directory(whole->kubelet, host_);
   supervisor_ = std::make_unique<Supervisor>(
       platform_, applying(*whole, first), DrainFile(state), [this] { on_change(); },
       take_over_ ? &take_over_->inheritance() : nullptr);

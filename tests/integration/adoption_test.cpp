@@ -323,8 +323,8 @@ TEST_CASE(
   node.start_daemon();
   REQUIRE(node.attached({"example.com/bob"}));
   REQUIRE_FALSE(node.daemon().wait_for_line({"by an id of another plugin"}, kWatched));
-  std::filesystem::copy(node.path("later"), node.path("plugins/new"));
-  std::filesystem::rename(node.path("plugins/new"), checkpoint);
+  std::filesystem::copy(node.path("later"), node.path("device-plugins/new"));
+  std::filesystem::rename(node.path("device-plugins/new"), checkpoint);
   node.files().file("theirs/amy");
   CHECK(node.daemon().wait_for_line({"a pod holds a device by an id of another plugin", "resource=" + amy},
                                     kLong));
@@ -358,7 +358,7 @@ TEST_CASE("a checkpoint that is invalid, or whose read stalls, leads to a warnin
   std::filesystem::remove(checkpoint);
   std::string why;
   SUBCASE("the checkpoint is invalid") {
-    over.node.files().file("plugins/kubelet_internal_checkpoint", "{");
+    over.node.files().file("device-plugins/kubelet_internal_checkpoint", "{");
     why = "this is not a kubelet's checkpoint";
   }
   SUBCASE("the read of the checkpoint stalls") {

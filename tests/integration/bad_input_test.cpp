@@ -5,35 +5,13 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 
 #include "integration/node.hpp"
 #include "integration/resource_names.hpp"
-#include "not_shown.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
 using namespace std::chrono_literals;
-
-namespace {
-
-// Skips the test where mounts are forbidden, even for root, as in a container or a plain chroot.
-void need_mounts() {
-  const int status = std::system(
-      "unshare --mount -- sh -ec 'd=$(mktemp -d); mount -t tmpfs none $d; mount -o remount,ro $d; umount $d; "
-      "rmdir $d' 2>/dev/null");
-  if (status != 0) not_shown("nothing can be mounted in a namespace of its own here");
-}
-
-// Returns the beginning of a command that runs a shell script, and then the rest of the command, in a mount
-// namespace of its own. {} in the script is replaced by the directory.
-std::vector<std::string> mounted(std::string script, const std::string& directory) {
-  for (std::size_t at = script.find("{}"); at != std::string::npos; at = script.find("{}"))
-    script.replace(at, 2, directory);
-  return {"unshare", "--mount", "--", "sh", "-ec", script + "; exec \"$@\"", "sh"};
-}
-
-}  // namespace
 
 TEST_CASE("a device that vanished between list and Allocate is refused by name") {
   Node node;
@@ -120,10 +98,10 @@ TEST_CASE("a plugin directory that is replaced by a file, and restored, is used 
   node.start_daemon();
   REQUIRE(node.attached({kA}));
   node.kubelet().stop();
-  node.files().remove("plugins");
-  node.files().file("plugins", "no directory");
+  node.files().remove("device-plugins");
+  node.files().file("device-plugins", "no directory");
   REQUIRE(node.daemon().wait_for_line({"is gone"}, kLong));
-  node.files().remove("plugins");
+  node.files().remove("device-plugins");
   node.kubelet().restart();
   CHECK(node.attached({kA}));
 }

@@ -172,7 +172,7 @@ TEST_CASE("missing credentials for the API server are an error on a node, and a 
   CHECK(has(checked, error));
   CHECK(check(node, true).exit_code == 1);
 
-  node.files().file("plugins/kubelet.sock");
+  node.files().file("device-plugins/kubelet.sock");
   checked = check(node);
   CHECK(checked.exit_code == 1);
   CHECK(has(checked, error));

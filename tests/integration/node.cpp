@@ -59,7 +59,7 @@ REGISTER_LISTENER("failures", 1, Failures);
 }  // namespace
 
 Node::Node(Options options) : options_(options) {
-  files_.directory("plugins");
+  files_.directory("device-plugins");
   files_.directory("registry");
   for (const char* const socket : {kPodResources, kPodsApi})
     files_.directory(std::filesystem::path(socket).parent_path());

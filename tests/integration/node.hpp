@@ -35,7 +35,7 @@ class Node {
   Node& operator=(Node&&) = delete;
 
   const TempDir& files() const { return files_; }
-  std::filesystem::path plugins() const { return files_.path() / "plugins"; }
+  std::filesystem::path plugins() const { return files_.path() / "device-plugins"; }
   // Returns the directory of plughost's sockets.
   std::filesystem::path sockets() const;
   // Returns the path of a file below files(), as it is written in a configuration.

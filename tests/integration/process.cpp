@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <sstream>
 
 #include "integration/eventually.hpp"
+#include "not_shown.hpp"
 #include "places.hpp"
 
 extern char** environ;
@@ -190,6 +192,19 @@ void Process::read_output() {
 Finished run_plughost(const std::vector<std::string>& arguments, const std::vector<std::string>& wrapper) {
   Process process(arguments, {}, wrapper);
   return {process.wait_for_exit(kLong).value_or(-1), process.output()};
+}
+
+void need_mounts() {
+  const int status = std::system(
+      "unshare --mount -- sh -ec 'd=$(mktemp -d); mount -t tmpfs none $d; mount -o remount,ro $d; umount $d; "
+      "rmdir $d' 2>/dev/null");
+  if (status != 0) not_shown("nothing can be mounted in a namespace of its own here");
+}
+
+std::vector<std::string> mounted(std::string script, const std::string& directory) {
+  for (std::size_t at = script.find("{}"); at != std::string::npos; at = script.find("{}"))
+    script.replace(at, 2, directory);
+  return {"unshare", "--mount", "--", "sh", "-ec", script + "; exec \"$@\"", "sh"};
 }
 
 }  // namespace plughost::test

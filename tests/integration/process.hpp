@@ -83,4 +83,10 @@ inline bool has(const Finished& finished, std::string_view part) { return has(fi
 Finished run_plughost(const std::vector<std::string>& arguments,
                       const std::vector<std::string>& wrapper = {});
 
+// Skips the test where mounts are forbidden, even for root, as in a container or a plain chroot.
+void need_mounts();
+// Returns the beginning of a command that runs a shell script, and then the rest of the command, in a mount
+// namespace of its own. {} in the script is replaced by the directory.
+std::vector<std::string> mounted(std::string script, const std::string& directory = {});
+
 }  // namespace plughost::test

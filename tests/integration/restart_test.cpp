@@ -277,3 +277,31 @@ TEST_CASE("7.27 after ten kubelet restarts in a row, all resources stream within
   for (const std::string& name : kThree) CHECK(registrations_of_this_kubelet(node, name) <= 2);
   CHECK(node.kubelet().allocate("pod", "c", "example.com/b", 3).admitted());
 }
+
+TEST_CASE("a kubelet that has its device-plugin directory below its root directory is found there") {
+  need_mounts();
+  Node node;
+  node.files().file("config.yaml", "kubelet: {podResources: " + node.path(Node::kPodResources) +
+                                       "}\ncontrol: " + node.control() + "\nresources:\n" +
+                                       counted("example.com/a", 3));
+  // The daemon's own /var/lib/kubelet has no kubelet.
+  const auto apart = mounted("mount -t tmpfs none /var/lib; mkdir -p /var/lib/kubelet/device-plugins");
+  SUBCASE("at the start") {
+    node.start_kubelet();
+    node.start_daemon({}, apart);
+  }
+  SUBCASE("later, and again after a reload") {
+    node.start_daemon({}, apart);
+    REQUIRE(
+        node.daemon().wait_for_line({"waiting for the kubelet", "/var/lib/kubelet/device-plugins"}, kLong));
+    node.start_kubelet();
+    REQUIRE(node.daemon().wait_for_line({"kubelet found", "directory=" + node.plugins().string()}, kLong));
+    REQUIRE(node.attached({"example.com/a"}));
+    node.kubelet().stop();
+    REQUIRE(node.reload());
+    CHECK(has(run_plughost({"status", "--control", node.control()}), node.plugins().string()));
+    node.kubelet().restart();
+  }
+  CHECK(node.attached({"example.com/a"}));
+  CHECK(node.kubelet().allocate("pod", "main", "example.com/a", 3).admitted());
+}

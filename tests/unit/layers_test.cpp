@@ -223,7 +223,7 @@ constexpr std::size_t kMostLines = 400;
 constexpr std::size_t kMostClassLines = 300;
 // Limit for the lines of all files in src together. A commit that raises the limit says what the lines are
 // for.
-constexpr std::size_t kMostLinesOfAll = 58'950;
+constexpr std::size_t kMostLinesOfAll = 58'990;
 
 // Returns the name of the class if the line begins the definition of a class or of a class's function; empty
 // otherwise.

@@ -1,6 +1,7 @@
 #include "daemon/reload/conditions.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace plughost {
@@ -29,13 +30,13 @@ void Conditions::evaluate(const std::shared_ptr<const Config>& config,
   };
   const auto asking = std::make_shared<Asking>();
   asking->done = std::move(done);
-  const Selection former = not_asked_yet(*config, running);
+  Selection former = not_asked_yet(*config, running);
+  if (config_ && config_->kubelet == config->kubelet) former.kubelet = selection_.kubelet;
   // The known labels came from the API server of the running configuration.
   const bool same = config->api_server == platform_.api_server.config();
   platform_.workers.run(
-      [asking, config, host = platform_.host, applied = former.applies,
-       labels = same ? labels_told() : kAwaited] {
-        asking->selection = select(*config, host, applied, labels);
+      [asking, config, host = platform_.host, former, labels = same ? labels_told() : kAwaited] {
+        asking->selection = select(*config, host, former, labels);
       },
       lifetime_.bound([asking] { asking->answer(std::move(asking->selection)); }), deadline_,
       lifetime_.bound([asking, former] { asking->answer(former); }));
@@ -73,8 +74,8 @@ void Conditions::check() {
   schedule_.begin(Clock::now());
   arm();
   const auto found = std::make_shared<Selection>();
-  platform_.workers.run([found, config = config_, host = platform_.host, applied = selection_.applies,
-                         labels = labels_told()] { *found = select(*config, host, applied, labels); },
+  platform_.workers.run([found, config = config_, host = platform_.host, former = selection_,
+                         labels = labels_told()] { *found = select(*config, host, former, labels); },
                         following_.bound([this, found] { on_checked(std::move(*found)); }), deadline_,
                         following_.bound([this] {
                           schedule_.overdue();
@@ -88,7 +89,15 @@ void Conditions::on_checked(Selection found) {
   arm();
   log_errors(found.errors);
   std::swap(selection_, found);
-  if (selection_.applies != found.applies) changed_(applying(*config_, selection_));
+  const bool moves = selection_.kubelet != found.kubelet;
+  if (!moves && selection_.applies == found.applies) return;
+  try {
+    changed_(applying(*config_, selection_));
+    if (moves) platform_.log.info("kubelet found", {{"directory", selection_.kubelet.string()}});
+  } catch (const std::runtime_error& exception) {  // includes DirectoryHeld
+    selection_ = std::move(found);
+    platform_.log.error("cannot use the kubelet's other directory: retrying", {{"why", exception.what()}});
+  }
 }
 
 NodeLabels Conditions::labels_told() const {

@@ -1,6 +1,6 @@
 #pragma once
-// Decides which entries of the configuration apply on this node, and decides again when the facts have
-// changed on which a condition depends. Loop thread only.
+// Decides which entries of the configuration apply on this node, and in which directory the kubelet is, and
+// decides again when the facts have changed on which a condition depends. Loop thread only.
 
 #include <chrono>
 #include <functional>
@@ -24,8 +24,8 @@ class Conditions {
   static constexpr std::chrono::seconds kDeadline{2};
   static constexpr std::chrono::seconds kSafetyInterval{60};
 
-  // Calls `changed` with the part of the configuration that applies, when that part changes. `platform` must
-  // outlive this object.
+  // Calls `changed` with the part of the configuration that applies, when that part changes, and again later
+  // if it throws std::runtime_error. `platform` must outlive this object.
   Conditions(Platform& platform, std::function<void(Config part)> changed,
              std::chrono::milliseconds deadline = kDeadline);
   Conditions& operator=(Conditions&&) = delete;

@@ -184,6 +184,7 @@ Observed observe(const HostRoot& host, const fs::path& configuration) {
   Observed observed{.file = configuration, .user = ::geteuid(), .now = ::time(nullptr)};
   try {
     observed.config = load_config(configuration);
+    observed.config->kubelet.directory = kubelet_directory(observed.config->kubelet, host);
     observe_modes(observed);
     observe_devices(host, observed);
   } catch (const ConfigError& error) {

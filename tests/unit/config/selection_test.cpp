@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/system/unix_socket.hpp"
 #include "unit/config/config_of.hpp"
 #include "unit/temp_dir.hpp"
 
@@ -23,7 +24,7 @@ struct Made {
   explicit Made(const std::string& text) : config(config_of("domain: x.com\n" + text)) {
     tree.file("/proc/sys/kernel/hostname", "gpu-7");
   }
-  Selection look(const Selection& former = {}) const { return select(config, host, former.applies); }
+  Selection look(const Selection& former = {}) const { return select(config, host, former); }
   bool follows(const Selection& selection, const WatchedDirectory& directory) const {
     return std::ranges::find(selection.watch, directory) != selection.watch.end();
   }
@@ -217,7 +218,7 @@ TEST_CASE("without a file of labels, the API server's are used") {
 
   // If the labels are unknown, the selection stays as it was.
   const NodeLabels unknown{.node = {}, .labels = {}, .error = "403 Forbidden"};
-  CHECK(select(made.config, made.host, {true, false}, unknown).applies == Applies{true, false});
+  CHECK(select(made.config, made.host, {.applies = {true, false}}, unknown).applies == Applies{true, false});
   const Selection none = select(made.config, made.host, {}, unknown);
   CHECK(none.applies == Applies{false, false});
   CHECK(none.others[0].unknown);
@@ -243,6 +244,56 @@ TEST_CASE(
             .applies == Applies{false});
   CHECK_FALSE(asks_for_node(Made("apiServer: {}\nresources: [{name: a, count: 1, when: {arch: x}}]").config));
   CHECK_FALSE(asks_for_node(Made("resources: [{name: a, count: 1, when: {node: x}}]").config));
+}
+
+TEST_CASE("a kubelet's directory may be below its root directory, and is where a kubelet listens") {
+  Made made("kubelet: {podResources: /data/pod-resources/kubelet.sock}\nresources: [{name: a, count: 1}]");
+  const std::string usual = "/var/lib/kubelet/device-plugins";
+  const std::string below_root = "/data/device-plugins";
+  for (const std::string& directory : {usual, below_root}) made.tree.directory("." + directory);
+  const auto listen_in = [&](const std::string& directory) {
+    return listen_unix(made.tree.path() / ("." + directory) / "kubelet.sock");
+  };
+  CHECK(has_conditions(made.config));
+  CHECK(not_asked_yet(made.config, {}).kubelet == usual);
+  const Selection none = made.look();
+  CHECK(none.kubelet == usual);
+  CHECK(none.recheck);
+  CHECK(made.follows(none, {usual, "kubelet.sock"}));
+  CHECK(made.follows(none, {below_root, "kubelet.sock"}));
+  CHECK(applying(made.config, none).kubelet == made.config.kubelet);
+
+  auto socket = listen_in(below_root);
+  const Selection moved = made.look(none);
+  CHECK(moved.kubelet == below_root);
+  CHECK_FALSE(moved.recheck);
+  const KubeletConfig used = applying(made.config, moved).kubelet;
+  CHECK(used.directory == below_root);
+  CHECK(used.files_owner() == made.config.kubelet.files_owner());
+  // The file of a kubelet that was killed is no kubelet; and without any, the present directory stays.
+  socket = {};
+  CHECK(made.look(none).kubelet == usual);
+  CHECK(made.look(moved).kubelet == below_root);
+  const auto other = listen_in(usual);
+  CHECK(made.look(moved).kubelet == usual);
+  made.tree.remove("." + below_root + "/kubelet.sock");
+  socket = listen_in(below_root);
+  CHECK(made.look(none).kubelet == usual);
+  CHECK(made.look(moved).kubelet == below_root);
+}
+
+TEST_CASE("a kubelet's directory is certain if the configuration has it, or the default root directory") {
+  for (const char* const kubelet :
+       {"{}", "{directory: /k, podResources: /data/pod-resources/kubelet.sock}",
+        "{podResources: /var/lib/kubelet/pod-resources/kubelet.sock}", "{podResources: /run/pods.sock}",
+        // The path of a socket below it would be too long.
+        "{podResources: /var/snap/microk8s/common/var/lib/kubelet/pod-resources/kubelet.sock}"}) {
+    CAPTURE(kubelet);
+    const Made made("kubelet: " + std::string(kubelet) + "\nresources: [{name: a, count: 1}]");
+    CHECK(made.config.kubelet.other_directory.empty());
+    CHECK_FALSE(has_conditions(made.config));
+    CHECK(made.look().kubelet == made.config.kubelet.directory);
+  }
 }
 
 }  // namespace
