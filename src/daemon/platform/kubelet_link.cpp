@@ -169,7 +169,8 @@ KubeletLink::KubeletLink(Platform& platform, const KubeletConfig& config, const 
 
 EventLoop::Clock::time_point KubeletLink::not_before() const {
   const auto found = directory_->dead_found();
-  if (!found || !registers() || *found + kForgetting <= EventLoop::Clock::now()) return {};
+  if (!watcher_.current() || !found || !registers() || *found + kForgetting <= EventLoop::Clock::now())
+    return {};
   return knows_sockets() ? EventLoop::Clock::time_point{} : *found + kForgetting;
 }
 

@@ -174,7 +174,8 @@ class KubeletLink {
   // The earliest time for a Register if the previous daemon was killed, leaving its sockets. Kubelets up to
   // 1.36 stop endpoints by the resource's name: if the kubelet processes the end of the killed daemon's
   // stream after this daemon has registered, it stops this daemon's endpoint. The stream then stays open and
-  // the devices may be counted, so neither shows the failure.
+  // the devices may be counted, so neither shows the failure. A kubelet that is not present yet has nothing
+  // to forget: at a boot after a power failure it would reject pods meanwhile.
   EventLoop::Clock::time_point not_before() const;
 
   // Returns true if the kubelet identifies plugins by their sockets, as from 1.37 on: then a resource may

@@ -61,6 +61,7 @@ class Course {
 
 void Course::on(const KubeletSeen& event) {
   if (s_.kubelet == event.kubelet) return;  // a late event
+  if (s_.kubelet) s_.not_before = {};       // the kubelet that had to forget something is gone
   s_.kubelet = event.kubelet;
   s_.unreachable.reset();
   s_.refused.reset();

@@ -63,7 +63,7 @@ enum class Phase {
 
 struct State {
   bool registers = true;  // false: the kubelet's plugin registry finds the socket
-  Time not_before{};      // no attempt before this time
+  Time not_before{};      // no attempt before this time with the kubelet that is seen first
 
   Phase phase = Phase::kWaiting;
   std::optional<Time> due;              // when to send TimeUp
@@ -84,7 +84,7 @@ struct State {
   bool stream_lost = false;     // kAsking: a stream opened and ended before the answer
   Time searching_since{};       // since when there has been a kubelet without a stream
   Time attached_since{};
-  Backoff unreachable{std::chrono::milliseconds(10), std::chrono::seconds(5)};
+  Backoff unreachable{std::chrono::milliseconds(1), std::chrono::seconds(5)};
   Backoff refused{std::chrono::milliseconds(100), std::chrono::seconds(10)};
 
   bool operator==(const State&) const = default;

@@ -85,8 +85,8 @@ def stale_socket(node):
     def attempts():
         return [seconds_in(text) for text in node.daemon.lines() if "not attached yet" in text]
 
-    # 10 ms, 20 ms … 5 s, 5 s
-    node.until(lambda: len(attempts()) >= 11, 40, "eleven attempts")
+    # 1 ms, 2 ms … 4096 ms, 5 s
+    node.until(lambda: len(attempts()) >= 15, 40, "fifteen attempts")
     times = attempts()
     # A night's midnight is a day back.
     gaps = [(after - before) % 86400 for before, after in zip(times, times[1:])]

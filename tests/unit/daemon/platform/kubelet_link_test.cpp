@@ -13,9 +13,11 @@ using Clock = EventLoop::Clock;
 struct KubeletRoot {
   test::TempDir files;
   test::Process process;
+  UniqueFd kubelet;
 
   KubeletRoot() {
     for (const char* name : {"plugins", "registry", "pods-api"}) files.directory(name);
+    kubelet = listen_unix(files.path() / "plugins/kubelet.sock");
   }
   void kill_a_daemon_in(const char* directory) const {
     const UniqueFd gone = listen_unix(files.path() / directory / "plughost-dead.sock");
@@ -42,6 +44,13 @@ TEST_CASE("the first Register after a kill waits until the kubelet has forgotten
   const Clock::time_point first = root.not_before(kRegister);
   CHECK(first >= before + KubeletLink::kForgetting);
   CHECK(first <= Clock::now() + KubeletLink::kForgetting);
+}
+
+TEST_CASE("the first Register after a kill does not wait for a kubelet that has not started yet") {
+  KubeletRoot root;
+  root.kill_a_daemon_in("plugins");
+  root.files.remove("plugins/kubelet.sock");
+  CHECK(root.not_before(kRegister) == Clock::time_point{});
 }
 
 TEST_CASE("the first Register after a clean stop does not wait") {

@@ -61,6 +61,14 @@ TEST_CASE("attachment: Register is not called before the time not_before") {
   CHECK(rig.asked.size() == 1);
 }
 
+TEST_CASE("attachment: a kubelet that starts meanwhile is registered with before the time not_before") {
+  Rig rig(State{.not_before = Rig::kBegin + 300ms});
+  rig.kubelet(1);
+  REQUIRE(rig.asked.empty());
+  rig.kubelet(2);
+  CHECK(rig.asked.size() == 1);
+}
+
 TEST_CASE("attachment: Register is called again if a kubelet accepts it and opens no stream within 11 s") {
   Rig rig = Rig::expecting();
   CHECK(rig.wait() == kStreamWatchdog);
@@ -134,9 +142,10 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("attachment: a socket without a listener is retried after 10 ms, 20 ms … 5 s") {
+TEST_CASE("attachment: a socket without a listener is retried after 1 ms, 2 ms … 5 s") {
   Rig rig = Rig::asking();
-  for (const auto wait : {10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1280ms, 2560ms, 5000ms, 5000ms}) {
+  for (const auto wait :
+       {1ms, 2ms, 4ms, 8ms, 16ms, 32ms, 64ms, 128ms, 256ms, 512ms, 1024ms, 2048ms, 4096ms, 5000ms, 5000ms}) {
     rig.answer(Result::kNobodyListens);
     CHECK(rig.stage() == Stage::kBackingOff);
     CHECK(rig.wait() == wait);
@@ -146,10 +155,10 @@ TEST_CASE("attachment: a socket without a listener is retried after 10 ms, 20 ms
   SUBCASE("a new kubelet's socket leads to Register at once, and the pauses begin again") {
     rig.answer(Result::kNobodyListens);
     rig.kubelet(2);
-    CHECK(rig.asked.size() == 13);
+    CHECK(rig.asked.size() == 17);
     CHECK(rig.asked.back() == socket_of(2));
     rig.answer(Result::kNobodyListens);
-    CHECK(rig.wait() == 10ms);
+    CHECK(rig.wait() == 1ms);
   }
 }
 
