@@ -26,6 +26,16 @@ void attach_a(Node& node, StandInKubelet::OnEvent on_event = {}) {
   REQUIRE(node.attached({kA}));
 }
 
+// Starts two daemons as pods are started: the first has no predecessor, and the second one replaces it.
+void replace_a_pod(Node& node) {
+  node.configure(counted(kA, 3));
+  node.start_kubelet();
+  node.start_successor();
+  REQUIRE(node.attached({kA}));
+  node.start_successor();
+  REQUIRE(node.daemon().wait_for_line({"taken over"}, kLong));
+}
+
 Finished by_control(Node& node, std::vector<std::string> words) {
   words.insert(words.end(), {"--control", node.control()});
   return run_plughost(words);
@@ -126,12 +136,7 @@ TEST_CASE("a successor that has registered and is killed leaves all devices to i
 
 TEST_CASE("a replaced daemon of a pod ends, to be started again, once its successor has ended") {
   Node node(kBySocket);
-  node.configure(counted(kA, 3));
-  node.start_kubelet();
-  node.start_successor();  // as a pod is started: there is no predecessor
-  REQUIRE(node.attached({kA}));
-  node.start_successor();
-  REQUIRE(node.daemon().wait_for_line({"taken over"}, kLong));
+  replace_a_pod(node);
   REQUIRE(node.former().running());
   SUBCASE("by a signal, as when its pod is deleted") { node.daemon().signal(SIGTERM); }
   SUBCASE("by a crash") { node.daemon().signal(SIGKILL); }
@@ -142,12 +147,7 @@ TEST_CASE("a replaced daemon of a pod ends, to be started again, once its succes
 
 TEST_CASE("a replaced daemon of a pod waits on while its successor hands over in turn") {
   Node node(kBySocket);
-  node.configure(counted(kA, 3));
-  node.start_kubelet();
-  node.start_successor();
-  REQUIRE(node.attached({kA}));
-  node.start_successor();
-  REQUIRE(node.daemon().wait_for_line({"taken over"}, kLong));
+  replace_a_pod(node);
   const Upgraded upgraded(by_control(node, {"upgrade"}));
   CHECK(node.daemon().wait_for_exit(kLong) == 0);
   CHECK_FALSE(node.former().wait_for_exit(1500ms));
@@ -159,6 +159,7 @@ TEST_CASE("plughost status --here fails if the daemon runs in another container"
   attach_a(node);
   const std::vector<std::string> words = {"status", "--here", "--control", node.control()};
   CHECK(run_plughost(words).exit_code == 0);
+  need_mounts();  // the same right makes a pid namespace
   const Finished apart = run_plughost(words, {"unshare", "--pid", "--fork"});
   CHECK(apart.exit_code == 1);
   CHECK(has(apart, "the plughost of another container answers on " + node.control()));

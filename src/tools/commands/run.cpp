@@ -39,8 +39,8 @@ std::optional<Predecessor> predecessor_at(const std::string& control) {
 }
 
 // Waits in a container whose pod is about to be deleted: if its process ended, the kubelet would start it
-// again. Returns for just that when no daemon has listened on the control socket for a second: the successor
-// has ended, or its pod was deleted instead. SIGTERM and SIGINT end this process.
+// again. Returns once that is needed: no daemon has listened on the control socket for a second, because the
+// successor has ended or its pod was deleted instead. SIGTERM and SIGINT end this process.
 void wait_behind_successor(const std::string& control) {
   constexpr std::chrono::milliseconds kLook{100};
   constexpr int kMostMisses = 10;

@@ -21,8 +21,8 @@ def starts_again(name):
 def boots(cluster, count=5):
     """Boots after a power failure, plughost before the kubelet: no pod that holds devices is rejected (kubernetes 109595, 125579)
 
-    A static pod is admitted some 7 to 60 ms after the kubelet's start, whether plugins have registered or not, and the
-    kubelet needs 5 to 20 of these to take a registration in: those that it rejects are counted, and are not plughost's.
+    The kubelet admits a static pod within milliseconds of its own start, whether plugins have registered or not: those
+    that it rejects are counted, and are not plughost's fault.
     """
     api, node = cluster.api, cluster.node_a
     mirror = f"{STATIC}-{node.name}"
