@@ -66,6 +66,24 @@ class Pages(unittest.TestCase):
                 for cell in re.split(r"(?<!\\)\|", line) if line.startswith("|") else ():
                     self.assertLessEqual(len(cell.strip()), LONGEST_CELL, f"{page.name}: {cell}")
 
+    def test_what_a_page_runs_of_the_real_kubelet_is_there(self):
+        """The names of conformance lines, and of replays in the cluster."""
+        conformance, cluster = REPOSITORY / "tests/e2e/conformance", REPOSITORY / "tests/e2e/cluster"
+        lines = set(re.findall(r"(?:@line\(|Line\()\s*(\d+),", "".join(each.read_text() for each in (*conformance.glob("*.py"), conformance / "run"))))
+        beyond = re.search(r"^BEYOND = \((.*?)\)", (conformance / "run").read_text(), re.M | re.S).group(1)
+        lines |= set(re.findall('"([^"]+)"', beyond))
+        _, _, listed = (cluster / "replays.py").read_text().partition("ALL = [")
+        replays = {name.replace("_", "-") for name in re.findall(r"\w+", listed)}
+        named = 0
+        for page in PAGES:
+            for option, name in re.findall(r"--(line|replay) ([\w-]+)", page.read_text()):
+                if name.isupper():
+                    continue
+                with self.subTest(f"{page.name}: --{option} {name}"):
+                    self.assertIn(name, lines if option == "line" else replays)
+                named += 1
+        self.assertGreater(named, 20)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -19,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from machine import FEW_PACKAGES, PACKAGES, REPOSITORY, Machine, deb, debug_symbols, main, standin_deb, until  # noqa: E402
 
+from conformance.kubelet import Kubelet  # noqa: E402
+
 CONFIG = """\
 domain: example.com
 resources:
@@ -29,6 +31,7 @@ CONFFILE = "/etc/plughost/config.yaml"
 SETUP_CONFIG = CONFIG + "listen: 0.0.0.0:9464\n"
 SETUP_DROP_IN = "/etc/systemd/system/plughost.service.d/10-setup.conf"
 PODS_API = "/var/lib/kubelet/pods-api/pods-api.sock"
+POD_RESOURCES = "/var/lib/kubelet/pod-resources/kubelet.sock"
 LONGEST_GAP = 5  # seconds; what is usual is printed
 LONGEST_START = 60
 
@@ -46,6 +49,18 @@ def newer(package, folder):
     target = folder / "newer.deb"
     subprocess.run(["dpkg-deb", "-Zgzip", "--root-owner-group", "--build", tree, target], check=True, stdout=subprocess.PIPE)
     return target
+
+
+class KubeletInMachine(Kubelet):
+    """Kubernetes' own device manager, which begins in the machine: its file's name ends with the version."""
+
+    def __init__(self, machine, program):
+        self._machine = machine
+        shutil.copy(program, machine.shared)
+        super().__init__(program, "/var/lib/kubelet/device-plugins", ["-pods-api", PODS_API, "-pod-resources", POD_RESOURCES])
+
+    def _begin(self, program, directory, flags):
+        return self._machine.process(f"/shared/{program.name}", "-directory", directory, *flags)
 
 
 class InDebian12(unittest.TestCase):
@@ -174,6 +189,31 @@ class InDebian12(unittest.TestCase):
         self.machine.run("dpkg --force-confold --install /shared/next.deb")
         self.assertNotIn(self.daemon(), ("0", after))
         self.assertIn("stopping", self.machine.run("journalctl --unit plughost --no-pager"))
+
+    @unittest.skipUnless("PLUGHOST_KUBELET" in os.environ, "not shown: ./dev package-test --kubelet VERSION upgrades beside Kubernetes' own device manager")
+    def test_an_upgrade_beside_a_real_device_manager_that_is_asked_all_the_time_has_no_gap(self):
+        self.machine.install(deb())
+        kubelet = KubeletInMachine(self.machine, Path(os.environ["PLUGHOST_KUBELET"]))
+        self.addCleanup(kubelet.kill)
+        (self.machine.shared / "config.yaml").write_text(CONFIG)
+        self.machine.run(f"cp /shared/config.yaml {CONFFILE} && systemctl reload plughost")
+        token = "example.com/token"
+        kubelet.until(lambda: kubelet.is_attached([token]), 10, "the first list")
+        held = kubelet.ask(f"allocate {token} 2 pod-a")["allocations"]
+        before = self.daemon()
+        shutil.copy(self.newer, self.machine.shared / "next.deb")
+        upgrade = self.enterContext(self.machine.process("dpkg", "--force-confold", "--install", "/shared/next.deb"))
+        counts = []
+        while upgrade.running() or len(kubelet.resources[token].connected) < 2:
+            counts.append(kubelet.allocatable()[token])
+            pod = f"pod-{len(counts)}"
+            kubelet.ask(f"allocate {token} 2 {pod}")
+            kubelet.ask(f"free {pod}")
+        self.assertEqual(upgrade.wait(60), 0, upgrade.lines())
+        print(f"\nupgrade: {len(counts)} times asked beside {os.environ['PLUGHOST_KUBELET']}, at least {min(counts)} of 4 devices, on {self.name}")
+        self.assertEqual(set(counts), {4})
+        self.assertNotEqual(self.daemon(), before)
+        self.assertEqual(kubelet.ask(f"allocate {token} 2 pod-a")["allocations"], held)
 
     @unittest.skipUnless("PLUGHOST_FORMER_PACKAGE" in os.environ, "not shown: ./dev package-test --from COMMIT upgrades from a former package")
     def test_an_upgrade_from_a_former_package_keeps_the_configuration_and_the_pods(self):

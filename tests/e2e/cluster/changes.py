@@ -12,23 +12,23 @@ from process import until
 
 
 class Steady:
-    """A pod with a gopher that must live on, in the same process, and keep its device."""
+    """A pod with a gopher that must live on, in the same process, and keep its device. prepared: an init container had it first."""
 
-    def __init__(self, cluster, node, name):
+    def __init__(self, cluster, node, name, prepared=False):
         self._api, self._node, self._name = cluster.api, node, name
-        self._uid = cluster.api.create(pod(name, {GOPHER: 1}, ENVIRONMENT))["metadata"]["uid"]
+        self._uid = cluster.api.create(pod(name, {GOPHER: 1}, ENVIRONMENT, prepared=prepared))["metadata"]["uid"]
         pods.output(cluster.api, name)
         self._before = self._look()
 
     def _look(self):
         container = pods.container(self._api, self._name)
         entries = self._node.checkpoint()[0]["PodDeviceEntries"]
-        [devices] = [entry["DeviceIDs"] for entry in entries if entry["PodUID"] == self._uid]
+        devices = [entry["DeviceIDs"] for entry in entries if entry["PodUID"] == self._uid and entry["ContainerName"] == "main"]
         return {"container": container, "process": self._node.tasks().get(container), "devices": devices}
 
     def devices(self):
         """Their ids, whichever NUMA node they are on."""
-        return [name for names in self._before["devices"].values() for name in names]
+        return [name for given in self._before["devices"] for names in given.values() for name in names]
 
     def check(self):
         now = self._look()
@@ -71,6 +71,31 @@ def kubelet_restart(cluster):
             again = plughost.attachments(GOPHER) - attached
             expect(again == 1, f"{number.name}: plughost attached {again} times")
     return ", ".join(figures)
+
+
+def init_containers(cluster, count=3):
+    """The kubelet restarts under a pod whose init container had the device, too: it lives on (kubernetes 138446, 124345)
+
+    Such a kubelet asks anew whether the ended init container's device is healthy, and ends the pod if no plugin has registered by then.
+    """
+    node = cluster.node_a
+    with node.plughost(f"resources:{gopher_entry(gophers(node, 'ida', 'ian'))}"):
+        advertised(cluster, node, GOPHER, 2)
+        steady = Steady(cluster, node, "prepared", prepared=True)
+
+        def restarted():
+            node.restart_kubelet(signal.SIGKILL)
+            until(lambda: "prepared" in node.pods(), 30, "the kubelet knows its pods again", every=0.05)
+
+        for number in range(count):
+            restarted()
+            steady.check_with_newcomer(f"after-{number}")
+    restarted()
+    status = until(lambda: (found := cluster.api.pod("prepared")["status"])["phase"] == "Failed" and found, 10,
+                   "without a plugin this kubelet ends the pod", every=0.05)
+    expect(status["reason"] == "UnexpectedAdmissionError", f"{status}")
+    pods.delete(cluster.api, "prepared")
+    return f"{count} restarts, one process; without plughost the kubelet ended the pod: {status['reason']}"
 
 
 def plughost_restart(cluster):

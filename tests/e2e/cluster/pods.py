@@ -14,8 +14,12 @@ class PodFailed(Exception):
     """A pod ended, and says why."""
 
 
-def pod(name, limits, script, privileges=(), security=None, host_users=True):
-    """YAML of a pod. limits: resource → count. The script must succeed, and what it writes is looked at. security: the pod's own context."""
+def pod(name, limits, script, privileges=(), security=None, host_users=True, prepared=False):
+    """YAML of a pod. limits: resource → count. The script must succeed, and what it writes is looked at. security: the pod's own context.
+
+    prepared: an init container has the same limits, and ends at once.
+    """
+    first = {"name": "first", "image": images.NAME, "imagePullPolicy": "Never", "command": ["true"], "resources": {"limits": limits}}
     return f"""
 apiVersion: v1
 kind: Pod
@@ -28,6 +32,7 @@ spec:
   restartPolicy: Never
   dnsPolicy: None  # a node may not see the machine's
   dnsConfig: {{nameservers: [192.0.2.1]}}
+  initContainers: {json.dumps([first] if prepared else [])}
   containers:
   - name: main
     image: {images.NAME}

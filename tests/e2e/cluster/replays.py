@@ -9,7 +9,7 @@ from assumed import (assumed_api_away, assumed_restarts, crowded, demo, env_and_
                      guess_killed, late_annotation, never_taken, only_card, several_containers, sick_card, told_by_kubelet, unequal_cards,
                      without_isolation)
 from boot import boots, boots_all
-from changes import drained_device, kubelet_restart, plughost_restart, reload, trial, unhealthy_device
+from changes import drained_device, init_containers, kubelet_restart, plughost_restart, reload, trial, unhealthy_device
 from chart import chart_dry_run, chart_upgrade
 from containers import annotation, cdi, cdi_entries, device_node, mount
 from daemonset import configmap_edit, rolling_update
@@ -22,7 +22,7 @@ ALL = [
     gopher, simulated_gpus, two_resources, checkpoint,
     device_node, mount, annotation, cdi, cdi_entries, recipes,
     not_root, device_ownership, user_namespaces,
-    kubelet_restart, plughost_restart, boots, unhealthy_device, drained_device, reload, trial, configmap_edit, rolling_update,
+    kubelet_restart, init_containers, plughost_restart, boots, unhealthy_device, drained_device, reload, trial, configmap_edit, rolling_update,
     chart_dry_run, chart_upgrade,
     kubelet_identity, node_resources, node_resources_kubelet, node_label, device_events, rights, api_server_away, forgotten_history, certificate_rotation,
     env_and_patches, demo, equal_pods, told_by_kubelet, several_containers, late_annotation, never_taken, assumed_api_away, failed_marks,

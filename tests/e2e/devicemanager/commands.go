@@ -20,6 +20,7 @@ type command struct {
 
 var commands = map[string]command{
 	"allocate": {admits: true, run: allocate},
+	"dra":      {admits: true, run: dra},
 	"options":  {admits: true, run: options},
 	"hints":    {admits: true, run: hints},
 	"call":     {apart: true, run: call},
@@ -55,6 +56,22 @@ func allocate(k *kubelet, words []string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return admit(k, pod)
+}
+
+// dra does the same for a pod whose devices DRA gives, by the status that the scheduler wrote. Kubernetes to 1.33 has no such status.
+func dra(k *kubelet, words []string) (any, error) {
+	pod, err := parsePod("dra", words)
+	if err != nil {
+		return nil, err
+	}
+	if err := leaveToDRA(pod); err != nil {
+		return nil, err
+	}
+	return admit(k, pod)
+}
+
+func admit(k *kubelet, pod *v1.Pod) (any, error) {
 	manager, err := k.running()
 	if err != nil {
 		return nil, err

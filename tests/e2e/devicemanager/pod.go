@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,4 +24,19 @@ func newPod(name string, wants map[string]int64) *v1.Pod {
 			Resources: v1.ResourceRequirements{Limits: devices, Requests: devices},
 		}}},
 	}
+}
+
+// leaveToDRA writes into the pod's status that DRA gives it what it wants. As JSON, because Kubernetes to 1.33 has no such type.
+func leaveToDRA(pod *v1.Pod) error {
+	mappings := []map[string]string{}
+	for wanted := range pod.Spec.Containers[0].Resources.Limits {
+		mappings = append(mappings, map[string]string{"containerName": containerName, "resourceName": string(wanted), "requestName": "devices"})
+	}
+	status, err := json.Marshal(map[string]any{
+		"extendedResourceClaimStatus": map[string]any{"resourceClaimName": pod.Name, "requestMappings": mappings},
+	})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(status, &pod.Status)
 }

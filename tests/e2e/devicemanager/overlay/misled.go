@@ -23,13 +23,13 @@ func newMisled() misled {
 	}
 }
 
-// Forget drops the resource as GetCapacity does with one whose time is over, while its stream lives.
+// Forget drops the resource as GetCapacity does with one whose time is over; its stream, if it has one, lives on.
 func (o *ObservedManager) Forget(resource string) error {
-	if _, err := o.connection(resource); err != nil {
-		return err
-	}
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
+	if _, known := o.endpoints[resource]; !known {
+		return fmt.Errorf("%s is not known", resource)
+	}
 	delete(o.endpoints, resource)
 	delete(o.healthyDevices, resource)
 	delete(o.unhealthyDevices, resource)
