@@ -145,7 +145,8 @@ def upgrades(node, count, seed):
     node.verified()
     whole = sorted(1000 * each for each in times)
     node.notes.append(
-        f"{count} upgrades with seed {seed}, every tenth by a program that fails; {those.pods} pods, {those.refused} refused; "
+        f"{count} upgrades with seed {seed}, every tenth by a program that fails; {those.pods} pods, {those.refused} refused"
+        f"{' by a new process that was killed' if those.gapless and those.refused else ''}; "
         f"the command took {statistics.median(whole):.0f} ms (median), {whole[-1]:.0f} (longest); "
         f"the longest time without a resource's stream {1000 * max(gaps):.0f} ms, median {1000 * statistics.median(gaps):.0f}"
     )
