@@ -91,7 +91,7 @@ def init_containers(cluster, count=3):
             restarted()
             steady.check_with_newcomer(f"after-{number}")
     restarted()
-    status = until(lambda: (found := cluster.api.pod("prepared")["status"])["phase"] == "Failed" and found, 10,
+    status = until(lambda: (found := cluster.api.pod("prepared")["status"])["phase"] == "Failed" and found, 30,
                    "without a plugin this kubelet ends the pod", every=0.05)
     expect(status["reason"] == "UnexpectedAdmissionError", f"{status}")
     pods.delete(cluster.api, "prepared")

@@ -26,7 +26,7 @@ func newPod(name string, wants map[string]int64) *v1.Pod {
 	}
 }
 
-// leaveToDRA writes into the pod's status that DRA gives it what it wants. As JSON, because Kubernetes to 1.33 has no such type.
+// leaveToDRA writes into the pod's status that DRA gives it what it wants. It uses JSON, because Kubernetes to 1.33 has no such type.
 func leaveToDRA(pod *v1.Pod) error {
 	mappings := []map[string]string{}
 	for wanted := range pod.Spec.Containers[0].Resources.Limits {
