@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/document/shapes.hpp"
 #include "base/text/text.hpp"

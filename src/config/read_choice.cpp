@@ -1,10 +1,8 @@
 #include "config/read_entry.hpp"
 
 #include <algorithm>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "base/text/text.hpp"
 

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <span>
 #include <utility>
-#include <vector>
 
-#include "base/document/fields.hpp"
 #include "base/text/text.hpp"
 #include "base/text/words.hpp"
 #include "model/allocate/cdi.hpp"
-#include "model/device/allocation_spec.hpp"
 #include "model/device/label.hpp"
 #include "model/device/names.hpp"
 

@@ -1,11 +1,9 @@
 #include "config/schema.hpp"
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/document/fields.hpp"
 #include "base/document/shapes.hpp"

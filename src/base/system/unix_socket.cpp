@@ -1,6 +1,8 @@
 #include "base/system/unix_socket.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>

@@ -2,9 +2,7 @@
 // Unix stream sockets by path, and their files. Thread-safe, except Listener.
 
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/types.h>
-#include <sys/un.h>
 
 #include <cstdint>
 #include <filesystem>

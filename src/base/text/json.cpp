@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <utility>
 
 #include "base/text/ascii.hpp"
 #include "base/text/text.hpp"

@@ -1,13 +1,11 @@
 #include "host/hardware/pci_function.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 
 #include "base/text/ascii.hpp"
 #include "base/text/json.hpp"
 #include "base/text/text.hpp"
-#include "host/hardware/sysfs.hpp"
 
 namespace plughost {
 namespace {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/text/text.hpp"
-#include "model/assume/pod.hpp"
 
 namespace plughost {
 namespace {

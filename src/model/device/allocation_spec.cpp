@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <sstream>
-#include <string_view>
 
 #include "base/text/quantity.hpp"
 #include "base/text/text.hpp"

@@ -1,8 +1,5 @@
 #include "model/device/device.hpp"
 
-#include <algorithm>
-#include <utility>
-
 #include "base/text/text.hpp"
 #include "model/device/names.hpp"
 

@@ -1,7 +1,6 @@
 #include "model/device/inventory.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <numeric>
 
 #include "base/text/text.hpp"
