@@ -351,7 +351,6 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     for (const Kind* kind : found) {
       draft.kind = kind->key;
       draft.config.source = kind->read(entry);
-      if (!draft.config.source) continue;
       const std::optional<SharesOf> units = draft.config.source->units();
       spec->units = units.has_value();
       spec->shares = units.value_or(SharesOf::kAny);

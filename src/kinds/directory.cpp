@@ -145,9 +145,7 @@ Scan Directory::scan(const HostRoot& host) const {
 }
 
 std::unique_ptr<const DeviceSource> read_directory(Fields& entry) {
-  const Node* node = entry.node("directory");
-  if (!node) return nullptr;
-  Fields fields(*node, entry.path_of("directory"), entry.diagnostics());
+  Fields fields = entry.below("directory");
   if (!fields.has("path")) fields.error("path", "the directory is missing, as in path: /etc/gophers");
   std::string path = fields.absolute_path("path", "/");
   if (path.find_first_of("*?[") != std::string::npos)

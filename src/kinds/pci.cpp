@@ -205,9 +205,7 @@ std::vector<std::string> read_classes(Fields& fields) {
 }
 
 std::unique_ptr<const DeviceSource> read_pci(Fields& entry) {
-  const Node* const node = entry.node("pci");
-  if (!node) return nullptr;
-  Fields fields(*node, entry.path_of("pci"), entry.diagnostics());
+  Fields fields = entry.below("pci");
   const std::size_t errors = entry.diagnostics().error_count();
   PciSelectors wanted;
   wanted.vendors = read_hex_ids(fields, "vendors");

@@ -149,11 +149,8 @@ class Udev final : public DeviceSource {
 
 Patterns read_patterns(Fields& fields, std::string_view key) {
   Patterns patterns;
-  const Node* const node = fields.node(key);
-  if (!node) return patterns;
-  Fields items(*node, fields.path_of(key), fields.diagnostics());
-  if (node->kind != Node::Kind::kMap) return patterns;  // reported
-  for (const auto& [name, value] : node->members) {
+  Fields items = fields.below(key);
+  for (const auto& [name, value] : or_nothing(fields.node(key)).members) {
     // Allows only files below the device's directory, because the name becomes part of a path.
     if (name.scalar.starts_with('/') || name.scalar.find("..") != std::string::npos)
       fields.diagnostics().error(
@@ -165,9 +162,7 @@ Patterns read_patterns(Fields& fields, std::string_view key) {
 }
 
 std::unique_ptr<const DeviceSource> read_udev(Fields& entry) {
-  const Node* const node = entry.node("udev");
-  if (!node) return nullptr;
-  Fields fields(*node, entry.path_of("udev"), entry.diagnostics());
+  Fields fields = entry.below("udev");
   Wanted wanted;
   wanted.subsystems = fields.texts("subsystem");
   if (wanted.subsystems.empty())

@@ -283,9 +283,7 @@ std::vector<std::string> read_command(Fields& fields, std::string_view key) {
 }
 
 void read_triggers(Fields& exec, ExecSettings& settings) {
-  const Node* const node = exec.node("triggers");
-  if (!node) return;
-  Fields fields(*node, exec.path_of("triggers"), exec.diagnostics());
+  Fields fields = exec.below("triggers");
   settings.subsystems = fields.texts("subsystems");
   for (const std::string& subsystem : settings.subsystems) {
     if (subsystem.empty() || subsystem.find('/') != std::string::npos)
@@ -323,9 +321,7 @@ void read_watch(Fields& fields, ExecSettings& settings) {
 }
 
 std::unique_ptr<const DeviceSource> read_exec(Fields& entry) {
-  const Node* const node = entry.node("exec");
-  if (!node) return nullptr;
-  Fields fields(*node, entry.path_of("exec"), entry.diagnostics());
+  Fields fields = entry.below("exec");
   ExecSettings settings{.stays = fields.has("watch")};
   if (settings.stays && fields.has("discover"))
     fields.error("watch",

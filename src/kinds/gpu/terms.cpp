@@ -69,9 +69,8 @@ std::uint64_t read_memory(Fields& fields) {
 
 CardUnit read_unit(Fields& entry) {
   CardUnit unit;
-  const Node* const node = entry.node("unit");
-  if (!node) return unit;
-  Fields fields(*node, entry.path_of("unit"), entry.diagnostics());
+  if (!entry.has("unit")) return unit;
+  Fields fields = entry.below("unit");
   const bool memory = fields.has("memory");
   const bool cores = fields.has("cores");
   if (memory == cores) {
@@ -207,14 +206,13 @@ GpuTerms read_gpu_terms(Fields& fields) {
 }
 
 std::optional<AssumeTerms> read_assume(Fields& entry, const GpuTerms& terms) {
-  const Node* const node = entry.node("assume");
-  if (!node) return std::nullopt;
+  if (!entry.has("assume")) return std::nullopt;
   if (terms.unit.memory == 0)
     entry.error(
         "assume",
         "a scheduler that chooses cards counts units of their memory: set the size of one, as in gpu: "
         "{unit: {memory: 1GiB}}");
-  Fields fields(*node, entry.path_of("assume"), entry.diagnostics());
+  Fields fields = entry.below("assume");
   if (!fields.has("dialect"))
     fields.error("dialect", "set the scheduler's dialect: doslab, gpushare or volcano");
   AssumeTerms assume = terms_of(fields.choice("dialect", kDialects, Dialect::kDoslab));
