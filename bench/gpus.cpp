@@ -51,7 +51,7 @@ std::unique_ptr<const DeviceSource> cards() {
   const Node node = test::map({{"gpu", test::map({{"vendor", test::text("nvidia")}})}});
   Diagnostics diagnostics;
   Fields fields(node, "resources[0]", diagnostics);
-  return read_gpu(fields, PLUGHOST_FAKE_NVML, std::chrono::steady_clock::now);
+  return read_gpu(fields, PLUGHOST_FAKE_NVML);
 }
 
 void measure_discovery(std::size_t rounds) {

@@ -37,12 +37,12 @@ std::string memory_words(std::uint64_t bytes) {
 class Gpu final : public DeviceSource {
  public:
   // `name` is the resource's name, for MPS; empty if the name depends on the devices.
-  Gpu(GpuTerms terms, std::string name, const std::string& nvml, NvidiaGpus::Now now)
+  Gpu(GpuTerms terms, std::string name, const std::string& nvml)
       : terms_(std::move(terms)),
         name_(std::move(name)),
         spec_(nvidia_spec(terms_.injection)),
-        cdi_(terms_.nvidia_ctk, terms_.driver_root, terms_.injection.by_index, now),
-        nvidia_(terms_.nvidia, nvml, std::move(now)) {}
+        cdi_(terms_.nvidia_ctk, terms_.driver_root, terms_.injection.by_index),
+        nvidia_(terms_.nvidia, nvml) {}
 
   Scan scan(const HostRoot& host) const override;
   void finish(Scan& taken, const AllocationSpec& spec) const override;
@@ -247,19 +247,15 @@ std::string full_name(Fields& entry) {
   return whole ? name->scalar : "";
 }
 
-std::unique_ptr<const DeviceSource> read_gpu_entry(Fields& entry) {
-  return read_gpu(entry, Nvml::kLibrary, std::chrono::steady_clock::now);
-}
+std::unique_ptr<const DeviceSource> read_gpu_entry(Fields& entry) { return read_gpu(entry, Nvml::kLibrary); }
 
 }  // namespace
 
-std::unique_ptr<const DeviceSource> read_gpu(Fields& entry, const std::string& nvml, NvidiaGpus::Now now) {
-  const Node* const node = entry.node("gpu");
-  if (!node) return nullptr;
-  Fields fields(*node, entry.path_of("gpu"), entry.diagnostics());
+std::unique_ptr<const DeviceSource> read_gpu(Fields& entry, const std::string& nvml) {
+  Fields fields = entry.below("gpu");
   GpuTerms terms = read_gpu_terms(fields);
   terms.assume = read_assume(entry, terms);
-  return std::make_unique<Gpu>(std::move(terms), full_name(entry), nvml, std::move(now));
+  return std::make_unique<Gpu>(std::move(terms), full_name(entry), nvml);
 }
 
 Kind gpu_kind() {

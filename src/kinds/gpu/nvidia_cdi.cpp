@@ -125,11 +125,10 @@ std::optional<Ending> NvidiaCdi::run(const Program& program) {
   return run_program(program);
 }
 
-NvidiaCdi::NvidiaCdi(std::string program, std::string driver_root, bool by_index, NvidiaGpus::Now now)
+NvidiaCdi::NvidiaCdi(std::string program, std::string driver_root, bool by_index)
     : program_(std::move(program)),
       driver_root_(std::move(driver_root)),
       by_index_(by_index),
-      now_(std::move(now)),
       shared_(std::make_shared<Shared>()) {}
 
 std::string NvidiaCdi::what_there_is(const HostRoot& host, const std::string& program,
@@ -165,7 +164,7 @@ void NvidiaCdi::describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus,
   const std::string there = what_there_is(host, program, *library, gpus);
   const auto is_named = [&](const NvidiaGpu& gpu) { return names_.contains(name_of(gpu)); };
   const bool complete = error_.empty() && std::ranges::all_of(gpus, is_named);
-  const bool retry = there == described_ && !complete && when_ + kRetry <= now_();
+  const bool retry = there == described_ && !complete && when_ + kRetry <= LoopClock::now();
   if (!running_.empty() || there != described_ || retry) run_tool(program, there, host);
   scan.undecided = there != described_;
   if (!text_.empty()) scan.cdi.push_back({.name = kFile, .text = text_});
@@ -194,7 +193,7 @@ void NvidiaCdi::run_tool(const std::string& program, const std::string& there, c
   if (!ending) return;
   described_ = std::exchange(running_, {});
   on_end(std::move(*ending), host);
-  when_ = now_();
+  when_ = LoopClock::now();
 }
 
 std::string NvidiaCdi::find_program(const HostRoot& host) const {

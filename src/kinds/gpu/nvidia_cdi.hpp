@@ -25,7 +25,7 @@ class NvidiaCdi {
 
   // `program` is a path on the host (empty: where NVIDIA's packages install it), `driver_root` the directory
   // of the driver's files (empty: the tool's default). `by_index` names cards by index, not UUID.
-  NvidiaCdi(std::string program, std::string driver_root, bool by_index, NvidiaGpus::Now now);
+  NvidiaCdi(std::string program, std::string driver_root, bool by_index);
 
   // Runs the tool if anything that it describes has changed since the last run: the cards, their nodes, the
   // driver, its library (a path of this process), or the tool. Adds the specification to `scan`. If the tool
@@ -58,13 +58,12 @@ class NvidiaCdi {
   std::string program_;
   std::string driver_root_;
   bool by_index_;
-  NvidiaGpus::Now now_;
   std::string running_;          // the input of the present run; empty: none is running
   std::string described_;        // the input of the last run; empty: there was none
   std::string text_;             // the specification in force; empty: none
   std::set<std::string> names_;  // its devices whose files exist
   std::string error_;            // why the last run failed; empty: it did not
-  NvidiaHealth::Clock::time_point when_{};
+  LoopClock::time_point when_{};
   std::shared_ptr<Shared> shared_;
 };
 

@@ -50,8 +50,8 @@ Releases& releases() {
 
 }  // namespace
 
-NvidiaGpus::NvidiaGpus(Terms terms, std::string library, Now now)
-    : terms_(std::move(terms)), library_(std::move(library)), now_(std::move(now)) {}
+NvidiaGpus::NvidiaGpus(Terms terms, std::string library)
+    : terms_(std::move(terms)), library_(std::move(library)) {}
 
 NvidiaGpus::~NvidiaGpus() {
   if (nvml_cards_) releases().add(std::move(nvml_cards_));
@@ -97,7 +97,7 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
   const auto looked = nvml_cards_->query(host, scan);
   if (const auto* const failure = std::get_if<NvmlFailure>(&looked)) {
     nvml_cards_.reset();
-    health_.record_all_reset(now_());
+    health_.record_all_reset(LoopClock::now());
     return without_nvml(host, {.why = failure->what, .refuses = true}, scan);
   }
   const auto& cards = std::get<std::vector<NvmlCard>>(looked);
@@ -172,12 +172,12 @@ std::optional<Nvml::Unusable> NvidiaGpus::open(const HostRoot& host) {
                                             NvmlCards::Terms{.parts = terms_.mig != MigStrategy::kNone,
                                                              .health_checks = terms_.health_checks,
                                                              .xids = terms_.xids},
-                                            health_, now_);
+                                            health_);
   return std::nullopt;
 }
 
 std::vector<NvidiaGpu> NvidiaGpus::by_strategy(const std::vector<NvmlCard>& cards) {
-  const auto now = now_();
+  const auto now = LoopClock::now();
   std::vector<NvidiaGpu> gpus;
   for (const NvmlCard& card : cards) {
     NvidiaHealth::Error error = health_.error(card.facts.uuid, now);

@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -36,10 +35,9 @@ class NvidiaGpus {
     XidPolicy xids;
     std::string driver_root;  // empty: the host's root
   };
-  using Now = NvidiaHealth::Now;
 
   // `library` is as for dlopen; empty if there is none.
-  NvidiaGpus(Terms terms, std::string library, Now now);
+  NvidiaGpus(Terms terms, std::string library);
   // Does not wait until NVML has released its cards. When the process ends, it waits for that for a moment.
   ~NvidiaGpus();
   // Returns true if NVML has released everything within `patience`. Thread-safe.
@@ -82,7 +80,6 @@ class NvidiaGpus {
 
   Terms terms_;
   std::string library_;
-  Now now_;
   NvidiaHealth health_;
   std::atomic<bool> at_rest_ = false;
   std::mutex looking_;

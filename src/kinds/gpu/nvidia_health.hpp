@@ -4,11 +4,12 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+
+#include "base/system/event_loop.hpp"
 
 namespace plughost {
 
@@ -34,8 +35,7 @@ bool xid_lasts(std::uint64_t xid);
 
 class NvidiaHealth {
  public:
-  using Clock = std::chrono::steady_clock;
-  using Now = std::function<Clock::time_point()>;
+  using Clock = LoopClock;
   // A card recovers after this time without errors.
   static constexpr std::chrono::seconds kRecovery{30};
 

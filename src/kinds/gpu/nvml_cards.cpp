@@ -49,8 +49,8 @@ std::optional<NvmlFailure> keep(NvmlResult<T> result, Place& place) {
 
 }  // namespace
 
-NvmlCards::NvmlCards(std::unique_ptr<Nvml> nvml, Terms terms, NvidiaHealth& health, NvidiaHealth::Now now)
-    : nvml_(std::move(nvml)), terms_(std::move(terms)), health_(health), now_(std::move(now)) {}
+NvmlCards::NvmlCards(std::unique_ptr<Nvml> nvml, Terms terms, NvidiaHealth& health)
+    : nvml_(std::move(nvml)), terms_(std::move(terms)), health_(health) {}
 
 bool NvmlCards::some_card_left(const HostRoot& host) {
   bool left = false;
@@ -68,8 +68,8 @@ bool NvmlCards::some_card_left(const HostRoot& host) {
 }
 
 void NvmlCards::record_reset(const NvmlCard& card) {
-  health_.record_reset(card.facts.uuid, now_());
-  for (const NvmlCard::Part& part : card.parts) health_.record_reset(part.facts.uuid, now_());
+  health_.record_reset(card.facts.uuid, LoopClock::now());
+  for (const NvmlCard::Part& part : card.parts) health_.record_reset(part.facts.uuid, LoopClock::now());
 }
 
 NvmlResult<std::vector<NvmlCard>> NvmlCards::query(const HostRoot& host, Scan& scan) {
@@ -105,7 +105,7 @@ std::optional<NvmlCard> NvmlCards::query_card(unsigned index, const HostRoot& ho
     scan.remarks.push_back("GPU " + std::to_string(index) + " is left out: " + failure->what);
     return std::nullopt;
   }
-  const auto now = now_();
+  const auto now = LoopClock::now();
   if (failure) {
     // The card's former data is known: the card is listed as Unhealthy, and other cards are not affected.
     card = known->second;
@@ -211,7 +211,7 @@ void NvmlCards::follow(const NvmlCard& card) {
   if (!failure || failure->not_supported())
     followed_.insert(card.facts.uuid);
   else
-    health_.record(card.facts.uuid, "its errors cannot be followed: " + failure->what, now_());
+    health_.record(card.facts.uuid, "its errors cannot be followed: " + failure->what, LoopClock::now());
 }
 
 void NvmlCards::read_events(const std::vector<NvmlCard>& cards) {
@@ -220,7 +220,7 @@ void NvmlCards::read_events(const std::vector<NvmlCard>& cards) {
     if (const auto failure = keep(nvml_->next_event(std::chrono::milliseconds(0)), event)) {
       if (failure->timed_out() || failure->not_supported() || failure->lost()) return;
       for (const NvmlCard& card : cards)
-        health_.record(card.facts.uuid, "its errors cannot be followed: " + failure->what, now_());
+        health_.record(card.facts.uuid, "its errors cannot be followed: " + failure->what, LoopClock::now());
       return;
     }
     record_event(event, cards);
@@ -246,7 +246,7 @@ void NvmlCards::record_event(const NvmlEvent& event, const std::vector<NvmlCard>
     if (lasts)
       health_.record_lasting(uuid, why + ": until the GPU has been reset");
     else
-      health_.record(uuid, why, now_());
+      health_.record(uuid, why, LoopClock::now());
   };
   const bool whole = event.gpu_instance == NvmlEvent::kWholeCard;
   if (whole || card->parts.empty()) return note(card->facts.uuid);
@@ -266,10 +266,9 @@ NvmlView query_nvml(const HostRoot& host, const std::string& library) {
     view.refuses = why->refuses;
     return view;
   }
-  const auto now = std::chrono::steady_clock::now;
   NvidiaHealth health;
   NvmlCards cards(std::get<std::unique_ptr<Nvml>>(std::move(opened)), {.parts = true, .health_checks = false},
-                  health, now);
+                  health);
   Scan scan;
   std::vector<NvmlCard> found;
   if (auto failure = keep(cards.query(host, scan), found)) {

@@ -39,7 +39,7 @@ class NvmlCards {
   };
 
   // Reports errors to `health`, by the UUID of the card or part. `health` must outlive this object.
-  NvmlCards(std::unique_ptr<Nvml> nvml, Terms terms, NvidiaHealth& health, NvidiaHealth::Now now);
+  NvmlCards(std::unique_ptr<Nvml> nvml, Terms terms, NvidiaHealth& health);
 
   // Returns true if a card was unbound from its driver since the last scan. NVML's handles hold the card back
   // until this object is destroyed; the driver resets a card before it is bound again.
@@ -65,7 +65,6 @@ class NvmlCards {
   std::unique_ptr<Nvml> nvml_;
   Terms terms_;
   NvidiaHealth& health_;
-  NvidiaHealth::Now now_;
   std::map<unsigned, NvmlCard> known_;   // by index: the last complete data
   std::set<std::string> followed_;       // UUIDs of cards that report events
   std::set<std::string> ask_for_reset_;  // UUIDs of cards that are lost, or whose driver requests a reset

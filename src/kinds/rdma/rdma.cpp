@@ -1,15 +1,15 @@
 // `rdma: {selectors: {vendors, deviceIDs, drivers, ifNames, linkTypes}, portState, pool, permissions}`: RDMA
 // cards, each a device with all of its nodes, or all cards as one device.
 
-#include "kinds/rdma/rdma.hpp"
-
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "base/document/fields.hpp"
+#include "base/system/event_loop.hpp"
 #include "base/text/ascii.hpp"
 #include "base/text/text.hpp"
 #include "base/text/words.hpp"
@@ -18,12 +18,12 @@
 namespace plughost {
 namespace {
 
-using std::chrono::steady_clock;
-
 constexpr std::string_view kRdmaAttributes[] = {
     "pci",      "name", "guid",    "vendor",  "device", "class", "driver", "netdevs",
     "linkType", "numa", "pciInfo", "pciPath", "physfn", "vf",    "vfs",    "pfName"};
 constexpr std::string_view kActive = "ACTIVE";
+// The interval in which port states are read, and how long a new state must last to count.
+constexpr std::chrono::seconds kPortStateInterval{5};
 
 enum class PortPolicy { kAny, kAll, kIgnore };
 constexpr Word<PortPolicy> kPolicies[] = {
@@ -83,7 +83,7 @@ class Lasting {
  public:
   explicit Lasting(bool first) : value_(first) {}
 
-  bool see(bool now_seen, steady_clock::time_point now) {
+  bool see(bool now_seen, LoopClock::time_point now) {
     if (now_seen == value_) {
       other_since_.reset();
     } else if (!other_since_) {
@@ -97,7 +97,7 @@ class Lasting {
 
  private:
   bool value_;
-  std::optional<steady_clock::time_point> other_since_;
+  std::optional<LoopClock::time_point> other_since_;
 };
 
 bool lacks_rdma_cm(const Device& card) {
@@ -135,12 +135,11 @@ Device pool_of(const std::vector<Device>& cards, const std::string& id) {
 class Rdma final : public DeviceSource {
  public:
   // `pool_id` is the id of the device that combines all cards; if empty, each card is a device.
-  Rdma(WantedCards wanted, PortPolicy policy, std::string permissions, std::string pool_id, RdmaClock clock)
+  Rdma(WantedCards wanted, PortPolicy policy, std::string permissions, std::string pool_id)
       : wanted_(std::move(wanted)),
         policy_(policy),
         permissions_(std::move(permissions)),
-        pool_id_(std::move(pool_id)),
-        clock_(std::move(clock)) {}
+        pool_id_(std::move(pool_id)) {}
 
   Scan scan(const HostRoot& host) const override;
   void finish(Scan& taken, const AllocationSpec& spec) const override;
@@ -153,7 +152,6 @@ class Rdma final : public DeviceSource {
   PortPolicy policy_;
   std::string permissions_;
   std::string pool_id_;
-  RdmaClock clock_;
   // Not guarded, because scans of a source never run concurrently. Both are keyed by the cards' ids: the
   // scan's cards, whose ports finish() reads, and whether the ports have the required state.
   mutable std::map<std::string, RdmaCard> found_;
@@ -229,7 +227,7 @@ std::string Rdma::port_error(const RdmaCard& card) const {
   const std::vector<RdmaPort> ports = card.ports();
   const bool good = satisfies(policy_, ports);
   const auto known = ports_good_.try_emplace(card.id(), good).first;
-  if (known->second.see(good, clock_())) return {};
+  if (known->second.see(good, LoopClock::now())) return {};
   return good ? "its ports are ACTIVE again, but not for long enough" : inactive_ports(ports);
 }
 
@@ -246,48 +244,29 @@ std::vector<std::string> read_link_types(Fields& fields) {
   return types;
 }
 
-WantedCards read_selectors(Fields& fields) {
-  WantedCards wanted;
-  wanted.pci.vendors = read_hex_ids(fields, "vendors");
-  wanted.pci.devices = read_hex_ids(fields, "deviceIDs");
-  wanted.pci.drivers = fields.texts("drivers");
-  wanted.netdevs = fields.texts("ifNames");
-  wanted.link_types = read_link_types(fields);
-  return wanted;
-}
-
 // The pool's id must differ from other resources', so it contains the entry's name.
 std::string pool_id(Fields& entry) {
   const Node* const name = entry.node("name");
   return name && !name->scalar.empty() ? name->scalar : "pool";
 }
 
-}  // namespace
-
-std::unique_ptr<const DeviceSource> read_rdma(Fields& entry, RdmaClock clock) {
-  const Node* const node = entry.node("rdma");
-  if (!node) return nullptr;
-  Fields fields(*node, entry.path_of("rdma"), entry.diagnostics());
-  WantedCards wanted;
-  if (const Node* const selectors = fields.node("selectors")) {
-    Fields each(*selectors, fields.path_of("selectors"), fields.diagnostics());
-    wanted = read_selectors(each);
-  }
+std::unique_ptr<const DeviceSource> read_rdma(Fields& entry) {
+  Fields fields = entry.below("rdma");
+  Fields selectors = fields.below("selectors");
+  WantedCards wanted{.pci = {.vendors = read_hex_ids(selectors, "vendors"),
+                             .devices = read_hex_ids(selectors, "deviceIDs"),
+                             .drivers = selectors.texts("drivers")},
+                     .netdevs = selectors.texts("ifNames"),
+                     .link_types = read_link_types(selectors)};
   const auto policy = fields.choice("portState", kPolicies, PortPolicy::kAny);
   const bool pool = fields.flag("pool", false);
   std::string permissions = fields.permissions();
-  return std::make_unique<Rdma>(std::move(wanted), policy, std::move(permissions), pool ? pool_id(entry) : "",
-                                std::move(clock));
-}
-
-namespace {
-
-std::unique_ptr<const DeviceSource> read_rdma_entry(Fields& entry) {
-  return read_rdma(entry, steady_clock::now);
+  return std::make_unique<Rdma>(std::move(wanted), policy, std::move(permissions),
+                                pool ? pool_id(entry) : "");
 }
 
 }  // namespace
 
-Kind rdma_kind() { return {.attributes = kRdmaAttributes, .read = read_rdma_entry}; }
+Kind rdma_kind() { return {.attributes = kRdmaAttributes, .read = read_rdma}; }
 
 }  // namespace plughost

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/system/event_loop.hpp"
 #include "kinds/gpu/gpu.hpp"
 #include "kinds/gpu/nvidia_gpus.hpp"
 #include "model/allocate/allocation.hpp"
@@ -37,7 +38,7 @@ class GpuRig {
     {
       Fields fields(node, "resources[0]", diagnostics);
       fields.text("name", "");
-      source = read_gpu(fields, library, [this] { return now_; });
+      source = read_gpu(fields, library);
     }
     for (const Diagnostic& each : diagnostics.all()) problems.push_back(each.path + ": " + each.what);
   }
@@ -53,7 +54,7 @@ class GpuRig {
     REQUIRE(problems == Texts{});
     return source->scan_chosen(machine.host(), spec);
   }
-  void wait(std::chrono::milliseconds duration) { now_ += duration; }
+  static void wait(std::chrono::milliseconds duration) { LoopClock::advance(duration); }
 
   // Scans, and returns the error of the device with this id; empty: the device is Healthy.
   std::string error(const std::string& id) const {
@@ -64,9 +65,6 @@ class GpuRig {
   }
 
   std::unique_ptr<const DeviceSource> source;
-
- private:
-  std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
 };
 
 // Returns the response to an Allocate of these ids, for an entry with `spec` and one resource, by default

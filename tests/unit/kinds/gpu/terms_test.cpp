@@ -46,7 +46,7 @@ class AssumeRig {
     Diagnostics diagnostics;
     {
       Fields fields(node, "resources[0]", diagnostics);
-      terms = read_gpu(fields, "", std::chrono::steady_clock::now)->assume();
+      terms = read_gpu(fields, "")->assume();
     }
     for (const Diagnostic& each : diagnostics.all()) problems.push_back(each.what);
   }

@@ -1,10 +1,11 @@
-#include "kinds/rdma/rdma.hpp"
+// Tests the kind `rdma`.
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <chrono>
 
+#include "base/system/event_loop.hpp"
 #include "model/allocate/allocation.hpp"
 #include "unit/host/hardware/made_sysfs.hpp"
 #include "unit/kinds/entry.hpp"
@@ -35,7 +36,7 @@ class Rig {
     {
       Fields fields(node, "resources[0]", diagnostics);
       fields.text("name", "");
-      source_ = read_rdma(fields, [this] { return now_; });
+      source_ = std::ranges::find(kinds(), "rdma", &Kind::key)->read(fields);
     }
     for (const Diagnostic& diagnostic : diagnostics.all()) FAIL(diagnostic.what);
   }
@@ -48,7 +49,7 @@ class Rig {
     return found.devices[0];
   }
   Texts ids() const { return ids_of(scan()); }
-  void wait(std::chrono::milliseconds duration) { now_ += duration; }
+  static void wait(std::chrono::milliseconds duration) { LoopClock::advance(duration); }
 
   // Adds a PCI function with its RDMA device, its verbs node and at most one network interface.
   std::string add_card(const std::string& address, const std::string& name, unsigned n,
@@ -92,7 +93,6 @@ class Rig {
 
  private:
   std::unique_ptr<const DeviceSource> source_;
-  std::chrono::steady_clock::time_point now_{1h};
 };
 
 Keys selectors(const std::string& key, const std::string& word) {
@@ -349,7 +349,7 @@ TEST_CASE("a port's state counts once it has lasted, in both directions") {
 
 TEST_CASE("a port's state is polled, and everything else is watched by events") {
   Rig rig;
-  CHECK(rig.scan().rescan_after == kPortStateInterval);
+  CHECK(rig.scan().rescan_after == 5s);
   rig.configure({{"portState", text("ignore")}});
   const Scan scan = rig.scan();
   CHECK(scan.rescan_after == 0s);
