@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -194,9 +193,8 @@ void advise_on_key(Diagnostic& error) {
 std::string map_of_text(const std::string& place, const std::string& text) {
   const bool of_group = place == "resources[].groups[].paths[]";
   if (!of_group && place != "resources[].nodes[]" && place != "resources[].mounts[]") return {};
-  std::vector<std::string> parts;
-  std::istringstream pieces(text);
-  for (std::string part; std::getline(pieces, part, ':');) parts.push_back(part);
+  const std::vector<std::string_view> pieces = split(text, ':');
+  const std::vector<std::string> parts(pieces.begin(), pieces.end());
   if (parts.empty() || parts.size() > 3 || parts[0].find_first_of("/{") != 0) return {};
   const std::string path = parts[0][0] == '{' ? '"' + parts[0] + '"' : parts[0];
   std::string map = (of_group ? "- {path: " : "- {hostPath: ") + path;

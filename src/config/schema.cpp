@@ -89,36 +89,32 @@ std::string without_marks(std::string_view text) {
   return plain;
 }
 
-std::vector<Row> read_rows() {
-  std::vector<Row> rows;
-  std::string heading;
-  std::string section;
-  std::istringstream page{std::string(kConfigurationPage)};
-  for (std::string line; std::getline(page, line);) {
-    if (line.starts_with('#')) section = heading = line.substr(line.find(' ') + 1);
-    if (line.starts_with("| key of `")) section = line.substr(10, line.find('`', 10) - 10);
-    if (line.starts_with("| key |")) section = heading;
-    const std::size_t end = line.starts_with("| `") ? line.find("` | ") : std::string::npos;
-    if (end == std::string::npos) continue;
-    rows.push_back(
-        {section, line.substr(3, end - 3), without_marks(line.substr(end + 4, line.size() - end - 6))});
-  }
-  return rows;
+const std::vector<Row>& rows() {
+  static const std::vector<Row> kRows = [] {
+    std::vector<Row> rows;
+    std::string heading;
+    std::string section;
+    for (const std::string_view line : split(kConfigurationPage, '\n')) {
+      if (line.starts_with('#')) section = heading = line.substr(line.find(' ') + 1);
+      if (line.starts_with("| key of `")) section = line.substr(10, line.find('`', 10) - 10);
+      if (line.starts_with("| key |")) section = heading;
+      const std::size_t end = line.starts_with("| `") ? line.find("` | ") : std::string::npos;
+      if (end == std::string::npos) continue;
+      rows.push_back({section, std::string(line.substr(3, end - 3)),
+                      without_marks(line.substr(end + 4, line.size() - end - 6))});
+    }
+    return rows;
+  }();
+  return kRows;
 }
 
 std::vector<std::string> components_of(const std::string& path) {
   std::vector<std::string> components;
-  std::istringstream words(path);
-  for (std::string word; std::getline(words, word, '.');) {
-    if (word.ends_with("[]")) word.resize(word.size() - 2);
-    components.push_back(word);
+  for (std::string_view word : split(path, '.')) {
+    if (word.ends_with("[]")) word.remove_suffix(2);
+    components.emplace_back(word);
   }
   return components;
-}
-
-const std::vector<Row>& rows() {
-  static const std::vector<Row> kRows = read_rows();
-  return kRows;
 }
 
 // Returns the plain path of the map whose keys a section's table lists.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/system/unix_socket.hpp"
+#include "base/text/text.hpp"
 
 namespace plughost {
 namespace {
@@ -140,8 +141,7 @@ Selection select(const Config& config, const HostRoot& host, const Selection& fo
           {.name = name, .where = entry.where, .why = verdict.why, .unknown = unknown});
   }
   selection.errors.assign(errors.begin(), errors.end());
-  std::ranges::sort(selection.watch);
-  selection.watch.erase(std::unique(selection.watch.begin(), selection.watch.end()), selection.watch.end());
+  sort_unique(selection.watch);
   return selection;
 }
 

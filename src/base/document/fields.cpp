@@ -354,7 +354,7 @@ Template read_template(std::string_view text, std::span<const std::string_view> 
 }
 
 std::string not_a_scalar(const Node& node) {
-  std::string what = std::string("must be a single value, not ") + node.kind_name();
+  std::string what = "must be a single value, not " + node.kind_name();
   if (node.in_braces) what += "; a text that begins with '{' needs quotes";
   return what;
 }
@@ -388,11 +388,9 @@ std::string path_error(std::string_view path) {
   if (path.find(":/") != std::string_view::npos || path.ends_with(":ro") || path.ends_with(":rw"))
     return "is one path, not " + quote(path) +
            "; the path in the container, and permissions, have keys of their own";
-  for (std::string_view rest = path.substr(1); !rest.empty();) {
-    const std::string_view part = rest.substr(0, rest.find('/'));
+  for (const std::string_view part : split(path.substr(1), '/')) {
     if (part.empty() || part == "." || part == "..")
       return "the path is not in its plain form; write it without '//', '.' and '..'";
-    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
   }
   return {};
 }

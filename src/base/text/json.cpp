@@ -249,6 +249,23 @@ Value& made(Variant& value) {
   return std::get<Value>(value);
 }
 
+bool is_mark(char c) {
+  return c == '"' || c == '{' || c == '}' || c == '[' || c == ']' || c == ',' || c == '\n';
+}
+
+bool is_mark_in_string(char c) { return c == '"' || c == '\\' || c == '\n'; }
+
+// Returns true if the text ends with the key of the items: `"items":` after '{' or ','.
+bool ends_with_items_key(std::string_view text) {
+  constexpr std::string_view kKey = "\"items\"";
+  text = without_blanks(text);
+  if (!text.ends_with(':')) return false;
+  text = without_blanks(text.substr(0, text.size() - 1));
+  if (!text.ends_with(kKey)) return false;
+  text = without_blanks(text.substr(0, text.size() - kKey.size()));
+  return text.ends_with('{') || text.ends_with(',');
+}
+
 }  // namespace
 
 Json Json::parse(std::string_view text, const JsonTerms& terms) {
@@ -299,29 +316,8 @@ std::string json_string(std::string_view text) {
 
 Json time_json(std::optional<WallTime> time) {
   if (!time || *time == WallTime()) return {};
-  return utc_text(std::chrono::duration_cast<std::chrono::microseconds>(time->time_since_epoch()).count());
+  return utc_text(*time);
 }
-
-namespace {
-
-bool is_mark(char c) {
-  return c == '"' || c == '{' || c == '}' || c == '[' || c == ']' || c == ',' || c == '\n';
-}
-
-bool is_mark_in_string(char c) { return c == '"' || c == '\\' || c == '\n'; }
-
-// Returns true if the text ends with the key of the items: `"items":` after '{' or ','.
-bool ends_with_items_key(std::string_view text) {
-  constexpr std::string_view kKey = "\"items\"";
-  text = without_blanks(text);
-  if (!text.ends_with(':')) return false;
-  text = without_blanks(text.substr(0, text.size() - 1));
-  if (!text.ends_with(kKey)) return false;
-  text = without_blanks(text.substr(0, text.size() - kKey.size()));
-  return text.ends_with('{') || text.ends_with(',');
-}
-
-}  // namespace
 
 void JsonSplitter::feed(std::string_view bytes, const Take& take) {
   while (!bytes.empty()) {

@@ -1,6 +1,5 @@
 #include "base/text/text.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <ostream>
@@ -65,6 +64,15 @@ std::optional<std::int64_t> microseconds_of(const std::string& utc_text) {
   return std::int64_t{::timegm(&utc)} * 1'000'000 + *micros;
 }
 
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    parts.push_back(text.substr(0, text.find(separator)));
+    text.remove_prefix(std::min(parts.back().size() + 1, text.size()));
+  }
+  return parts;
+}
+
 Character first_character(std::string_view text) {
   const auto byte = [&](std::size_t i) -> unsigned {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
@@ -107,6 +115,15 @@ std::size_t width(const std::string& text) {
 }
 
 }  // namespace
+
+std::string without_wildcards(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    if (std::string_view("*?[\\").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
 
 std::string id_text(const std::string& id, unsigned replicas) {
   return replicas > 1 ? id + " (x" + std::to_string(replicas) + ")" : id;

@@ -4,7 +4,9 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +36,9 @@ std::string printable(std::string_view text, std::string_view kept = {});
 std::string unicode_escape(char32_t code);
 // Returns "2026-11-21T18:00:00.000000Z". `microseconds` count from 1970, UTC.
 std::string utc_text(std::int64_t microseconds);
+inline std::string utc_text(std::chrono::system_clock::time_point time) {
+  return utc_text(std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count());
+}
 // Parses such a timestamp. Returns nullopt if it is malformed.
 std::optional<std::int64_t> microseconds_of(const std::string& utc_text);
 
@@ -59,6 +64,17 @@ std::string joined(const Range& words, std::string_view between) {
       text += word;
   }
   return text;
+}
+
+// Returns the parts between the separators, as views into the text. An empty text has no part, and a
+// separator at the end begins none.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+// Sorts the values, and removes repetitions.
+template <typename Value>
+void sort_unique(std::vector<Value>& values) {
+  std::ranges::sort(values);
+  values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
 // A character of UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF).
@@ -104,5 +120,8 @@ inline bool matches(const std::string& pattern, const std::string& text) {
 inline bool has_wildcards(std::string_view pattern) {
   return pattern.find_first_of("*?[") != std::string_view::npos;
 }
+
+// Returns the pattern that matches only this text.
+std::string without_wildcards(std::string_view text);
 
 }  // namespace plughost

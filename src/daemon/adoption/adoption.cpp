@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "base/text/text.hpp"
 #include "model/allocate/allocation.hpp"
 
 namespace plughost {
@@ -152,10 +153,7 @@ class Draft {
   }
 
   Adoption finish(const AllocationSpec& spec, const Paths& paths) {
-    for (auto& [device, shares] : adoption_.used) {
-      std::ranges::sort(shares);
-      shares.erase(std::unique(shares.begin(), shares.end()), shares.end());
-    }
+    for (auto& [device, shares] : adoption_.used) sort_unique(shares);
     find_holders(spec, paths);
     adoption_.own = united(own_before_, std::make_shared<const IdList>(std::move(own_)));
     return std::move(adoption_);

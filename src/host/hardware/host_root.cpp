@@ -1,7 +1,5 @@
 #include "host/hardware/host_root.hpp"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <span>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "base/system/files.hpp"
+#include "base/text/text.hpp"
 #include "host/hardware/recorded_machine.hpp"
 #include "host/hardware/sysfs.hpp"
 
@@ -17,18 +16,6 @@ namespace plughost {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_pattern(const std::string& component) { return component.find_first_of("*?[") != std::string::npos; }
-
-// Returns an fnmatch pattern that matches only this name.
-std::string escape(const std::string& name) {
-  std::string pattern;
-  for (const char c : name) {
-    if (c == '*' || c == '?' || c == '[' || c == '\\') pattern += '\\';
-    pattern += c;
-  }
-  return pattern;
-}
 
 class Walk {
  public:
@@ -38,15 +25,15 @@ class Walk {
   // base: a directory's path without a trailing '/'; "" is the root.
   void descend(std::string base, std::span<const std::string> components) {
     if (++directories_ > HostRoot::kMostDirectories) return;
-    while (components.size() > 1 && !is_pattern(components.front())) {
+    while (components.size() > 1 && !has_wildcards(components.front())) {
       base += '/' + components.front();
       components = components.subspan(1);
     }
     const std::string& component = components.front();
     const bool last = components.size() == 1;
     const std::string directory = base.empty() ? "/" : base;
-    if (!is_pattern(component)) {
-      watch(directory, escape(component));
+    if (!has_wildcards(component)) {
+      watch(directory, without_wildcards(component));
       const std::string path = base + '/' + component;
       if (host_.own_type(path) == FileType::kLink) watch_targets(path);
       return take_existing(path);
@@ -56,7 +43,7 @@ class Walk {
     std::vector<std::string> subdirectories;
     const auto take = [&](std::string_view each, FileType type) {
       const std::string name(each);
-      if (::fnmatch(component.c_str(), name.c_str(), 0) != 0) return;
+      if (!matches(component, name)) return;
       std::string path = base + '/' + name;
       const bool is_link = type == FileType::kLink;
       if (!last) {
@@ -77,8 +64,7 @@ class Walk {
 
   HostRoot::Match finish() && {
     std::ranges::sort(match_.paths);
-    std::ranges::sort(match_.watch);
-    match_.watch.erase(std::unique(match_.watch.begin(), match_.watch.end()), match_.watch.end());
+    sort_unique(match_.watch);
     if (directories_ > HostRoot::kMostDirectories)
       match_.remarks.push_back(pattern_ + " leads through more than " +
                                std::to_string(HostRoot::kMostDirectories) +
@@ -114,7 +100,7 @@ class Walk {
       path = (path.parent_path() / *target).lexically_normal();
       if (!path.has_filename()) path = path.parent_path();
       if (!path.has_filename()) return;
-      watch(path.parent_path(), escape(path.filename()));
+      watch(path.parent_path(), without_wildcards(path.filename().native()));
     }
   }
 

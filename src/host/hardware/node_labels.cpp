@@ -1,6 +1,5 @@
 #include "host/hardware/node_labels.hpp"
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "base/text/ascii.hpp"
@@ -32,10 +31,9 @@ NodeLabels of_json(const Json& json) {
 
 NodeLabels of_lines(std::string_view text) {
   NodeLabels found;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = without_blanks(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (std::size_t number = 0; const std::string_view whole : split(text, '\n')) {
+    ++number;
+    const std::string_view line = without_blanks(whole);
     if (line.empty() || line.starts_with('#')) continue;
     const std::size_t equals = line.find('=');
     if (equals == 0 || equals == std::string_view::npos)

@@ -1,12 +1,12 @@
 #include "host/hardware/sysfs.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <mutex>
-#include <sstream>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
+
+#include "base/text/text.hpp"
 
 namespace plughost {
 namespace {
@@ -25,11 +25,9 @@ std::string link_name(const HostRoot& host, const std::string& path) {
 
 // Parses lines "KEY=value".
 void read_properties(std::string_view text, Properties& into) {
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
+  for (const std::string_view line : split(text, '\n')) {
     if (const std::size_t equals = line.find('='); equals != line.npos)
       into.insert_or_assign(std::string(line.substr(0, equals)), std::string(line.substr(equals + 1)));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
   }
 }
 
@@ -123,23 +121,13 @@ const SysDevice::Facts& SysDevice::facts() const {
   Properties from_rules;
   const std::optional<std::string> entry = host_->text(kDatabase + '/' + id);
   facts->in_database = entry.has_value();
-  std::istringstream database(entry.value_or(""));
-  for (std::string line; std::getline(database, line);) {
+  for (const std::string_view line : split(entry ? *entry : std::string_view(), '\n')) {
     if (line.size() < 2 || line[1] != ':') continue;
-    const std::string value = line.substr(2);
-    switch (line[0]) {
-      case 'E':
-        read_properties(value, from_rules);
-        break;
-      case 'S':
-        facts->links.push_back("/dev/" + value);
-        break;
-      case 'G':  // all tags ever set; Q has the present tags, but old udevs write only G
-        facts->tags.push_back(value);
-        break;
-      default:
-        break;
-    }
+    const std::string value(line.substr(2));
+    if (line[0] == 'E') read_properties(value, from_rules);
+    if (line[0] == 'S') facts->links.push_back("/dev/" + value);
+    // All tags ever set: Q has the present tags, but old udevs write only G.
+    if (line[0] == 'G') facts->tags.push_back(value);
   }
   known.merge(from_rules);
   std::ranges::sort(facts->links);
@@ -180,9 +168,8 @@ std::optional<int> SysDevice::numa_node() const {
   for (std::optional<SysDevice> device = *this; device; device = device->parent()) {
     const std::optional<std::string> text = device->attribute("numa_node");
     if (!text) continue;
-    int node = -1;
-    std::from_chars(text->data(), text->data() + text->size(), node);
-    return node < 0 ? std::nullopt : std::optional(node);
+    const auto node = number_in<int>(*text);
+    return node && *node >= 0 ? node : std::nullopt;
   }
   return std::nullopt;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <sstream>
 
 #include "base/text/text.hpp"
 #include "host/services/process.hpp"
@@ -239,12 +238,11 @@ OsRelease os_release(const HostRoot& host) {
   auto text = host.text("/etc/os-release");
   if (!text) text = host.text("/usr/lib/os-release");
   OsRelease os;
-  std::istringstream lines(text.value_or(""));
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string_view line : split(text ? *text : std::string_view(), '\n')) {
     const std::size_t equals = line.find('=');
-    if (equals == std::string::npos) continue;
-    const std::string key = line.substr(0, equals);
-    const std::string value = unquoted(std::string_view(line).substr(equals + 1));
+    if (equals == line.npos) continue;
+    const std::string_view key = line.substr(0, equals);
+    const std::string value = unquoted(line.substr(equals + 1));
     if (key == "ID") os.id = value;
     if (key == "PRETTY_NAME") os.name = value;
     // Since OpenShift 4.19 its CoreOS has the id rhel, like an ordinary installation.
@@ -311,8 +309,7 @@ std::string option_in(std::string_view text, std::string_view option) {
   constexpr std::string_view kBegins = " \t\"',=[";
   constexpr std::string_view kEnds = " \t\r\"',\\]";
   std::string value;
-  std::istringstream lines{std::string(text)};
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string_view line : split(text, '\n')) {
     if (const std::size_t first = line.find_first_not_of(" \t"); first == line.npos || line[first] == '#')
       continue;
     for (std::size_t at = line.find(option); at != line.npos; at = line.find(option, at + 1)) {

@@ -1,7 +1,6 @@
 #include "host/services/process.hpp"
 
 #include <algorithm>
-#include <sstream>
 
 #include "base/text/text.hpp"
 
@@ -11,9 +10,8 @@ namespace {
 constexpr std::size_t kLongestCommandLine = 100;
 
 std::vector<std::string> arguments_of(const std::string& text) {
-  std::vector<std::string> arguments;
-  std::istringstream words(text);
-  for (std::string argument; std::getline(words, argument, '\0');) arguments.push_back(argument);
+  const std::vector<std::string_view> words = split(text, '\0');
+  std::vector<std::string> arguments(words.begin(), words.end());
   // A process that has set its title leaves null characters behind the title.
   while (!arguments.empty() && arguments.back().empty()) arguments.pop_back();
   return arguments;
@@ -41,8 +39,7 @@ std::string unit_in(const std::filesystem::path& component) {
 // hierarchy.
 template <typename Look>
 std::string first_of(const std::string& cgroups, Look look) {
-  std::istringstream lines(cgroups);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string_view line : split(cgroups, '\n')) {
     for (const auto& component : std::filesystem::path(line.substr(line.rfind(':') + 1))) {
       if (std::string found = look(component.native()); !found.empty()) return found;
     }

@@ -80,10 +80,7 @@ const Xid* known(std::uint64_t number) {
 // Parses numbers joined by commas. all: set if a word is "all" or "xids".
 std::set<std::uint64_t> numbers_in(std::string_view words, bool& all) {
   std::set<std::uint64_t> numbers;
-  while (!words.empty()) {
-    const std::size_t comma = std::min(words.find(','), words.size());
-    std::string_view word = words.substr(0, comma);
-    words.remove_prefix(std::min(comma + 1, words.size()));
+  for (std::string_view word : split(words, ',')) {
     while (word.starts_with(' ')) word.remove_prefix(1);
     while (word.ends_with(' ')) word.remove_suffix(1);
     if (word == "all" || word == "xids") all = true;

@@ -6,15 +6,12 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text/text.hpp"
+
 namespace plughost {
 namespace {
 
 constexpr std::string_view kNoGuid = "0000:0000:0000:0000";
-
-void sort_unique(std::vector<std::string>& texts) {
-  std::ranges::sort(texts);
-  texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
-}
 
 // Returns the word that other plugins use for a port's link_layer.
 std::string link_type(const std::string& link_layer) {

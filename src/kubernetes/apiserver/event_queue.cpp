@@ -21,14 +21,10 @@ constexpr std::size_t kRoomForMore = 32;     // "; and 18446744073709551615 more
 constexpr std::size_t kLongestObject = 253;  // a DNS subdomain
 constexpr std::size_t kHashDigits = 16;
 
-std::string time_text(WallClock::time_point time) {
-  return utc_text(std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count());
-}
-
 // A retry uses the same name, so that an event is not written twice.
 std::string event_name(const EventDraft& draft, const std::string& object) {
   const std::uint64_t hash = fnv1a(std::string(word_of(draft.reason)) + ' ' + draft.subject.pod_namespace +
-                                   ' ' + time_text(draft.first));
+                                   ' ' + utc_text(draft.first));
   std::string name = object.substr(0, kLongestObject - kHashDigits - 1);
   while (!name.empty() && !is_letter(name.back()) && !is_digit(name.back())) name.pop_back();
   return name + '.' + hex_digits(hash);
@@ -55,8 +51,8 @@ Json event_json(const EventDraft& draft, const std::string& uid, const std::stri
           {"message", draft.message},
           {"type", draft.reason == EventReason::kDeviceHealthy ? "Normal" : "Warning"},
           {"count", draft.count},
-          {"firstTimestamp", time_text(draft.first)},
-          {"lastTimestamp", time_text(draft.last)},
+          {"firstTimestamp", utc_text(draft.first)},
+          {"lastTimestamp", utc_text(draft.last)},
           {"source", {{"component", "plughost"}, {"host", node}}},
           {"reportingComponent", "plughost"},
           {"reportingInstance", node}};

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/text/text.hpp"
 #include "kubernetes/kubelet/kubelet_call.hpp"
 #include "podresources/v1/podresources.grpc.pb.h"
 
@@ -95,10 +96,7 @@ Allocatable::Ids ids_of(v1::AllocatableResourcesResponse& response) {
     std::vector<std::string>& all = ids[devices.resource_name()];
     for (std::string& id : *devices.mutable_device_ids()) all.push_back(std::move(id));
   }
-  for (auto& [resource, all] : ids) {
-    std::ranges::sort(all);
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-  }
+  for (auto& [resource, all] : ids) sort_unique(all);
   return ids;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <sstream>
 
 #include "base/text/quantity.hpp"
 #include "base/text/text.hpp"
@@ -50,14 +49,12 @@ namespace {
 constexpr std::string_view kLists[] = {"linkType", "netdevs", "pfName"};
 
 bool fits(const std::string& pattern, std::string_view name, const std::string& value) {
-  const auto fits_one = [&](const std::string& one) { return pattern == one || matches(pattern, one); };
+  const auto fits_one = [&](std::string_view one) {
+    return pattern == one || matches(pattern, std::string(one));
+  };
   if (fits_one(value)) return true;
-  if (std::ranges::find(kLists, name) == std::end(kLists)) return false;
-  std::istringstream list(value);
-  for (std::string one; std::getline(list, one, ',');) {
-    if (fits_one(one)) return true;
-  }
-  return false;
+  const bool is_list = std::ranges::find(kLists, name) != std::end(kLists);
+  return is_list && std::ranges::any_of(split(value, ','), fits_one);
 }
 
 // Returns for each device whether a pattern matches it. Every pattern is tried on all devices, to find

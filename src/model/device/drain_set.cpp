@@ -12,10 +12,6 @@ namespace {
 
 constexpr int kVersion = 1;
 
-std::string utc_of(Drain::Clock::time_point time) {
-  return utc_text(std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count());
-}
-
 std::optional<Drain::Clock::time_point> time_of(const Json& text) {
   // The clock's range ends in the year 2262.
   constexpr auto kLatest = std::chrono::duration_cast<std::chrono::microseconds>(
@@ -50,7 +46,7 @@ std::string read_item(const Json& item, DrainSet::Parsed& parsed) {
 
 std::string Drain::text() const {
   std::string text = "drained";
-  if (until) text += " until " + utc_of(*until).substr(0, 19) + 'Z';
+  if (until) text += " until " + utc_text(*until).substr(0, 19) + 'Z';
   return reason.empty() ? text : text + ": " + reason;
 }
 
@@ -112,8 +108,8 @@ std::string DrainSet::text() const {
     Json item{{"resource", name.resource},
               {"device", name.device},
               {"reason", drain.reason},
-              {"since", utc_of(drain.since)}};
-    if (drain.until) item["until"] = utc_of(*drain.until);
+              {"since", utc_text(drain.since)}};
+    if (drain.until) item["until"] = utc_text(*drain.until);
     items.push_back(std::move(item));
   }
   return Json{{"version", kVersion}, {"drains", std::move(items)}}.dump_indented() + '\n';

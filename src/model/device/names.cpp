@@ -24,11 +24,6 @@ bool stands_for_itself(std::string_view character) {
 constexpr std::size_t kLongestDomain = 244;
 constexpr std::size_t kLongestPart = 63;
 
-void sort_each_once(std::vector<std::string_view>& texts) {
-  std::ranges::sort(texts);
-  texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
-}
-
 bool is_part_character(char c) { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; }
 
 }  // namespace
@@ -46,7 +41,7 @@ std::string_view append_copy(std::string& texts, std::string_view text) {
 }
 
 IdList::IdList(std::vector<std::string_view> ids) : ids_(std::move(ids)) {
-  sort_each_once(ids_);
+  sort_unique(ids_);
   std::size_t bytes = 0;
   for (const std::string_view id : ids_) bytes += id.size();
   texts_.reserve(bytes);
@@ -57,7 +52,7 @@ bool IdList::contains(std::string_view id) const { return std::ranges::binary_se
 
 IdSet IdSet::of(std::string_view resource, std::span<const std::string> ids) {
   std::vector<std::string_view> sorted(ids.begin(), ids.end());
-  sort_each_once(sorted);
+  sort_unique(sorted);
   std::uint64_t one = fnv1a(resource);
   std::uint64_t other = fnv1a(resource, kOtherFnvStart);
   for (const std::string_view id : sorted) {

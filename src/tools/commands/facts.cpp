@@ -18,8 +18,7 @@ namespace {
 
 // Returns the present time, "2026-01-31T12:00:00Z".
 std::string now() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  const std::string text = utc_text(std::chrono::duration_cast<std::chrono::microseconds>(since).count());
+  const std::string text = utc_text(std::chrono::system_clock::now());
   return text.substr(0, text.find('.')) + 'Z';
 }
 
