@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text/words.hpp"
+
 namespace plughost {
 namespace {
 
@@ -52,18 +54,10 @@ const Node* Node::find(std::string_view key) const {
   return found == members.end() ? nullptr : &found->second;
 }
 
-const char* Node::kind_name() const {
-  switch (kind) {
-    case Kind::kNull:
-      return "nothing";
-    case Kind::kScalar:
-      return "text";
-    case Kind::kSequence:
-      return "a list";
-    case Kind::kMap:
-      return "a map";
-  }
-  return "";
+std::string Node::kind_name() const {
+  static constexpr Word<Kind> kNames[] = {
+      {"nothing", Kind::kNull}, {"text", Kind::kScalar}, {"a list", Kind::kSequence}, {"a map", Kind::kMap}};
+  return std::string(word_of(kNames, kind));
 }
 
 const Node& or_nothing(const Node* node) {

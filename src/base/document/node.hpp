@@ -48,7 +48,7 @@ struct Node {
   std::vector<Member> members;  // kMap, in the order of the text; keys are scalars
 
   const Node* find(std::string_view key) const;  // nullptr if this is not a map or the key is absent
-  const char* kind_name() const;                 // for messages: "text", "a list", "a map", "nothing"
+  std::string kind_name() const;                 // for messages: "text", "a list", "a map", "nothing"
 };
 
 struct Node::Member {

@@ -59,59 +59,6 @@ Json of_type(Type type, const Shape& shape) {
   return {};
 }
 
-}  // namespace
-
-Shapes::Shapes() {
-  for (const Node::Kind kind : {Node::Kind::kScalar, Node::Kind::kSequence, Node::Kind::kMap})
-    made_.push_back(made_value(kind, kMadeDepth));
-}
-
-// Returns a number that is the same for a path in one reading, and independent of that of other readings.
-std::size_t Shapes::number_of(const std::string& path) const {
-  return std::hash<std::string>()(path + ' ' + std::to_string(seed_)) >> 8;
-}
-
-std::string Shapes::plain(const std::string& path) {
-  std::string text;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    text += path[i];
-    if (path[i] == '[') i = path.find(']', i) - 1;
-  }
-  return text;
-}
-
-const Node* Shapes::node(const std::string& path) {
-  const std::string known = plain(path);
-  const auto [above, key] = split(known);
-  all_.try_emplace(known);
-  const std::string inside = '.' + above + '.';
-  const bool repeats = inside.find('.' + key + '.') != std::string::npos ||
-                       inside.find('.' + key + "[].") != std::string::npos;
-  return repeats ? nullptr : &made_[number_of(known) % made_.size()];
-}
-
-bool Shapes::has(const std::string& path) {
-  if (!node(path)) return false;
-  // Kinds of entries exclude each other only by an error, which does not matter here.
-  const bool is_of_entry = std::ranges::count(path, '.') < 2;
-  const bool is_member = path.ends_with(".*");
-  return is_of_entry || is_member || number_of("has " + plain(path)) % 2 == 0;
-}
-
-void Shapes::record(const std::string& path, Type type, Shape shape) {
-  const std::string name = plain(path);
-  if (name.ends_with("[]")) all_[name.substr(0, name.size() - 2)].types.insert(Type::kList);
-  Shape& known = all_[name];
-  known.types.insert(type);
-  known.words.merge(shape.words);
-  known.ranges.merge(shape.ranges);
-  if (type != Type::kNumber) return;
-  known.min = known.max == 0 ? shape.min : std::min(known.min, shape.min);
-  known.max = std::max(known.max, shape.max);
-}
-
-namespace {
-
 // Builds the schema of the value at the plain path.
 class Writer {
  public:
@@ -174,6 +121,55 @@ class Writer {
 };
 
 }  // namespace
+
+Shapes::Shapes() {
+  for (const Node::Kind kind : {Node::Kind::kScalar, Node::Kind::kSequence, Node::Kind::kMap})
+    made_.push_back(made_value(kind, kMadeDepth));
+}
+
+// Returns a number that is the same for a path in one reading, and independent of that of other readings.
+std::size_t Shapes::number_of(const std::string& path) const {
+  return std::hash<std::string>()(path + ' ' + std::to_string(seed_)) >> 8;
+}
+
+std::string Shapes::plain(const std::string& path) {
+  std::string text;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    text += path[i];
+    if (path[i] == '[') i = path.find(']', i) - 1;
+  }
+  return text;
+}
+
+const Node* Shapes::node(const std::string& path) {
+  const std::string known = plain(path);
+  const auto [above, key] = split(known);
+  all_.try_emplace(known);
+  const std::string inside = '.' + above + '.';
+  const bool repeats = inside.find('.' + key + '.') != std::string::npos ||
+                       inside.find('.' + key + "[].") != std::string::npos;
+  return repeats ? nullptr : &made_[number_of(known) % made_.size()];
+}
+
+bool Shapes::has(const std::string& path) {
+  if (!node(path)) return false;
+  // Kinds of entries exclude each other only by an error, which does not matter here.
+  const bool is_of_entry = std::ranges::count(path, '.') < 2;
+  const bool is_member = path.ends_with(".*");
+  return is_of_entry || is_member || number_of("has " + plain(path)) % 2 == 0;
+}
+
+void Shapes::record(const std::string& path, Type type, Shape shape) {
+  const std::string name = plain(path);
+  if (name.ends_with("[]")) all_[name.substr(0, name.size() - 2)].types.insert(Type::kList);
+  Shape& known = all_[name];
+  known.types.insert(type);
+  known.words.merge(shape.words);
+  known.ranges.merge(shape.ranges);
+  if (type != Type::kNumber) return;
+  known.min = known.max == 0 ? shape.min : std::min(known.min, shape.min);
+  known.max = std::max(known.max, shape.max);
+}
 
 Json json_schema(const Shapes& shapes, std::string (*sentence)(const std::string& path)) {
   Json json = Writer(shapes, sentence).value("");

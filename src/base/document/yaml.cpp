@@ -306,24 +306,6 @@ std::optional<std::vector<Node>> parse(const std::string& text, const std::strin
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<Node> parse_yaml(const std::string& text, const std::string& file, Diagnostics& diagnostics) {
-  auto documents = parse(text, file, Whose::kOurs, diagnostics);
-  if (!documents) return std::nullopt;
-  if (documents->empty()) return Node{.mark = {.file = file}};
-  return std::move(documents->front());
-}
-
-std::optional<std::vector<Node>> parse_documents(const std::string& text, const std::string& file,
-                                                 Diagnostics& diagnostics) {
-  auto documents = parse(text, file, Whose::kTheirs, diagnostics);
-  if (documents) std::erase_if(*documents, [](const Node& each) { return each.kind == Node::Kind::kNull; });
-  return documents;
-}
-
-namespace {
-
 // Returns true if every YAML parser reads the text, written without quotes, as this text. A text that begins
 // with a digit could be read as a number, unless the text is a size such as 64MiB.
 bool is_plain(std::string_view text) {
@@ -384,6 +366,20 @@ std::string emitted(YAML::Emitter& out, const Json& json) {
 }
 
 }  // namespace
+
+std::optional<Node> parse_yaml(const std::string& text, const std::string& file, Diagnostics& diagnostics) {
+  auto documents = parse(text, file, Whose::kOurs, diagnostics);
+  if (!documents) return std::nullopt;
+  if (documents->empty()) return Node{.mark = {.file = file}};
+  return std::move(documents->front());
+}
+
+std::optional<std::vector<Node>> parse_documents(const std::string& text, const std::string& file,
+                                                 Diagnostics& diagnostics) {
+  auto documents = parse(text, file, Whose::kTheirs, diagnostics);
+  if (documents) std::erase_if(*documents, [](const Node& each) { return each.kind == Node::Kind::kNull; });
+  return documents;
+}
 
 std::string yaml_of(const Json& json) {
   YAML::Emitter out;

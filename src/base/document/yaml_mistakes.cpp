@@ -115,7 +115,7 @@ YamlStop stop_of(const yaml_parser_t& parser, std::string_view text, YamlPlaces&
 }
 
 std::string not_a_key(const Node& node) {
-  std::string what = std::string("a key is text, and this is ") + node.kind_name();
+  std::string what = "a key is text, and this is " + node.kind_name();
   // A map of one key without a value is in the braces.
   if (node.in_braces && node.members.size() == 1 && node.members[0].second.kind == Node::Kind::kNull)
     what += "; " + std::string(kOnTemplates);

@@ -8,13 +8,6 @@
 
 namespace plughost {
 
-namespace {
-
-// A process of another user that writes without end must not starve other events.
-constexpr int kReadsAtOnce = 16;
-
-}  // namespace
-
 struct DirWatcher::Path {
   std::string name;
   Inotify::Owner owner = 0;
@@ -208,7 +201,7 @@ void WatchErrors::no_instance(const std::system_error& error) {
 
 void WatchErrors::instance() {
   told_no_instance_ = false;
-  relieve("directories are watched: there is an inotify instance again");
+  if (relief_) relief_("directories are watched: there is an inotify instance again");
 }
 
 void WatchErrors::starved(const std::string& path, const std::error_code& why) {
@@ -221,11 +214,8 @@ void WatchErrors::starved(const std::string& path, const std::error_code& why) {
 }
 
 void WatchErrors::fed() {
-  if (--starved_ == 0 && std::exchange(told_starved_, false)) relieve("every directory is watched again");
-}
-
-void WatchErrors::relieve(const std::string& sentence) const {
-  if (relief_) relief_(sentence);
+  const bool ends = --starved_ == 0 && std::exchange(told_starved_, false);
+  if (ends && relief_) relief_("every directory is watched again");
 }
 
 }  // namespace plughost

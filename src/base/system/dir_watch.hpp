@@ -68,8 +68,6 @@ class WatchErrors {
   void fed();
 
  private:
-  void relieve(const std::string& sentence) const;
-
   const Tell error_;
   const Tell relief_;
   std::size_t starved_ = 0;
@@ -81,6 +79,9 @@ class DirWatcher {
  public:
   // The number of paths that are processed in one turn of the loop, which bounds the turn.
   static constexpr unsigned kAtOnce = 16;
+  // The number of reads in one turn: a process of another user that writes without end must not starve other
+  // events.
+  static constexpr int kReadsAtOnce = 16;
 
   using Tell = WatchErrors::Tell;
   struct Options {

@@ -15,11 +15,23 @@ namespace {
 
 constexpr std::uint64_t kMailbox = 0;
 
-void add_to_epoll(int epoll, int fd, std::uint32_t events, std::uint64_t number) {
+int control(int epoll, int operation, int fd, std::uint32_t events, std::uint64_t number) {
   epoll_event event{};
   event.events = events;
   event.data.u64 = number;
-  check(::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
+  return ::epoll_ctl(epoll, operation, fd, &event);
+}
+
+sigset_t set_of(std::initializer_list<int> signals) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : signals) ::sigaddset(&set, signal);
+  return set;
+}
+
+UniqueFd open_signalfd(std::initializer_list<int> signals) {
+  const sigset_t set = set_of(signals);
+  return UniqueFd{check(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "signalfd")};
 }
 
 }  // namespace
@@ -42,7 +54,7 @@ void EventLoop::Poster::operator()(Task task) const {
 EventLoop::EventLoop()
     : epoll_(check(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
       poster_(std::make_shared<Poster::Mailbox>()) {
-  add_to_epoll(epoll_.get(), poster_.mailbox_->wake.get(), EPOLLIN, kMailbox);
+  check(control(epoll_.get(), EPOLL_CTL_ADD, poster_.mailbox_->wake.get(), EPOLLIN, kMailbox), "epoll_ctl");
 }
 
 EventLoop::~EventLoop() {
@@ -99,7 +111,7 @@ int EventLoop::milliseconds_to_next_timer() const {
 
 IoWatch::IoWatch(EventLoop& loop, int fd, std::uint32_t events, Callback callback)
     : loop_(loop), fd_(fd), number_(loop.next_watch_++), callback_(std::move(callback)) {
-  add_to_epoll(loop_.epoll_.get(), fd_, events, number_);
+  check(control(loop_.epoll_.get(), EPOLL_CTL_ADD, fd_, events, number_), "epoll_ctl");
   loop_.watches_.emplace(number_, this);
 }
 
@@ -109,12 +121,7 @@ IoWatch::~IoWatch() {
 }
 
 // The result is not checked, because EPOLL_CTL_MOD needs no further memory of the kernel.
-void IoWatch::want(std::uint32_t events) {
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = number_;
-  ::epoll_ctl(loop_.epoll_.get(), EPOLL_CTL_MOD, fd_, &event);
-}
+void IoWatch::want(std::uint32_t events) { control(loop_.epoll_.get(), EPOLL_CTL_MOD, fd_, events, number_); }
 
 void Timer::arm_at(EventLoop::Clock::time_point due) {
   cancel();
@@ -127,22 +134,6 @@ void Timer::cancel() {
   if (armed_) loop_.timers_.erase({due_, this});
   armed_ = false;
 }
-
-namespace {
-
-sigset_t set_of(std::initializer_list<int> signals) {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (const int signal : signals) ::sigaddset(&set, signal);
-  return set;
-}
-
-UniqueFd open_signalfd(std::initializer_list<int> signals) {
-  const sigset_t set = set_of(signals);
-  return UniqueFd{check(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "signalfd")};
-}
-
-}  // namespace
 
 void block_signals(std::initializer_list<int> signals) {
   const sigset_t set = set_of(signals);

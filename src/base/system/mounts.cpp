@@ -49,17 +49,15 @@ MountWatch::MountWatch(EventLoop& loop, std::function<void()> callback)
         callback();
       }) {
   if (mounts_)
-    io_ = std::make_unique<IoWatch>(loop, mounts_.get(), EPOLLPRI, [this](std::uint32_t) { on_change(); });
+    io_ = std::make_unique<IoWatch>(loop, mounts_.get(), EPOLLPRI, [this](std::uint32_t) {
+      remote_is_old_ = true;
+      if (!timer_.armed()) timer_.arm_at(std::max(EventLoop::Clock::now(), told_ + kPause));
+    });
 }
 
 bool MountWatch::is_remote(const std::string& path) {
   if (std::exchange(remote_is_old_, false)) remote_ = remote_mounts();
   return remote_.contains(path);
-}
-
-void MountWatch::on_change() {
-  remote_is_old_ = true;
-  if (!timer_.armed()) timer_.arm_at(std::max(EventLoop::Clock::now(), told_ + kPause));
 }
 
 }  // namespace plughost

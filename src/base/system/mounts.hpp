@@ -32,8 +32,6 @@ class MountWatch {
   bool is_remote(const std::string& path);
 
  private:
-  void on_change();
-
   UniqueFd mounts_;
   std::set<std::string> remote_;
   bool remote_is_old_ = true;

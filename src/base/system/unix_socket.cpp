@@ -14,6 +14,7 @@
 
 #include "base/system/files.hpp"
 #include "base/text/ascii.hpp"
+#include "base/text/words.hpp"
 
 namespace plughost {
 namespace {
@@ -36,6 +37,42 @@ UniqueFd make_socket() {
 
 const sockaddr* as_sockaddr(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
+}
+
+[[noreturn]] void throw_in_the_way(const std::filesystem::path& path, mode_t mode) {
+  static constexpr Word<mode_t> kKinds[] = {{"a regular file", S_IFREG},
+                                            {"a symbolic link", S_IFLNK},
+                                            {"a directory", S_IFDIR},
+                                            {"a FIFO", S_IFIFO}};
+  const std::string_view kind = word_of(kKinds, mode & S_IFMT);
+  throw std::runtime_error(path.string() + " is " + std::string(kind.empty() ? "a device" : kind) +
+                           ", and only an unused socket is replaced: move it away, or name a different path");
+}
+
+[[noreturn]] void throw_answers(const std::filesystem::path& path) {
+  throw std::runtime_error("another plughost answers on " + path.string());
+}
+
+// Returns an unused name in the same directory, not longer than a socket's name may be.
+std::filesystem::path beside(const std::filesystem::path& path) {
+  const std::filesystem::path directory = path.parent_path();
+  const std::size_t room =
+      kLongestSocketPath - std::min(kLongestSocketPath - 1, directory.native().size() + 1);
+  const std::string name = std::to_string(std::random_device()()) + ".plughost";
+  return directory / name.substr(0, room);
+}
+
+void rename_to_free(const std::filesystem::path& from, const std::filesystem::path& to) {
+  check(::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE),
+        "rename " + from.string() + " to " + to.string());
+}
+
+constexpr std::size_t kReadable = 24;
+
+std::uint32_t fnv1a_32(std::string_view text) {
+  std::uint32_t hash = 2166136261u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  return hash;
 }
 
 }  // namespace
@@ -79,48 +116,6 @@ std::optional<FileIdentity> identity_of(const std::filesystem::path& path) {
   return FileIdentity{status.st_dev, status.st_ino, changed};
 }
 
-namespace {
-
-const char* kind_of(mode_t mode) {
-  switch (mode & S_IFMT) {
-    case S_IFREG:
-      return "a regular file";
-    case S_IFLNK:
-      return "a symbolic link";
-    case S_IFDIR:
-      return "a directory";
-    case S_IFIFO:
-      return "a FIFO";
-    default:
-      return "a device";
-  }
-}
-
-[[noreturn]] void throw_in_the_way(const std::filesystem::path& path, const std::string& what) {
-  throw std::runtime_error(path.string() + " is " + what +
-                           ", and only an unused socket is replaced: move it away, or name a different path");
-}
-
-[[noreturn]] void throw_answers(const std::filesystem::path& path) {
-  throw std::runtime_error("another plughost answers on " + path.string());
-}
-
-// Returns an unused name in the same directory, not longer than a socket's name may be.
-std::filesystem::path beside(const std::filesystem::path& path) {
-  const std::filesystem::path directory = path.parent_path();
-  const std::size_t room =
-      kLongestSocketPath - std::min(kLongestSocketPath - 1, directory.native().size() + 1);
-  const std::string name = std::to_string(std::random_device()()) + ".plughost";
-  return directory / name.substr(0, room);
-}
-
-void rename_to_free(const std::filesystem::path& from, const std::filesystem::path& to) {
-  check(::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE),
-        "rename " + from.string() + " to " + to.string());
-}
-
-}  // namespace
-
 bool somebody_listens(const std::filesystem::path& path) {
   try {
     connect_unix(path);
@@ -141,7 +136,7 @@ std::optional<DeadSocket> dead_socket(const std::filesystem::path& path) {
     if (errno == ENOENT) return std::nullopt;
     throw_errno(path.string());
   }
-  if (!S_ISSOCK(status.st_mode)) throw_in_the_way(path, kind_of(status.st_mode));
+  if (!S_ISSOCK(status.st_mode)) throw_in_the_way(path, status.st_mode);
   if (somebody_listens(path)) throw_answers(path);
   return DeadSocket{status.st_dev, status.st_ino};
 }
@@ -159,7 +154,7 @@ void remove_dead_socket(const std::filesystem::path& path, const DeadSocket& dea
   }
   rename_to_free(aside, path);
   if (S_ISSOCK(status.st_mode)) throw_answers(path);
-  throw_in_the_way(path, kind_of(status.st_mode));
+  throw_in_the_way(path, status.st_mode);
 }
 
 SocketFile::SocketFile(std::filesystem::path path) : path_(std::move(path)) {
@@ -184,18 +179,6 @@ bool SocketFile::reachable() const {
 Listener::Listener(EventLoop& loop, const std::filesystem::path& path, Acceptor::Accept accept,
                    Acceptor::Error error)
     : acceptor_(loop, listen_unix(path), std::move(accept), std::move(error)), file_(path) {}
-
-namespace {
-
-constexpr std::size_t kReadable = 24;
-
-std::uint32_t fnv1a_32(std::string_view text) {
-  std::uint32_t hash = 2166136261u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
-  return hash;
-}
-
-}  // namespace
 
 std::string socket_name(std::string_view resource, std::uint32_t incarnation) {
   std::string readable;
