@@ -1,6 +1,5 @@
 #include "base/log/log.hpp"
 
-#include <spdlog/logger.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -37,21 +36,6 @@ bool has_colours() {
   return terminal != nullptr && std::string_view(terminal) != "dumb" && ::isatty(STDERR_FILENO) == 1;
 }
 
-class HistorySink final : public spdlog::sinks::sink {
- public:
-  explicit HistorySink(LogHistory& history) : history_(history) { set_level(spdlog::level::info); }
-
-  void log(const spdlog::details::log_msg& line) override {
-    history_.add(static_cast<LogLevel>(line.level), {line.payload.data(), line.payload.size()}, line.time);
-  }
-  void flush() override {}
-  void set_pattern(const std::string& /*pattern*/) override {}
-  void set_formatter(std::unique_ptr<spdlog::formatter> /*formatter*/) override {}
-
- private:
-  LogHistory& history_;
-};
-
 spdlog::level::level_enum spdlog_level(LogLevel level) {
   return static_cast<spdlog::level::level_enum>(level);
 }
@@ -59,12 +43,8 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
 }  // namespace
 
 struct Log::Sinks {
-  Sinks(LogHistory& history, std::optional<Journal> journal)
-      : under_journal(journal.has_value()),
-        written(std::make_shared<LogSink>(std::move(journal), formatter_of(LogForm::kText))),
-        logger("plughost", {std::make_shared<HistorySink>(history), written}) {
-    logger.set_level(spdlog::level::debug);
-  }
+  explicit Sinks(std::optional<Journal> journal)
+      : under_journal(journal.has_value()), written(std::move(journal), formatter_of(LogForm::kText)) {}
 
   LogForm form_of(LogFormat format) const {
     if (format == LogFormat::kJson) return LogForm::kJson;
@@ -73,33 +53,34 @@ struct Log::Sinks {
   }
 
   const bool under_journal;
-  const std::shared_ptr<LogSink> written;
-  spdlog::logger logger;
+  LogSink written;
   Bursts bursts;
 };
 
 Log::Log(LogLevel level, LogFormat format, std::filesystem::path journal)
-    : sinks_(std::make_unique<Sinks>(
-          history_, stderr_is_journal() ? std::optional<Journal>(std::move(journal)) : std::nullopt)) {
+    : sinks_(std::make_unique<Sinks>(stderr_is_journal() ? std::optional<Journal>(std::move(journal))
+                                                         : std::nullopt)) {
   configure(level, format);
 }
 
 Log::~Log() = default;
 
 void Log::configure(LogLevel level, LogFormat format) {
-  sinks_->written->set_level(spdlog_level(level));
-  sinks_->written->set_formatter(formatter_of(sinks_->form_of(format)));
+  sinks_->written.set_level(spdlog_level(level));
+  sinks_->written.set_formatter(formatter_of(sinks_->form_of(format)));
 }
 
 void Log::write(LogLevel level, std::string_view words, Fields fields) {
   if (level == LogLevel::kWarn) warnings_.add();
   if (level == LogLevel::kError) errors_.add();
-  if (level == LogLevel::kDebug && !sinks_->written->should_log(spdlog::level::debug)) return;
+  if (level == LogLevel::kDebug && !sinks_->written.should_log(spdlog::level::debug)) return;
   const std::optional<unsigned> left_out = sinks_->bursts.admit(words);
   if (!left_out) return;
   std::string line = packed(words, fields);
   if (*left_out > 0) line += packed("", {{"left_out", std::to_string(*left_out)}});
-  sinks_->logger.log(spdlog_level(level), line);
+  const spdlog::details::log_msg message("plughost", spdlog_level(level), line);
+  if (level != LogLevel::kDebug) history_.add(level, line, message.time);
+  if (sinks_->written.should_log(message.level)) sinks_->written.log(message);
 }
 
 }  // namespace plughost

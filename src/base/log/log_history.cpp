@@ -5,18 +5,10 @@
 #include "base/text/text.hpp"
 
 namespace plughost {
-namespace {
-
-constexpr std::size_t kLongest = 16 * 1024;
-
-}  // namespace
 
 Json LogHistory::Record::json() const {
-  const auto since_1970 = std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch());
-  Json told{{"time", utc_text(since_1970.count())},
-            {"level", level_name(level)},
-            {"message", words},
-            {"fields", Json::Object()}};
+  Json told{
+      {"time", utc_text(time)}, {"level", level_name(level)}, {"message", words}, {"fields", Json::Object()}};
   for (const auto& [key, value] : fields) told["fields"][key] = value;
   return told;
 }

@@ -21,7 +21,8 @@ namespace plughost {
 class LogHistory {
  public:
   static constexpr std::size_t kMost = 500;
-  static constexpr std::size_t kMostText = 64 * 1024;  // in bytes; a record above 16 KiB is cut off there
+  static constexpr std::size_t kMostText = 64 * 1024;  // in bytes
+  static constexpr std::size_t kLongest = 16 * 1024;   // in bytes; a longer record is cut off there
 
   struct Record {
     std::uint64_t number = 0;  // from 1, without gaps

@@ -27,8 +27,6 @@ std::vector<std::string_view> unpacked(std::string_view text);
 
 std::string_view level_name(LogLevel level);  // debug, info, warn, error
 
-// The names of the levels, ascending.
-
 inline constexpr Word<LogLevel> kLogLevels[] = {{"debug", LogLevel::kDebug},
                                                 {"info", LogLevel::kInfo},
                                                 {"warn", LogLevel::kWarn},

@@ -39,8 +39,6 @@ std::vector<std::string_view> parts_of(const log_msg& line) {
   return unpacked({line.payload.data(), line.payload.size()});
 }
 
-void append(memory_buf_t& out, std::string_view text) { out.append(text.data(), text.data() + text.size()); }
-
 std::string sentence(const std::vector<std::string_view>& parts) {
   std::string text(parts[0]);
   for (std::size_t i = 1; i + 1 < parts.size(); i += 2)
@@ -48,36 +46,16 @@ std::string sentence(const std::vector<std::string_view>& parts) {
   return text;
 }
 
-class Sentence final : public spdlog::custom_flag_formatter {
- public:
-  void format(const log_msg& line, const std::tm&, memory_buf_t& out) override {
-    append(out, sentence(parts_of(line)));
-  }
-  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<Sentence>(); }
-};
-
-class Level final : public spdlog::custom_flag_formatter {
- public:
-  explicit Level(bool colours) : colours_(colours) {}
-  void format(const log_msg& line, const std::tm&, memory_buf_t& out) override {
-    if (colours_) append(out, kColours[place_of(line)]);
-    std::string name(level_name(static_cast<LogLevel>(line.level)));
-    name.resize(5, ' ');
-    append(out, name);
-    if (colours_) append(out, kPlain);
-  }
-  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<Level>(colours_); }
-
- private:
-  bool colours_;
-};
-
-// Formats lines such as "2026-11-21T18:00:00.000Z info  attached …", with the clock of the events and of
+// Returns a line such as "2026-11-21T18:00:00.000Z info  attached …", with the clock of the events and of
 // JSON.
-std::unique_ptr<spdlog::formatter> text_formatter(bool colours) {
-  auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
-  formatter->add_flag<Sentence>('v').add_flag<Level>('l', colours).set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v");
-  return formatter;
+template <bool coloured>
+std::string text_line(const log_msg& line) {
+  constexpr std::size_t kToMilliseconds = 23;
+  std::string level(level_name(static_cast<LogLevel>(line.level)));
+  level.resize(5, ' ');
+  if (coloured) level = kColours[place_of(line)] + level + kPlain;
+  return utc_text(line.time).substr(0, kToMilliseconds) + "Z " + level + ' ' + sentence(parts_of(line)) +
+         '\n';
 }
 
 // Fields that are numbers. A name or an id is text, even if it has digits only.
@@ -93,8 +71,7 @@ Json json_value(std::string_view key, std::string_view text) {
 
 std::string json_line(const log_msg& line) {
   const std::vector<std::string_view> parts = parts_of(line);
-  const auto time = std::chrono::duration_cast<std::chrono::microseconds>(line.time.time_since_epoch());
-  Json json{{"time", utc_text(time.count())},
+  Json json{{"time", utc_text(line.time)},
             {"level", level_name(static_cast<LogLevel>(line.level))},
             {"message", parts[0]}};
   for (std::size_t i = 1; i + 1 < parts.size(); i += 2) json[parts[i]] = json_value(parts[i], parts[i + 1]);
@@ -123,7 +100,10 @@ std::string journal_line(const log_msg& line) {
 template <auto line_of>
 class LineFormatter final : public spdlog::formatter {
  public:
-  void format(const log_msg& line, memory_buf_t& out) override { append(out, line_of(line)); }
+  void format(const log_msg& line, memory_buf_t& out) override {
+    const std::string text = line_of(line);
+    out.append(text.data(), text.data() + text.size());
+  }
   std::unique_ptr<formatter> clone() const override { return std::make_unique<LineFormatter>(); }
 };
 
@@ -179,17 +159,10 @@ std::vector<std::string_view> unpacked(std::string_view text) {
 std::string_view level_name(LogLevel level) { return word_of(kLogLevels, level); }
 
 std::unique_ptr<spdlog::formatter> formatter_of(LogForm form) {
-  switch (form) {
-    case LogForm::kText:
-      return text_formatter(false);
-    case LogForm::kColours:
-      return text_formatter(true);
-    case LogForm::kJson:
-      return std::make_unique<LineFormatter<json_line>>();
-    case LogForm::kJournal:
-      return std::make_unique<LineFormatter<journal_line>>();
-  }
-  return text_formatter(false);
+  if (form == LogForm::kJson) return std::make_unique<LineFormatter<json_line>>();
+  if (form == LogForm::kJournal) return std::make_unique<LineFormatter<journal_line>>();
+  if (form == LogForm::kColours) return std::make_unique<LineFormatter<text_line<true>>>();
+  return std::make_unique<LineFormatter<text_line<false>>>();
 }
 
 // Shared with the thread, which is detached and may outlive the sink.

@@ -54,7 +54,6 @@ class LogSink final : public spdlog::sinks::sink {
 };
 
 // The bounded queue of lines that wait to be written. A value.
-
 class LogQueue {
  public:
   // A restart of the kubelet produces some hundred bytes for each resource.
@@ -69,7 +68,7 @@ class LogQueue {
       return;
     }
     bytes_ += line.size();
-    lines_.push_back({std::move(line), std::exchange(left_out_, 0)});
+    lines_.push_back({std::exchange(left_out_, 0), std::move(line)});
   }
 
   struct Next {
@@ -78,24 +77,18 @@ class LogQueue {
   };
   // Returns the next line or gap to be written; nullopt if the queue is empty.
   std::optional<Next> pop() {
-    if (lines_.empty()) {
-      if (left_out_ == 0) return std::nullopt;
-      return Next{std::exchange(left_out_, 0), std::nullopt};
-    }
-    Waiting first = std::move(lines_.front());
+    if (empty()) return std::nullopt;
+    if (lines_.empty()) return Next{std::exchange(left_out_, 0), std::nullopt};
+    Next first = std::move(lines_.front());
     lines_.pop_front();
-    bytes_ -= first.line.size();
-    return Next{first.left_out, std::move(first.line)};
+    bytes_ -= first.line->size();
+    return first;
   }
 
   bool empty() const { return lines_.empty() && left_out_ == 0; }
 
  private:
-  struct Waiting {
-    std::string line;
-    std::size_t left_out;  // number of lines that were dropped before this line
-  };
-  std::deque<Waiting> lines_;
+  std::deque<Next> lines_;  // each has a line
   std::size_t bytes_ = 0;
   std::size_t left_out_ = 0;  // number of lines that were dropped after the last of lines_
   bool full_ = false;
