@@ -152,15 +152,9 @@ std::string missing_device_node(const HostRoot& host, const Allocation& allocati
   std::ranges::copy(allocation.by_cdi.nodes, std::back_inserter(nodes));
   for (const ContainerNode& node : nodes) {
     if (!node.host_path.starts_with("/dev/")) continue;
-    switch (look(host, node.host_path).found) {
-      case Found::kNothing:
-        return no_node(node.host_path);
-      case Found::kOther:
-        return no_device_node(node.host_path);
-      case Found::kNode:
-      case Found::kElsewhere:
-        break;
-    }
+    const Found found = look(host, node.host_path).found;
+    if (found == Found::kNothing) return no_node(node.host_path);
+    if (found == Found::kOther) return no_device_node(node.host_path);
   }
   return {};
 }
@@ -228,10 +222,7 @@ void find_units(const HostRoot& host, const AllocationSpec& spec, std::vector<De
     std::set<std::string> paths;
     for (const DeviceNode& node : device.nodes) paths.insert(node.host_path);
     for (const NodeSpec& node : spec.nodes) {
-      const auto value = [&](std::string_view name) {
-        const std::string* const found = device.attribute(name);
-        return found ? std::optional(*found) : std::nullopt;
-      };
+      const auto value = [&](std::string_view name) { return device.value(name); };
       const auto path = node.host_path.literal() ? std::nullopt : node.host_path.expand(value);
       if (path) paths.insert(*path);
     }

@@ -42,14 +42,19 @@ bool is_port(std::string_view name) {
   if (!name.starts_with('p')) return false;
   name.remove_prefix(1);
   const std::size_t split = name.find('s');
-  const auto is_number = [](std::string_view text) {
-    return !text.empty() && std::ranges::all_of(text, is_digit);
-  };
-  return is_number(name.substr(0, split)) && (split == name.npos || is_number(name.substr(split + 1)));
+  return is_digits(name.substr(0, split)) && (split == name.npos || is_digits(name.substr(split + 1)));
 }
 
 bool one_of(const std::vector<std::string>& words, const std::string& word) {
   return words.empty() || std::ranges::find(words, word) != words.end();
+}
+
+constexpr std::string_view kDirectory = "/dev/vfio/";
+
+// PCI and CardBus bridges.
+bool is_bridge(const SysDevice& device) {
+  const std::string class_code = device.attribute("class").value_or("");
+  return class_code.starts_with("0x0604") || class_code.starts_with("0x0607");
 }
 
 }  // namespace
@@ -113,18 +118,6 @@ std::string pci_info(const std::string& address, const std::string& section,
   if (!facts.empty()) info[section] = facts;
   return json_string(address) + ':' + info.dump();
 }
-
-namespace {
-
-constexpr std::string_view kDirectory = "/dev/vfio/";
-
-// PCI and CardBus bridges.
-bool is_bridge(const SysDevice& device) {
-  const std::string class_code = device.attribute("class").value_or("");
-  return class_code.starts_with("0x0604") || class_code.starts_with("0x0607");
-}
-
-}  // namespace
 
 bool is_vfio_driver(const std::string& driver) {
   return driver == "vfio-pci" || driver.ends_with("vfio_pci");

@@ -47,7 +47,6 @@ struct PciSelectors {
 
   // Returns the rule that leaves the function out, such as "its vendor is not 10de"; empty if it matches.
   std::string rule_against(const PciFunction& function) const;
-  bool matches(const PciFunction& function) const { return rule_against(function).empty(); }
 };
 
 // Returns pci, vendor, device, class, driver, pciPath, physfn, vf, vfs and pfName. Leaves out unknown

@@ -37,6 +37,10 @@ std::string shown(std::string_view text) {
 
 constexpr std::size_t kMostOutput = 4u << 20;
 
+std::string size_text(std::size_t bytes) {
+  return bytes % (1u << 20) == 0 ? std::to_string(bytes >> 20) + " MiB" : std::to_string(bytes) + " bytes";
+}
+
 }  // namespace
 
 std::string first_line(std::string_view output) {
@@ -55,10 +59,8 @@ CommandLine command_line(std::span<const Template> command, const std::string& r
   CommandLine line;
   for (const Template& word : command) {
     auto text = word.expand(
-        [&](std::string_view placeholder) -> std::optional<std::string> {
-          if (placeholder == "resource") return resource;
-          const std::string* value = device.attribute(placeholder);
-          return value ? std::optional(*value) : std::nullopt;
+        [&](std::string_view placeholder) {
+          return placeholder == "resource" ? std::optional(resource) : device.value(placeholder);
         },
         &line.missing);
     if (!text) {
@@ -120,14 +122,6 @@ Program document_program(std::vector<std::string> command) {
           .most_output = kMostOutput,
           .excess = Program::Excess::kFatal};
 }
-
-namespace {
-
-std::string size_text(std::size_t bytes) {
-  return bytes % (1u << 20) == 0 ? std::to_string(bytes >> 20) + " MiB" : std::to_string(bytes) + " bytes";
-}
-
-}  // namespace
 
 std::string why_failed(const Spoken& spoken, const Ending& ending) {
   using enum Ending::How;

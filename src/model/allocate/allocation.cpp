@@ -99,7 +99,9 @@ class AllocationDraft {
     std::vector<const KindSpec*> done;
     for (const Device* device : std::vector(expand_.devices())) {
       const KindSpec* const spec = device->spec.get();
-      const auto is_it = [&](const KindSpec* other) { return same(spec, other); };
+      const auto is_it = [&](const KindSpec* other) {
+        return spec == other || (spec && other && *spec == *other);
+      };
       if (!spec || std::ranges::any_of(done, is_it)) continue;
       done.push_back(spec);
       with([&](const Device* each) { return is_it(each->spec.get()); }, [&] { add(*spec); });
@@ -156,10 +158,6 @@ class AllocationDraft {
     expand_.use(std::move(those));
     what();
     expand_.use(std::move(all));
-  }
-
-  static bool same(const KindSpec* one, const KindSpec* other) {
-    return one == other || (one && other && *one == *other);
   }
 
   // Adds the pairs of all entries. A pair that several entries have is added once, for all of their devices.

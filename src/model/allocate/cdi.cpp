@@ -86,20 +86,15 @@ std::string cdi_kind_error(std::string_view resource) {
 
 void add_cdi_names(KindSpec& spec, CdiNames way, std::string_view plugin, std::string_view name,
                    const std::vector<std::string>& others) {
-  switch (way) {
-    case CdiNames::kNone:
-      break;
-    case CdiNames::kCri:
-      spec.cdi.emplace_back(name);
-      for (const std::string& other : others) spec.cdi.emplace_back(other);
-      break;
-    case CdiNames::kAnnotations: {
-      std::string joined(name);
-      for (const std::string& other : others) joined += ',' + other;
-      spec.annotations.emplace_back(Template("cdi.k8s.io/" + std::string(plugin) + "_{allocation}"),
-                                    Template(joined));
-      break;
-    }
+  if (way == CdiNames::kCri) {
+    spec.cdi.emplace_back(name);
+    for (const std::string& other : others) spec.cdi.emplace_back(other);
+  }
+  if (way == CdiNames::kAnnotations) {
+    std::string joined(name);
+    for (const std::string& other : others) joined += ',' + other;
+    spec.annotations.emplace_back(Template("cdi.k8s.io/" + std::string(plugin) + "_{allocation}"),
+                                  Template(joined));
   }
 }
 

@@ -32,10 +32,7 @@ unsigned bridges_in_common(std::string_view one, std::string_view other) {
 }  // namespace
 
 CardName card_of(const Device& device) {
-  const auto value = [&](std::string_view name) {
-    const std::string* const attribute = device.attribute(name);
-    return attribute ? *attribute : std::string();
-  };
+  const auto value = [&](std::string_view name) { return device.value(name).value_or(""); };
   CardName card{.uuid = value("uuid"), .pci = value("pci"), .index = value("index"), .id = device.id};
   if (!card.index.empty()) card.index = value("vendor") + ' ' + card.index;
   return card;

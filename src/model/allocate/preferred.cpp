@@ -22,6 +22,8 @@ struct Published {
   std::size_t in_use = 0;
   std::size_t given = 0;  // ids that the container gets in any case
   unsigned near = 0;      // see nearness()
+
+  unsigned far() const { return std::numeric_limits<unsigned>::max() - near; }
 };
 
 // Finds the set of devices with the largest sum of scores over all pairs. Among equal sums, it finds the set
@@ -177,14 +179,12 @@ class Chooser {
       if (!device || (fixed && *fixed != position(device))) return false;
       fixed = position(device);
     }
-    const std::size_t wanted = size_ - std::min(size_, chosen_.size());
     const auto rank = [&](std::size_t i) {
-      return std::pair(least_used ? choices_[i].in_use : choices_[i].free.size(),
-                       std::numeric_limits<unsigned>::max() - choices_[i].near);
+      return std::pair(least_used ? choices_[i].in_use : choices_[i].free.size(), choices_[i].far());
     };
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < choices_.size(); ++i) {
-      if (choices_[i].free.size() < wanted || (fixed && *fixed != i)) continue;
+      if (choices_[i].free.size() < wanted() || (fixed && *fixed != i)) continue;
       if (!best || rank(i) < rank(*best)) best = i;
     }
     if (!best) return false;
@@ -193,8 +193,9 @@ class Chooser {
   }
 
   void choose_as_listed() {
-    std::ranges::stable_sort(known_, std::ranges::greater{},
-                             [this](const std::string* id) { return choices_[position_of(*id)].near; });
+    std::ranges::stable_sort(known_, std::ranges::greater{}, [this](const std::string* id) {
+      return choices_[position(inventory_.find(*id))].near;
+    });
     for (const std::string* id : known_) choose(*id);
   }
 
@@ -248,9 +249,9 @@ class Chooser {
     for (const std::string& id : chosen_) {
       if (const Device* device = inventory_.find(id)) fixed.push_back(position(device));
     }
-    const std::size_t wanted = std::min(free.size(), size_ - std::min(size_, chosen_.size()));
     const BondedSearch search(inventory_, fixed, free, choices_);
-    for (const std::size_t i : search.best(wanted)) choose(*choices_[i].free.front());
+    for (const std::size_t i : search.best(std::min(free.size(), wanted())))
+      choose(*choices_[i].free.front());
   }
 
   // Chooses ids one by one from the least used device. With `different_first`, prefers the devices of which
@@ -260,12 +261,9 @@ class Chooser {
     using Load = std::tuple<std::size_t, std::size_t, unsigned, std::size_t>;
     std::priority_queue<Load, std::vector<Load>, std::ranges::greater> least;
     const std::size_t own = different_first ? 1 : 0;
-    const auto far = [](const Published& choice) {
-      return std::numeric_limits<unsigned>::max() - choice.near;
-    };
     for (std::size_t i = 0; i < choices_.size(); ++i) {
       const Published& choice = choices_[i];
-      if (!choice.free.empty()) least.emplace(own * choice.given, choice.in_use, far(choice), i);
+      if (!choice.free.empty()) least.emplace(own * choice.given, choice.in_use, choice.far(), i);
     }
     while (!least.empty() && chosen_.size() < size_) {
       const auto [has, in_use, distance, i] = least.top();
@@ -289,26 +287,23 @@ class Chooser {
            });
   }
 
+  std::size_t wanted() const { return size_ - std::min(size_, chosen_.size()); }
   std::size_t position(const Device* device) const {
     return static_cast<std::size_t>(device - inventory_.devices().data());
   }
-  // `id` must be an id of a device.
-  std::size_t position_of(const std::string& id) const { return position(inventory_.find(id)); }
 
   // By NUMA node: positions of devices with free ids.
   using Nodes = std::map<int, std::vector<std::size_t>>;
 
   // Returns the node with the fewest free ids that suffice, or the node with the most ids if none suffice.
   Nodes::iterator best_node(Nodes& nodes) const {
-    const std::size_t wanted = size_ - std::min(size_, chosen_.size());
-    const auto rank = [&](const Nodes::value_type& node) {
+    const auto rank = [this, wanted = wanted()](const Nodes::value_type& node) {
       std::size_t free = 0;
-      unsigned near = 0;
+      unsigned far = std::numeric_limits<unsigned>::max();
       for (const std::size_t i : node.second) {
         free += choices_[i].free.size();
-        near = std::max(near, choices_[i].near);
+        far = std::min(far, choices_[i].far());
       }
-      const unsigned far = std::numeric_limits<unsigned>::max() - near;
       return free >= wanted ? std::tuple(false, free, far) : std::tuple(true, known_.size() - free, far);
     };
     return std::ranges::min_element(nodes, {}, rank);

@@ -8,22 +8,10 @@
 namespace plughost {
 namespace {
 
-std::string attribute_of(const Device& device, std::string_view name) {
-  const std::string* const value = device.attribute(name);
-  return value ? *value : "";
-}
-
 bool names_card(const AssumeTerms& terms, const std::string& text, const Device& device) {
   if (terms.card_is == CardIs::kUuid) return !text.empty() && text == uuid_of(device);
   const auto asked = number_in<unsigned>(text);
   return asked && std::to_string(*asked) == index_of(device);
-}
-
-const Device* find_card(const AssumeTerms& terms, const std::string& text, const Inventory& inventory) {
-  const auto devices = inventory.devices();
-  const auto found =
-      std::ranges::find_if(devices, [&](const Device& device) { return names_card(terms, text, device); });
-  return found == devices.end() ? nullptr : &*found;
 }
 
 std::string all_cards(const AssumeTerms& terms, const Inventory& inventory) {
@@ -44,20 +32,58 @@ std::optional<UnitsPod> pod_of(const AskingPod* pod) {
       .name_space = pod->name.substr(0, slash), .name = pod->name.substr(slash + 1), .units = pod->units()};
 }
 
+constexpr std::size_t kMostPodsTold = 5;
+
+bool untouched(const AskingPod& pod, const AnsweredContainers& answered) {
+  return std::ranges::none_of(pod.containers, [&](const AskingContainer& each) {
+    return answered.contains({pod.uid, each.name});
+  });
+}
+
+// Returns why an Allocate is not for this waiting pod.
+std::string why_not(const AskingPod& pod, const AnsweredContainers& answered) {
+  const AskingContainer* const next = pod.next(answered);
+  if (!next) return "each of its containers has been answered";
+  return "its container " + printable(next->name) + " asks for " + std::to_string(next->units);
+}
+
+std::string nobody(std::span<const AskingPod* const> pods, std::uint64_t units,
+                   const AnsweredContainers& answered, const AssumeTerms& terms) {
+  std::string text = "no pod on this node waits for " + counted(units, "unit");
+  if (pods.empty()) return text + ": there is none that asks for any";
+  std::vector<const AskingPod*> in_order(pods.begin(), pods.end());
+  std::ranges::sort(in_order,
+                    [](const AskingPod* one, const AskingPod* other) { return earlier(*one, *other); });
+  // The waiting pods come first, because only kMostPodsTold pods are named.
+  std::stable_partition(in_order.begin(), in_order.end(),
+                        [&](const AskingPod* pod) { return why_no_candidate(*pod, terms).empty(); });
+  std::size_t told = 0;
+  for (const AskingPod* const pod : in_order) {
+    if (told++ == kMostPodsTold) {
+      text += "; and " + std::to_string(pods.size() - kMostPodsTold) + " more";
+      break;
+    }
+    const std::string why = why_no_candidate(*pod, terms);
+    text += (told == 1 ? ": " : "; ") + printable(pod->name) + ": " +
+            (why.empty() ? why_not(*pod, answered) : why);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string uuid_of(const Device& device) {
-  const std::string uuid = attribute_of(device, "uuid");
+  const std::string uuid = device.value("uuid").value_or("");
   return uuid.empty() ? device.id : uuid;
 }
 
-std::string index_of(const Device& device) { return attribute_of(device, "index"); }
+std::string index_of(const Device& device) { return device.value("index").value_or(""); }
 
 AssumedCard assumed_card(const Device& device, const Inventory& inventory) {
   return {.uuid = uuid_of(device),
           .index = index_of(device),
           .units = device.replicas,
-          .memory = number_in<std::uint64_t>(attribute_of(device, "memory")).value_or(0),
+          .memory = number_in<std::uint64_t>(device.value("memory").value_or("")).value_or(0),
           .total_units = inventory.id_count()};
 }
 
@@ -66,7 +92,10 @@ std::string card_text(const AssumeTerms& terms, const Device& device) {
 }
 
 const Device* card_named(const AssumeTerms& terms, const AskingPod& pod, const Inventory& inventory) {
-  return pod.card ? find_card(terms, *pod.card, inventory) : nullptr;
+  const auto devices = inventory.devices();
+  const auto found = std::ranges::find_if(
+      devices, [&](const Device& device) { return pod.card && names_card(terms, *pod.card, device); });
+  return found == devices.end() ? nullptr : &*found;
 }
 
 std::variant<const Device*, std::string> card_of(const AssumeTerms& terms, const AskingPod& pod,
@@ -77,7 +106,7 @@ std::variant<const Device*, std::string> card_of(const AssumeTerms& terms, const
       who + ": its annotation " + pod.names.card + " is \"" + printable(*pod.card) + "\"";
   if (terms.card_is == CardIs::kIndexes && pod.card->find(',') != std::string::npos)
     return what + ", and a container's units are of one card";
-  const Device* const device = find_card(terms, *pod.card, inventory);
+  const Device* const device = card_named(terms, pod, inventory);
   if (!device) return what + ", and no card of this node is that; there are " + all_cards(terms, inventory);
   if (!device->error.empty()) return what + ", and that card is Unhealthy: " + device->error;
   return device;
@@ -145,48 +174,6 @@ std::variant<CdiEdits, std::string> late_edits(const ResourceSnapshot& snapshot,
   Allocation& all = std::get<Allocation>(outcome);
   return CdiEdits{.env = std::move(all.env), .mounts = std::move(all.mounts), .nodes = std::move(all.nodes)};
 }
-
-namespace {
-
-constexpr std::size_t kMostPodsTold = 5;
-
-bool untouched(const AskingPod& pod, const AnsweredContainers& answered) {
-  return std::ranges::none_of(pod.containers, [&](const AskingContainer& each) {
-    return answered.contains({pod.uid, each.name});
-  });
-}
-
-// Returns why an Allocate is not for this waiting pod.
-std::string why_not(const AskingPod& pod, const AnsweredContainers& answered) {
-  const AskingContainer* const next = pod.next(answered);
-  if (!next) return "each of its containers has been answered";
-  return "its container " + printable(next->name) + " asks for " + std::to_string(next->units);
-}
-
-std::string nobody(std::span<const AskingPod* const> pods, std::uint64_t units,
-                   const AnsweredContainers& answered, const AssumeTerms& terms) {
-  std::string text = "no pod on this node waits for " + counted(units, "unit");
-  if (pods.empty()) return text + ": there is none that asks for any";
-  std::vector<const AskingPod*> in_order(pods.begin(), pods.end());
-  std::ranges::sort(in_order,
-                    [](const AskingPod* one, const AskingPod* other) { return earlier(*one, *other); });
-  // The waiting pods come first, because only kMostPodsTold pods are named.
-  std::stable_partition(in_order.begin(), in_order.end(),
-                        [&](const AskingPod* pod) { return why_no_candidate(*pod, terms).empty(); });
-  std::size_t told = 0;
-  for (const AskingPod* const pod : in_order) {
-    if (told++ == kMostPodsTold) {
-      text += "; and " + std::to_string(pods.size() - kMostPodsTold) + " more";
-      break;
-    }
-    const std::string why = why_no_candidate(*pod, terms);
-    text += (told == 1 ? ": " : "; ") + printable(pod->name) + ": " +
-            (why.empty() ? why_not(*pod, answered) : why);
-  }
-  return text;
-}
-
-}  // namespace
 
 std::string why_no_candidate(const AskingPod& pod, const AssumeTerms& terms) {
   if (pod.phase != "Pending") return "it is " + (pod.phase.empty() ? "in no phase" : printable(pod.phase));

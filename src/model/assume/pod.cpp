@@ -61,6 +61,10 @@ std::uint64_t units_of(const Pod::Container& container, std::string_view resourc
   return std::min(whole_quantity(limit->second).value_or(0), kMostUnits);
 }
 
+constexpr const char* kVisible = "NVIDIA_VISIBLE_DEVICES";
+constexpr const char* kIndex = "ALIYUN_COM_GPU_MEM_IDX";
+constexpr const char* kNoCard = "-1";
+
 }  // namespace
 
 Pod pod_of(const Json& json) {
@@ -123,10 +127,6 @@ bool earlier(const AskingPod& one, const AskingPod& other) {
   return order(one) < order(other);
 }
 
-bool all_answered(const AskingPod& pod, const AnsweredContainers& answered) {
-  return pod.next(answered) == nullptr;
-}
-
 bool marked(const AskingPod& pod) { return pod.assigned == "true"; }
 
 std::string mark_patch(const AssumeTerms& terms, const AskingPod& pod, std::int64_t now) {
@@ -139,18 +139,10 @@ std::vector<const AskingPod*> to_be_marked(std::span<const AskingPod* const> pod
                                            const AnsweredContainers& holding) {
   std::vector<const AskingPod*> found;
   std::ranges::copy_if(pods, std::back_inserter(found), [&](const AskingPod* pod) {
-    return pod->time && !marked(*pod) && !pod->ended() && all_answered(*pod, holding);
+    return pod->time && !marked(*pod) && !pod->ended() && !pod->next(holding);
   });
   return found;
 }
-
-namespace {
-
-constexpr const char* kVisible = "NVIDIA_VISIBLE_DEVICES";
-constexpr const char* kIndex = "ALIYUN_COM_GPU_MEM_IDX";
-constexpr const char* kNoCard = "-1";
-
-}  // namespace
 
 AssumeTerms terms_of(Dialect dialect) {
   AssumeTerms terms;

@@ -77,7 +77,8 @@ struct AskingPod {
   // Returns the scheduler's time in nanoseconds since 1970, or the pod's creation if that is later, because
   // the pod's owner can write any time. An unreadable or missing time is the latest of all.
   std::uint64_t assumed_at() const;
-  // Returns the first container that is not in `answered`; nullptr if all containers are.
+  // Returns the first container that is not in `answered`; nullptr if all containers are. A pod is marked
+  // only then, because a marked pod is no longer a candidate.
   const AskingContainer* next(const AnsweredContainers& answered) const;
 
   bool operator==(const AskingPod&) const = default;
@@ -90,9 +91,6 @@ std::optional<AskingPod> asking_pod(const Pod& pod, std::string_view resource, c
 // behind the API server's), then by UID.
 bool earlier(const AskingPod& one, const AskingPod& other);
 
-// Returns true if all of its containers have been answered. A pod is marked only then, because a marked pod
-// is no longer a candidate.
-bool all_answered(const AskingPod& pod, const AnsweredContainers& answered);
 // Returns true if the pod's annotation already marks the pod as assigned.
 bool marked(const AskingPod& pod);
 

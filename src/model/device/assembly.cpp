@@ -43,9 +43,7 @@ std::string unsettled(const Device& device) {
 }
 
 std::optional<std::string> value_of(std::string_view placeholder, const Device& device, std::size_t n) {
-  if (placeholder == "n") return std::to_string(n);
-  const std::string* attribute = device.attribute(placeholder);
-  return attribute ? std::optional(*attribute) : std::nullopt;
+  return placeholder == "n" ? std::to_string(n) : device.value(placeholder);
 }
 
 // Returns the full name of the device's resource, or adds a remark and returns nullopt if none is valid.

@@ -49,6 +49,11 @@ const std::string* Device::attribute(std::string_view name) const {
   return found == attributes.end() ? nullptr : &found->value;
 }
 
+std::optional<std::string> Device::value(std::string_view name) const {
+  const std::string* const found = attribute(name);
+  return found ? std::optional(*found) : std::nullopt;
+}
+
 const std::string* Device::attribute_at_place(std::string_view name) const {
   if (hardware->ids.by_place.empty()) return nullptr;
   if (name == "id") return &hardware->ids.by_place;

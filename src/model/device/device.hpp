@@ -183,6 +183,8 @@ struct Device {
   void add_node(const std::string& path, std::string permissions = "rw");
   // Returns the value of the attribute, or the id for "id"; nullptr if there is no such attribute.
   const std::string* attribute(std::string_view name) const;
+  // Returns a copy of attribute(); nullopt if there is no such attribute.
+  std::optional<std::string> value(std::string_view name) const;
   // Returns the value that the attribute has if the device is listed by its place; nullptr if the device has
   // only one id.
   const std::string* attribute_at_place(std::string_view name) const;

@@ -17,6 +17,27 @@ std::size_t varint_size(std::uint64_t value) {
 // Returns the size of a length-delimited protobuf field whose number is below 16.
 std::size_t field_size(std::size_t payload) { return 1 + varint_size(payload) + payload; }
 
+using Kind = DeviceChange::Kind;
+
+// A device that is not listed is nullptr.
+void compare(const Device* before, const Device* after, std::vector<DeviceChange>& changes) {
+  const auto is_there = [](const Device* device) { return device && !device->gone; };
+  const bool was_there = is_there(before);
+  const bool was_well = was_there && before->healthy();
+  const std::string& id = (after ? after : before)->id;
+  const auto tell = [&](Kind kind) {
+    changes.push_back({.kind = kind, .id = id, .why = after ? after->reason() : ""});
+  };
+  if (is_there(after)) {
+    if (!was_there) tell(Kind::kAppeared);
+    if (!after->healthy() && (!was_there || was_well)) tell(Kind::kUnhealthy);
+    if (after->healthy() && was_there && !was_well) tell(Kind::kHealthy);
+    return;
+  }
+  if (was_there) tell(Kind::kGone);
+  if (!after) tell(Kind::kForgotten);
+}
+
 }  // namespace
 
 void sort_by_id(std::vector<Device>& devices) {
@@ -109,31 +130,6 @@ std::size_t wire_size(const Device& device) {
   return device.replicas *
          field_size(field_size(id) + field_size(std::string_view("Unhealthy").size()) + topology);
 }
-
-namespace {
-
-using Kind = DeviceChange::Kind;
-
-// A device that is not listed is nullptr.
-void compare(const Device* before, const Device* after, std::vector<DeviceChange>& changes) {
-  const auto is_there = [](const Device* device) { return device && !device->gone; };
-  const bool was_there = is_there(before);
-  const bool was_well = was_there && before->healthy();
-  const std::string& id = (after ? after : before)->id;
-  const auto tell = [&](Kind kind) {
-    changes.push_back({.kind = kind, .id = id, .why = after ? after->reason() : ""});
-  };
-  if (is_there(after)) {
-    if (!was_there) tell(Kind::kAppeared);
-    if (!after->healthy() && (!was_there || was_well)) tell(Kind::kUnhealthy);
-    if (after->healthy() && was_there && !was_well) tell(Kind::kHealthy);
-    return;
-  }
-  if (was_there) tell(Kind::kGone);
-  if (!after) tell(Kind::kForgotten);
-}
-
-}  // namespace
 
 std::vector<DeviceChange> device_changes(std::span<const Device> before, std::span<const Device> after) {
   std::vector<DeviceChange> changes;

@@ -46,10 +46,8 @@ struct Value {
 Value value_for(const LabelSpec& spec, const Device& device, std::size_t count) {
   std::string missing;
   const auto text = spec.value.expand(
-      [&](std::string_view placeholder) -> std::optional<std::string> {
-        if (placeholder == "count") return std::to_string(count);
-        const std::string* const attribute = device.attribute(placeholder);
-        return attribute ? std::optional(*attribute) : std::nullopt;
+      [&](std::string_view placeholder) {
+        return placeholder == "count" ? std::to_string(count) : device.value(placeholder);
       },
       &missing);
   if (!text) return {.error = '{' + missing + "} is not known of " + device.id};
@@ -166,7 +164,7 @@ bool is_feature_file(std::string_view owner, std::string_view file) {
 
 std::string feature_file_text(const Labels::Pairs& labels, FeatureTime expiry) {
   std::string text(kHead);
-  text.append(kExpiry).append(utc_text(expiry.time_since_epoch().count())).append("\n");
+  text.append(kExpiry).append(utc_text(expiry)).append("\n");
   for (const auto& [key, value] : labels) text.append(key).append("=").append(value).append("\n");
   return text;
 }

@@ -31,11 +31,11 @@ TEST_CASE("volcano's mark is the flag alone") {
 TEST_CASE("a pod is complete when its last container has been answered") {
   const AskingPod pod = PodText{.units = {1, 2}, .init = {4}}.asking();
   AnsweredContainers answered{{"uid-a", "i0"}, {"uid-a", "c0"}};
-  CHECK(!all_answered(pod, answered));
+  CHECK(pod.next(answered));
   answered.insert({"uid-b", "c1"});
-  CHECK(!all_answered(pod, answered));
+  CHECK(pod.next(answered));
   answered.insert({"uid-a", "c1"});
-  CHECK(all_answered(pod, answered));
+  CHECK(!pod.next(answered));
 }
 
 TEST_CASE("pods whose containers all hold their units and that have no mark yet are to be marked") {
