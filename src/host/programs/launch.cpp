@@ -16,6 +16,8 @@
 #include <memory>
 #include <string_view>
 
+#include "base/system/files.hpp"
+
 // glibc's clone under its other name: the thread sanitizer treats `clone` as a fork and takes locks
 // that a child in this memory would release. NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
@@ -49,11 +51,7 @@ Pipe make_pipe() {
 // Returns a file with the text, so that no thread has to feed the program's input.
 UniqueFd file_of(std::string_view text) {
   UniqueFd file{check(::memfd_create("input", MFD_CLOEXEC), "memfd_create")};
-  while (!text.empty()) {
-    const ssize_t written = ::write(file.get(), text.data(), text.size());
-    if (written < 0 && errno != EINTR) throw_errno("write");
-    text.remove_prefix(written < 0 ? 0 : static_cast<std::size_t>(written));
-  }
+  write_all(file.get(), text);
   ::lseek(file.get(), 0, SEEK_SET);
   return file;
 }
@@ -138,11 +136,7 @@ bool lacks(int number) {
 
 }  // namespace
 
-Launch::Launch(const Program& program)
-    : command_(program.command),
-      environment_(program.environment),
-      input_(program.input),
-      errors_(program.errors) {}
+Launch::Launch(const Program& program) : program_(program) { program_.on_line = nullptr; }
 
 bool Launch::begun() const {
   const std::lock_guard lock(mutex_);
@@ -171,23 +165,24 @@ void Launch::run() {
 }
 
 void Launch::start() {
-  UniqueFd input = input_.empty() ? UniqueFd{check(::open("/dev/null", O_RDONLY | O_CLOEXEC), "/dev/null")}
-                                  : file_of(input_);
+  UniqueFd input = program_.input.empty()
+                       ? UniqueFd{check(::open("/dev/null", O_RDONLY | O_CLOEXEC), "/dev/null")}
+                       : file_of(program_.input);
   Pipe output = make_pipe();
-  Pipe errors = errors_ == Program::Errors::kApart ? make_pipe() : Pipe();
+  Pipe errors = program_.errors == Program::Errors::kApart ? make_pipe() : Pipe();
   input = above_standard(std::move(input));
   output.theirs = above_standard(std::move(output.theirs));
   if (errors.theirs) errors.theirs = above_standard(std::move(errors.theirs));
   std::vector<const char*> arguments;
-  for (const std::string& each : command_) arguments.push_back(each.c_str());
+  for (const std::string& each : program_.command) arguments.push_back(each.c_str());
   arguments.push_back(nullptr);
   // If a name occurs twice, some programs use the first value and others the last.
   std::vector<const char*> environment;
-  for (const std::string& each : environment_) environment.push_back(each.c_str());
+  for (const std::string& each : program_.environment) environment.push_back(each.c_str());
   for (const std::string_view each : kEnvironment) {
     const std::string_view name = each.substr(0, each.find('=') + 1);
-    const bool given =
-        std::ranges::any_of(environment_, [&](const std::string& other) { return other.starts_with(name); });
+    const bool given = std::ranges::any_of(program_.environment,
+                                           [&](const std::string& other) { return other.starts_with(name); });
     if (!given) environment.push_back(each.data());
   }
   environment.push_back(nullptr);

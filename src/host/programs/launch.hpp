@@ -37,8 +37,8 @@ class Launch {
   // Kills the program, even while it is being started.
   void give_up();
 
-  const std::vector<std::string>& command() const { return command_; }
-  const std::string& path() const { return command_[0]; }
+  const std::vector<std::string>& command() const { return program_.command; }
+  const std::string& path() const { return program_.command[0]; }
   // Returns true once run() has begun.
   bool begun() const;
   // Returns true if there is a child. The functions below are then valid even before run() returns.
@@ -52,10 +52,7 @@ class Launch {
   void start();
   bool may_begin();
 
-  const std::vector<std::string> command_;
-  const std::vector<std::string> environment_;
-  const std::string input_;
-  const Program::Errors errors_;
+  Program program_;  // without its callback, which belongs to the loop
   mutable std::mutex mutex_;
   bool begun_ = false;
   bool given_up_ = false;

@@ -80,21 +80,17 @@ void Subprocess::on_launched(Launch& launch) {
   // The timeout passed while the start was being reported: the program has not been ended yet.
   if (overdue_) return terminate();
   try {
-    watch();
+    output_watch_.emplace(programs_.loop(), child_.output.get(), EPOLLIN,
+                          [this](std::uint32_t) { read_output(); });
+    if (child_.errors)
+      errors_watch_.emplace(programs_.loop(), child_.errors.get(), EPOLLIN,
+                            [this](std::uint32_t) { read_errors(); });
+    process_watch_.emplace(programs_.loop(), child_.process.get(), EPOLLIN,
+                           [this](std::uint32_t) { on_exit(); });
   } catch (const std::system_error& error) {
     programs_.end(std::exchange(child_, {}), program_.command);
     end(Ending::How::kNoMeans, error.code().value());
   }
-}
-
-void Subprocess::watch() {
-  output_watch_.emplace(programs_.loop(), child_.output.get(), EPOLLIN,
-                        [this](std::uint32_t) { read_output(); });
-  if (child_.errors)
-    errors_watch_.emplace(programs_.loop(), child_.errors.get(), EPOLLIN,
-                          [this](std::uint32_t) { read_errors(); });
-  process_watch_.emplace(programs_.loop(), child_.process.get(), EPOLLIN,
-                         [this](std::uint32_t) { on_exit(); });
 }
 
 void Subprocess::terminate() {
@@ -102,18 +98,6 @@ void Subprocess::terminate() {
   stop_reading();
   process_watch_.reset();
   programs_.end(std::exchange(child_, {}), program_.command, lifetime_.bound([this] { finish(); }));
-}
-
-bool Subprocess::reap() {
-  int status = 0;
-  const pid_t reaped = ::waitpid(child_.pid, &status, WNOHANG);
-  if (reaped == 0) return false;
-  child_.pid = 0;
-  ending_.how = reaped < 0            ? Ending::How::kUntold
-                : WIFSIGNALED(status) ? Ending::How::kSignalled
-                                      : Ending::How::kExited;
-  if (reaped > 0) ending_.number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-  return true;
 }
 
 void Subprocess::extend(std::chrono::milliseconds timeout) {
@@ -187,7 +171,14 @@ void Subprocess::stop_reading() {
 // Kills the group before the child is reaped: afterwards the kernel may reuse the group's number.
 void Subprocess::on_exit() {
   ::kill(-child_.pid, SIGKILL);
-  if (!reap()) return;
+  int status = 0;
+  const pid_t reaped = ::waitpid(child_.pid, &status, WNOHANG);
+  if (reaped == 0) return;
+  child_.pid = 0;
+  ending_.how = reaped < 0            ? Ending::How::kUntold
+                : WIFSIGNALED(status) ? Ending::How::kSignalled
+                                      : Ending::How::kExited;
+  if (reaped > 0) ending_.number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
   if (output_watch_) read_output();
   if (errors_watch_) read_errors();  // there may have been no output to read
   finish();

@@ -45,10 +45,8 @@ class Subprocess {
 
   void begin();
   void on_launched(Launch& launch);
-  void watch();
   void leave_queue();
   void terminate();
-  bool reap();  // false: still running
   void read_output();
   void keep(std::string_view text);
   void append_lines(std::string_view text);
