@@ -113,6 +113,16 @@ NvmlResult<std::invoke_result_t<Make, From>> made(NvmlResult<From> result, Make 
   return make(std::get<From>(result));
 }
 
+// Recognises dlopen's message for a missing library. A message about a dependency contains another name.
+bool is_missing(std::string_view why, const std::string& library) {
+  return why.starts_with(library + ": ") && why.ends_with("No such file or directory");
+}
+
+std::string file_of(void* library) {
+  link_map* map = nullptr;
+  return ::dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map ? map->l_name : "";
+}
+
 }  // namespace
 
 bool NvmlFailure::not_supported() const { return code == kNotSupported || code == kFunctionNotFound; }
@@ -178,20 +188,6 @@ struct Nvml::Functions {
     return std::string(text.data());
   }
 };
-
-namespace {
-
-// Recognises dlopen's message for a missing library. A message about a dependency contains another name.
-bool is_missing(std::string_view why, const std::string& library) {
-  return why.starts_with(library + ": ") && why.ends_with("No such file or directory");
-}
-
-std::string file_of(void* library) {
-  link_map* map = nullptr;
-  return ::dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map ? map->l_name : "";
-}
-
-}  // namespace
 
 std::variant<std::unique_ptr<Nvml>, Nvml::Unusable> Nvml::open(const std::string& library) {
   void* const handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);

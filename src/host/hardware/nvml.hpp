@@ -16,6 +16,8 @@
 namespace plughost {
 
 struct NvmlView {
+  static constexpr std::uint32_t kWholeCard = 0xFFFFFFFF;
+
   // A card, or a part of a divided card (a MIG device).
   struct Unit {
     std::string uuid;
@@ -30,10 +32,16 @@ struct NvmlView {
 
     bool operator==(const Unit&) const = default;
   };
+  // The instances are those of NVML's events. A recorded machine does not have them, so they do not count for
+  // equality.
+  struct Part : Unit {
+    unsigned gpu_instance = kWholeCard;
+    unsigned compute_instance = kWholeCard;
+  };
   struct Card : Unit {
     bool mig_enabled = false;
     std::string fabric_error = {};  // see Nvml::fabric_error()
-    std::vector<Unit> parts;
+    std::vector<Part> parts;
 
     bool operator==(const Card&) const = default;
   };
@@ -79,13 +87,12 @@ struct NvmlEvent {
   static constexpr std::uint64_t kMigChanged = 0x100;
   static constexpr std::uint64_t kUnavailable = 0x4000;
   static constexpr std::uint64_t kRecoveryAction = 0x8000;
-  static constexpr std::uint32_t kWholeCard = 0xFFFFFFFF;
 
   void* handle = nullptr;  // of the card
   std::uint64_t type = 0;
   std::uint64_t code = 0;  // the number of an XID
-  std::uint32_t gpu_instance = kWholeCard;
-  std::uint32_t compute_instance = kWholeCard;
+  std::uint32_t gpu_instance = NvmlView::kWholeCard;
+  std::uint32_t compute_instance = NvmlView::kWholeCard;
 };
 
 class Nvml {

@@ -41,7 +41,7 @@ class Gpu final : public DeviceSource {
       : terms_(std::move(terms)),
         name_(std::move(name)),
         spec_(nvidia_spec(terms_.injection)),
-        cdi_(terms_.nvidia_ctk, terms_.driver_root, terms_.injection.by_index),
+        cdi_(terms_.nvidia_ctk, terms_.nvidia.driver_root, terms_.injection.by_index),
         nvidia_(terms_.nvidia, nvml) {}
 
   Scan scan(const HostRoot& host) const override;
@@ -95,10 +95,7 @@ Scan Gpu::scan(const HostRoot& host) const {
 void Gpu::finish(Scan& taken, const AllocationSpec& spec) const {
   const NvidiaGpus::Session alone = nvidia_.open_session();
   nvidia_.check_mig(taken);
-  const auto is_nvidia = [](const Device& device) {
-    const std::string* const vendor = device.attribute("vendor");
-    return vendor && *vendor == "nvidia";
-  };
+  const auto is_nvidia = [](const Device& device) { return device.value("vendor") == "nvidia"; };
   // Devices of other vendors need neither MPS nor nvidia-ctk.
   if (std::ranges::none_of(taken.devices, is_nvidia)) {
     taken.undecided = false;
@@ -111,7 +108,7 @@ void Gpu::finish(Scan& taken, const AllocationSpec& spec) const {
 void Gpu::add_nvidia(const HostRoot& host, Scan& scan) const {
   // A driver that is loaded later creates its nodes then.
   scan.watch.push_back({"/dev", "nvidia*"});
-  const std::string& root = terms_.driver_root;
+  const std::string& root = terms_.nvidia.driver_root;
   if (!root.empty()) scan.watch.push_back({root + "/dev", "nvidia*"});
   std::vector<NvidiaGpu> gpus = nvidia_.find(host, scan);
   std::vector<std::string> shared;
@@ -146,7 +143,9 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   device.add("minor", gpu.minor ? std::to_string(*gpu.minor) : "");
   device.add("name", gpu.name);
   device.add("pci", gpu.pci);
-  const auto host_path = [&](const std::string& node) { return node_below(host, terms_.driver_root, node); };
+  const auto host_path = [&](const std::string& node) {
+    return node_below(host, terms_.nvidia.driver_root, node);
+  };
   device.add("path", gpu.nodes.empty() ? "" : host_path(gpu.nodes.front()));
   device.add("memory", gpu.memory > 0 ? std::to_string(gpu.memory / CardUnit::kMiB) : "");
   device.add("profile", gpu.profile);

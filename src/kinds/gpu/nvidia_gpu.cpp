@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -32,12 +31,11 @@ bool is_uuid(std::string_view text) {
 // Returns the lines "key: value" of one of the driver's files.
 std::map<std::string, std::string> facts_in(const HostRoot& host, const std::string& file) {
   std::map<std::string, std::string> facts;
-  std::istringstream text(host.text(file).value_or(""));
-  for (std::string line; std::getline(text, line);) {
-    const std::string_view whole = line;
-    const std::size_t colon = whole.find(':');
-    if (colon == std::string_view::npos) continue;
-    facts[std::string(without_blanks(whole.substr(0, colon)))] = without_blanks(whole.substr(colon + 1));
+  const std::string text = host.text(file).value_or("");
+  for (const std::string_view line : split(text, '\n')) {
+    const std::size_t colon = line.find(':');
+    if (colon == line.npos) continue;
+    facts[std::string(without_blanks(line.substr(0, colon)))] = without_blanks(line.substr(colon + 1));
   }
   return facts;
 }
@@ -45,16 +43,12 @@ std::map<std::string, std::string> facts_in(const HostRoot& host, const std::str
 std::vector<NvidiaGpu> cards_in_proc(const HostRoot& host, Scan& scan) {
   std::vector<NvidiaGpu> cards;
   for (const std::string& path : host.glob("/proc/driver/nvidia/gpus/*/information").paths) {
-    const auto facts = facts_in(host, path);
-    const auto value = [&](const char* key) {
-      const auto fact = facts.find(key);
-      return fact == facts.end() ? std::string() : fact->second;
-    };
+    auto facts = facts_in(host, path);
     NvidiaGpu card;
-    card.uuid = value("GPU UUID");
-    card.pci = value("Bus Location");
-    card.name = value("Model");
-    card.minor = number_in<unsigned>(value("Device Minor"));
+    card.uuid = facts["GPU UUID"];
+    card.pci = facts["Bus Location"];
+    card.name = facts["Model"];
+    card.minor = number_in<unsigned>(facts["Device Minor"]);
     card.index = std::to_string(cards.size());
     if (!is_uuid(card.uuid)) {
       scan.remarks.push_back(path + " has no well-formed UUID of a GPU: the card is left out");
@@ -134,12 +128,6 @@ std::string why_no_nvidia_gpu(const HostRoot& host) {
                           "machines?";
 }
 
-NvidiaGpu tegra_gpu() {
-  NvidiaGpu gpu;
-  gpu.uuid = "tegra";
-  gpu.index = "0";
-  gpu.name = "Tegra";
-  return gpu;
-}
+NvidiaGpu tegra_gpu() { return {{.uuid = "tegra", .name = "Tegra", .index = "0"}, {}}; }
 
 }  // namespace plughost

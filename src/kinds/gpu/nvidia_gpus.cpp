@@ -76,7 +76,7 @@ bool NvidiaGpus::all_let_go(std::chrono::milliseconds patience) { return release
 std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
   divided_.clear();
   if (const NvmlView* const view = host.nvml())
-    return view->error.empty() ? of_nvml(cards_in(*view))
+    return view->error.empty() ? of_nvml(view->cards)
                                : without_nvml(host, {view->error, view->refuses}, scan);
   if (rests()) {
     std::vector<NvidiaGpu> cards = told_;
@@ -100,7 +100,7 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
     health_.record_all_reset(LoopClock::now());
     return without_nvml(host, {.why = failure->what, .refuses = true}, scan);
   }
-  const auto& cards = std::get<std::vector<NvmlCard>>(looked);
+  const auto& cards = std::get<std::vector<NvmlView::Card>>(looked);
   take_faults(cards);
   told_ = of_nvml(cards);
   return told_;
@@ -130,7 +130,7 @@ void NvidiaGpus::set_fault(const std::string& uuid, const std::string& fault) {
   faults_[uuid] = fault;
 }
 
-void NvidiaGpus::take_faults(const std::vector<NvmlCard>& cards) {
+void NvidiaGpus::take_faults(const std::vector<NvmlView::Card>& cards) {
   std::map<std::string, std::string> faults;
   {
     const std::lock_guard lock(mutex_);
@@ -142,19 +142,19 @@ void NvidiaGpus::take_faults(const std::vector<NvmlCard>& cards) {
     else
       health_.record_lasting(uuid, fault);
   }
-  const auto is_forgiven = [&](const NvmlCard::Part& part) {
-    const auto its = faults.find(part.facts.uuid);
+  const auto is_forgiven = [&](const NvmlView::Part& part) {
+    const auto its = faults.find(part.uuid);
     return its != faults.end() && its->second.empty();
   };
-  for (const NvmlCard& card : cards) {
-    if (std::ranges::any_of(card.parts, is_forgiven)) health_.forget(card.facts.uuid);
+  for (const NvmlView::Card& card : cards) {
+    if (std::ranges::any_of(card.parts, is_forgiven)) health_.forget(card.uuid);
   }
 }
 
-std::vector<NvidiaGpu> NvidiaGpus::of_nvml(const std::vector<NvmlCard>& cards) {
+std::vector<NvidiaGpu> NvidiaGpus::of_nvml(const std::vector<NvmlView::Card>& cards) {
   // On newer systems on a chip, NVML lists the GPU without further data; its name identifies it.
-  const auto on_chip = [](const NvmlCard& card) {
-    return card.facts.name.find("(nvgpu)") != std::string::npos;
+  const auto on_chip = [](const NvmlView::Card& card) {
+    return card.name.find("(nvgpu)") != std::string::npos;
   };
   if (!cards.empty() && std::ranges::all_of(cards, on_chip)) return {tegra_gpu()};
   return by_strategy(cards);
@@ -176,27 +176,25 @@ std::optional<Nvml::Unusable> NvidiaGpus::open(const HostRoot& host) {
   return std::nullopt;
 }
 
-std::vector<NvidiaGpu> NvidiaGpus::by_strategy(const std::vector<NvmlCard>& cards) {
+std::vector<NvidiaGpu> NvidiaGpus::by_strategy(const std::vector<NvmlView::Card>& cards) {
   const auto now = LoopClock::now();
   std::vector<NvidiaGpu> gpus;
-  for (const NvmlCard& card : cards) {
-    NvidiaHealth::Error error = health_.error(card.facts.uuid, now);
+  for (const NvmlView::Card& card : cards) {
+    NvidiaHealth::Error error = health_.error(card.uuid, now);
     if (terms_.health_checks && error.why.empty() && !card.fabric_error.empty())
       error.why = "the fabric manager " + card.fabric_error +
                   "; a CUDA program would fail with error 802 (system not yet initialized): start "
                   "nvidia-fabricmanager in the version of the driver, or see its log";
-    const auto add = [&](const NvidiaGpu& facts, const NvidiaHealth::Error& its) {
-      gpus.push_back(facts);
-      gpus.back().error = its.why;
-      gpus.back().error_lasts = its.lasts;
-      divided_[facts.uuid] = card.divided;
+    const auto add = [&](const NvmlView::Unit& unit, const NvidiaHealth::Error& its) {
+      gpus.push_back({unit, its.why, its.lasts});
+      divided_[unit.uuid] = card.mig_enabled;
     };
-    if (terms_.mig == MigStrategy::kNone || !card.divided) {
-      add(card.facts, error);
+    if (terms_.mig == MigStrategy::kNone || !card.mig_enabled) {
+      add(card, error);
       continue;
     }
-    for (const NvmlCard::Part& part : card.parts)
-      add(part.facts, error.why.empty() ? health_.error(part.facts.uuid, now) : error);
+    for (const NvmlView::Part& part : card.parts)
+      add(part, error.why.empty() ? health_.error(part.uuid, now) : error);
   }
   return gpus;
 }
@@ -217,8 +215,7 @@ void NvidiaGpus::check_mig(Scan& taken) const {
       throw std::runtime_error(
           "`mig: single` needs MIG on every card, and " + device.id +
           " has it off; leave it out with `except`, or take both sorts with `mig: mixed`");
-    const std::string* const attribute = device.attribute("profile");
-    const std::string profile = attribute ? *attribute : "";
+    const std::string profile = device.value("profile").value_or("");
     if (!first) first = profile;
     if (*first != profile)
       throw std::runtime_error("`mig: single` needs parts of one profile, and there are " + *first + " and " +

@@ -71,12 +71,12 @@ class NvidiaGpus {
  private:
   void close_at_rest();
   bool rests() const { return at_rest_ && !told_.empty(); }
-  void take_faults(const std::vector<NvmlCard>& cards);
+  void take_faults(const std::vector<NvmlView::Card>& cards);
   // Loads NVML. Returns why it cannot be used; nullopt if it can.
   std::optional<Nvml::Unusable> open(const HostRoot& host);
   std::vector<NvidiaGpu> without_nvml(const HostRoot& host, const Nvml::Unusable& why, Scan& scan) const;
-  std::vector<NvidiaGpu> of_nvml(const std::vector<NvmlCard>& cards);
-  std::vector<NvidiaGpu> by_strategy(const std::vector<NvmlCard>& cards);
+  std::vector<NvidiaGpu> of_nvml(const std::vector<NvmlView::Card>& cards);
+  std::vector<NvidiaGpu> by_strategy(const std::vector<NvmlView::Card>& cards);
 
   Terms terms_;
   std::string library_;

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "host/hardware/sysfs.hpp"
+#include "kinds/gpu/nvidia_gpu.hpp"
 
 namespace plughost {
 namespace {
@@ -55,7 +56,7 @@ NvmlCards::NvmlCards(std::unique_ptr<Nvml> nvml, Terms terms, NvidiaHealth& heal
 bool NvmlCards::some_card_left(const HostRoot& host) {
   bool left = false;
   for (const auto& [index, card] : known_) {
-    const std::string& pci = card.facts.pci;
+    const std::string& pci = card.pci;
     const auto device = SysDevice::at(host, "/sys/bus/pci/devices/" + pci);
     if (device && device->driver() == "nvidia")
       bound_.insert(pci);
@@ -68,11 +69,11 @@ bool NvmlCards::some_card_left(const HostRoot& host) {
 }
 
 void NvmlCards::record_reset(const NvmlCard& card) {
-  health_.record_reset(card.facts.uuid, LoopClock::now());
-  for (const NvmlCard::Part& part : card.parts) health_.record_reset(part.facts.uuid, LoopClock::now());
+  health_.record_reset(card.uuid, LoopClock::now());
+  for (const NvmlView::Part& part : card.parts) health_.record_reset(part.uuid, LoopClock::now());
 }
 
-NvmlResult<std::vector<NvmlCard>> NvmlCards::query(const HostRoot& host, Scan& scan) {
+NvmlResult<std::vector<NvmlView::Card>> NvmlCards::query(const HostRoot& host, Scan& scan) {
   unsigned count = 0;
   // Fails if the driver was unloaded or replaced.
   if (auto failure = keep(nvml_->count(), count)) return std::move(*failure);
@@ -83,20 +84,20 @@ NvmlResult<std::vector<NvmlCard>> NvmlCards::query(const HostRoot& host, Scan& s
   measure(cards);
   if (terms_.health_checks) read_events(cards);
   some_card_left(host);
-  return cards;
+  return std::vector<NvmlView::Card>(cards.begin(), cards.end());
 }
 
 std::optional<NvmlCard> NvmlCards::query_card(unsigned index, const HostRoot& host, Scan& scan) {
   NvmlCard card;
   auto failure = keep(nvml_->device(index), card.handle);
   if (!failure) failure = read_card(card);
-  card.facts.index = std::to_string(index);
+  card.index = std::to_string(index);
   if (!failure) failure = read_parts(card, host);
   auto known = known_.find(index);
   // When a card has left the bus, the indexes of later cards change: the data of this index belongs to
   // another card.
   if (failure && known != known_.end() && std::ranges::any_of(known_, [&](const auto& item) {
-        return item.first != index && item.second.facts.uuid == known->second.facts.uuid;
+        return item.first != index && item.second.uuid == known->second.uuid;
       })) {
     known_.erase(known);
     known = known_.end();
@@ -109,8 +110,8 @@ std::optional<NvmlCard> NvmlCards::query_card(unsigned index, const HostRoot& ho
   if (failure) {
     // The card's former data is known: the card is listed as Unhealthy, and other cards are not affected.
     card = known->second;
-    if (failure->lost()) ask_for_reset_.insert(card.facts.uuid);
-    health_.record(card.facts.uuid, failure->what, now);
+    if (failure->lost()) ask_for_reset_.insert(card.uuid);
+    health_.record(card.uuid, failure->what, now);
     return card;
   }
   known_[index] = card;
@@ -120,57 +121,56 @@ std::optional<NvmlCard> NvmlCards::query_card(unsigned index, const HostRoot& ho
   std::uint64_t action = 0;
   const auto untold = keep(nvml_->recovery_action(card.handle), action);
   const bool lost = untold && untold->lost();
-  if (lost) health_.record(card.facts.uuid, untold->what, now);
+  if (lost) health_.record(card.uuid, untold->what, now);
   if (!untold && action != 0)
-    health_.record(card.facts.uuid,
+    health_.record(card.uuid,
                    "the driver requests a recovery action (" + std::to_string(action) + "), such as a reset",
                    now);
   // A card that is no longer lost, or no longer needs a reset, has been reset.
   if (lost || action != 0)
-    ask_for_reset_.insert(card.facts.uuid);
-  else if (ask_for_reset_.erase(card.facts.uuid) > 0)
+    ask_for_reset_.insert(card.uuid);
+  else if (ask_for_reset_.erase(card.uuid) > 0)
     record_reset(card);
   return card;
 }
 
 std::optional<NvmlFailure> NvmlCards::read_card(NvmlCard& card) const {
   const NvmlDevice handle = card.handle;
-  NvidiaGpu& facts = card.facts;
-  if (auto failure = keep(nvml_->uuid(handle), facts.uuid)) return failure;
+  if (auto failure = keep(nvml_->uuid(handle), card.uuid)) return failure;
   // A failure here loses only the value itself, unless the card is lost.
   for (const auto& failure :
-       {keep(nvml_->name(handle), facts.name), keep(nvml_->pci_address(handle), facts.pci),
-        keep(nvml_->minor_number(handle), facts.minor), keep(nvml_->memory(handle), facts.memory)}) {
+       {keep(nvml_->name(handle), card.name), keep(nvml_->pci_address(handle), card.pci),
+        keep(nvml_->minor_number(handle), card.minor), keep(nvml_->memory(handle), card.memory)}) {
     if (failure && failure->lost()) return failure;
   }
-  if (facts.minor) facts.nodes = {nvidia_node(*facts.minor)};
-  const auto failure = keep(nvml_->mig_enabled(handle), card.divided);
+  if (card.minor) card.nodes = {nvidia_node(*card.minor)};
+  const auto failure = keep(nvml_->mig_enabled(handle), card.mig_enabled);
   return failure && failure->lost() ? failure : std::nullopt;
 }
 
 std::optional<NvmlFailure> NvmlCards::read_parts(NvmlCard& card, const HostRoot& host) const {
-  if (!card.divided || !terms_.parts) return std::nullopt;
+  if (!card.mig_enabled || !terms_.parts) return std::nullopt;
   std::vector<NvmlDevice> handles;
   if (auto failure = keep(nvml_->mig_devices(card.handle), handles)) return failure;
   const auto minors = capabilities(host);
   for (const NvmlDevice handle : handles) {
-    NvmlCard::Part part;
-    if (auto failure = keep(nvml_->uuid(handle), part.facts.uuid)) return failure;
-    if (auto failure = keep(nvml_->name(handle), part.facts.name)) return failure;
+    NvmlView::Part part;
+    if (auto failure = keep(nvml_->uuid(handle), part.uuid)) return failure;
+    if (auto failure = keep(nvml_->name(handle), part.name)) return failure;
     if (auto failure = keep(nvml_->gpu_instance(handle), part.gpu_instance)) return failure;
     if (auto failure = keep(nvml_->compute_instance(handle), part.compute_instance)) return failure;
-    keep(nvml_->memory(handle), part.facts.memory);
-    part.facts.pci = card.facts.pci;
-    part.facts.minor = card.facts.minor;
-    part.facts.index = card.facts.index + ':' + std::to_string(card.parts.size());
-    part.facts.profile = profile_in(part.facts.name);
-    part.facts.nodes = card.facts.nodes;
-    const std::string instance = "gpu" + std::to_string(card.facts.minor.value_or(0)) + "/gi" +
-                                 std::to_string(part.gpu_instance) + '/';
+    keep(nvml_->memory(handle), part.memory);
+    part.pci = card.pci;
+    part.minor = card.minor;
+    part.index = card.index + ':' + std::to_string(card.parts.size());
+    part.profile = profile_in(part.name);
+    part.nodes = card.nodes;
+    const std::string instance =
+        "gpu" + std::to_string(card.minor.value_or(0)) + "/gi" + std::to_string(part.gpu_instance) + '/';
     for (const std::string& name :
          {instance + "access", instance + "ci" + std::to_string(part.compute_instance) + "/access"}) {
       if (const auto minor = minors.find(name); minor != minors.end())
-        part.facts.nodes.push_back("/dev/nvidia-caps/nvidia-cap" + minor->second);
+        part.nodes.push_back("/dev/nvidia-caps/nvidia-cap" + minor->second);
     }
     card.parts.push_back(std::move(part));
   }
@@ -179,39 +179,39 @@ std::optional<NvmlFailure> NvmlCards::read_parts(NvmlCard& card, const HostRoot&
 
 void NvmlCards::measure(std::vector<NvmlCard>& cards) {
   std::set<std::string> present;
-  for (const NvmlCard& card : cards) present.insert(card.facts.uuid);
+  for (const NvmlCard& card : cards) present.insert(card.uuid);
   if (present != measured_) {
     bonds_.clear();
     for (const NvmlCard& one : cards) {
       const std::vector<std::string> peers = nvml_->link_peers(one.handle);
       for (const NvmlCard& other : cards) {
-        if (&one == &other || other.facts.pci.empty()) continue;
+        if (&one == &other || other.pci.empty()) continue;
         const auto level = nvml_->common_ancestor(one.handle, other.handle);
         const auto* const known = std::get_if<NvmlLevel>(&level);
-        const auto links = static_cast<unsigned>(std::ranges::count(peers, other.facts.pci));
-        bonds_[one.facts.uuid].push_back(
-            {.pci = other.facts.pci, .score = (known ? score_of(*known) : 0) + links * kScoreOfALink});
+        const auto links = static_cast<unsigned>(std::ranges::count(peers, other.pci));
+        bonds_[one.uuid].push_back(
+            {.pci = other.pci, .score = (known ? score_of(*known) : 0) + links * kScoreOfALink});
       }
     }
     measured_ = std::move(present);
   }
   for (NvmlCard& card : cards) {
-    const auto known = bonds_.find(card.facts.uuid);
-    if (known != bonds_.end()) card.facts.bonds = known->second;
-    for (NvmlCard::Part& part : card.parts) {
-      part.facts.bonds = card.facts.bonds;
-      part.facts.bonds.push_back({.pci = card.facts.pci, .score = score_of(NvmlLevel::kSameBoard)});
+    const auto known = bonds_.find(card.uuid);
+    if (known != bonds_.end()) card.bonds = known->second;
+    for (NvmlView::Part& part : card.parts) {
+      part.bonds = card.bonds;
+      part.bonds.push_back({.pci = card.pci, .score = score_of(NvmlLevel::kSameBoard)});
     }
   }
 }
 
 void NvmlCards::follow(const NvmlCard& card) {
-  if (followed_.contains(card.facts.uuid)) return;
+  if (followed_.contains(card.uuid)) return;
   const auto failure = nvml_->follow(card.handle, kEvents);
   if (!failure || failure->not_supported())
-    followed_.insert(card.facts.uuid);
+    followed_.insert(card.uuid);
   else
-    health_.record(card.facts.uuid, "its errors cannot be followed: " + failure->what, LoopClock::now());
+    health_.record(card.uuid, "its errors cannot be followed: " + failure->what, LoopClock::now());
 }
 
 void NvmlCards::read_events(const std::vector<NvmlCard>& cards) {
@@ -220,7 +220,7 @@ void NvmlCards::read_events(const std::vector<NvmlCard>& cards) {
     if (const auto failure = keep(nvml_->next_event(std::chrono::milliseconds(0)), event)) {
       if (failure->timed_out() || failure->not_supported() || failure->lost()) return;
       for (const NvmlCard& card : cards)
-        health_.record(card.facts.uuid, "its errors cannot be followed: " + failure->what, LoopClock::now());
+        health_.record(card.uuid, "its errors cannot be followed: " + failure->what, LoopClock::now());
       return;
     }
     record_event(event, cards);
@@ -248,13 +248,13 @@ void NvmlCards::record_event(const NvmlEvent& event, const std::vector<NvmlCard>
     else
       health_.record(uuid, why, LoopClock::now());
   };
-  const bool whole = event.gpu_instance == NvmlEvent::kWholeCard;
-  if (whole || card->parts.empty()) return note(card->facts.uuid);
-  for (const NvmlCard::Part& part : card->parts) {
+  const bool whole = event.gpu_instance == NvmlView::kWholeCard;
+  if (whole || card->parts.empty()) return note(card->uuid);
+  for (const NvmlView::Part& part : card->parts) {
     const bool hit =
         part.gpu_instance == event.gpu_instance &&
-        (event.compute_instance == NvmlEvent::kWholeCard || part.compute_instance == event.compute_instance);
-    if (hit) note(part.facts.uuid);
+        (event.compute_instance == NvmlView::kWholeCard || part.compute_instance == event.compute_instance);
+    if (hit) note(part.uuid);
   }
 }
 
@@ -270,32 +270,11 @@ NvmlView query_nvml(const HostRoot& host, const std::string& library) {
   NvmlCards cards(std::get<std::unique_ptr<Nvml>>(std::move(opened)), {.parts = true, .health_checks = false},
                   health);
   Scan scan;
-  std::vector<NvmlCard> found;
-  if (auto failure = keep(cards.query(host, scan), found)) {
+  if (auto failure = keep(cards.query(host, scan), view.cards)) {
     view.error = std::move(failure->what);
     view.refuses = true;
-    return view;
-  }
-  for (const NvmlCard& card : found) {
-    NvmlView::Card& seen = view.cards.emplace_back();
-    static_cast<NvmlView::Unit&>(seen) = card.facts;
-    seen.mig_enabled = card.divided;
-    seen.fabric_error = card.fabric_error;
-    for (const NvmlCard::Part& part : card.parts) seen.parts.push_back(part.facts);
   }
   return view;
-}
-
-std::vector<NvmlCard> cards_in(const NvmlView& view) {
-  std::vector<NvmlCard> cards;
-  for (const NvmlView::Card& seen : view.cards) {
-    NvmlCard& card = cards.emplace_back();
-    card.facts = NvidiaGpu{seen, {}};
-    card.divided = seen.mig_enabled;
-    card.fabric_error = seen.fabric_error;
-    for (const NvmlView::Unit& part : seen.parts) card.parts.emplace_back().facts = NvidiaGpu{part, {}};
-  }
-  return cards;
 }
 
 }  // namespace plughost

@@ -1,6 +1,6 @@
 #pragma once
-// NVIDIA's cards according to NVML, from loading the library to releasing the cards; and as a value for
-// recorded machines. Worker threads, never concurrently.
+// NVIDIA's cards according to NVML, from loading the library to releasing the cards. Worker threads, never
+// concurrently.
 
 #include <map>
 #include <memory>
@@ -11,23 +11,13 @@
 
 #include "host/hardware/host_root.hpp"
 #include "host/hardware/nvml.hpp"
-#include "kinds/gpu/nvidia_gpu.hpp"
 #include "kinds/gpu/nvidia_health.hpp"
 #include "kinds/kind.hpp"
 
 namespace plughost {
 
-struct NvmlCard {
+struct NvmlCard : NvmlView::Card {
   NvmlDevice handle;
-  NvidiaGpu facts;
-  bool divided = false;
-  std::string fabric_error;  // see Nvml
-  struct Part {
-    NvidiaGpu facts;
-    unsigned gpu_instance = NvmlEvent::kWholeCard;
-    unsigned compute_instance = NvmlEvent::kWholeCard;
-  };
-  std::vector<Part> parts;
 };
 
 class NvmlCards {
@@ -47,7 +37,7 @@ class NvmlCards {
   // Returns all cards by index, with the former data of a failing card; reads and processes the cards'
   // events. Adds remarks to `scan`. A failure means that NVML does not even return the number of cards, and
   // must be reloaded.
-  NvmlResult<std::vector<NvmlCard>> query(const HostRoot& host, Scan& scan);
+  NvmlResult<std::vector<NvmlView::Card>> query(const HostRoot& host, Scan& scan);
   // See Nvml::file().
   const std::string& library() const { return nvml_->file(); }
 
@@ -76,7 +66,5 @@ class NvmlCards {
 
 // Returns NVML's results on this machine. `library` is as for dlopen.
 NvmlView query_nvml(const HostRoot& host, const std::string& library = Nvml::kLibrary);
-
-std::vector<NvmlCard> cards_in(const NvmlView& view);
 
 }  // namespace plughost

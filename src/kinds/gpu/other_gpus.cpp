@@ -24,7 +24,7 @@ struct DrmVendor {
 };
 
 constexpr std::chrono::seconds kStateInterval{30};
-constexpr std::string_view kIluvatarControl = "/dev/itrctl";
+constexpr const char* kIluvatarControl = "/dev/itrctl";
 
 bool is_gpu(const PciFunction& function, const DrmVendor& vendor) {
   return function.vendor == vendor.id && std::ranges::any_of(vendor.classes, [&](std::string_view beginning) {
@@ -151,8 +151,7 @@ std::vector<Device> iluvatar_gpus(const HostRoot& host, Scan& scan) {
                          {.name = "minor", .value = minor},       {.name = "path", .value = path},
                          {.name = "type", .value = "gpu"},        {.name = "visible", .value = minor}};
     device.nodes.push_back({.host_path = path, .container_path = "/dev/iluvatar{n}"});
-    const std::string control(kIluvatarControl);
-    if (host.exists(control)) device.add_node(control);
+    if (host.exists(kIluvatarControl)) device.add_node(kIluvatarControl);
     device.spec = iluvatar_spec();
     devices.push_back(std::move(device));
   }

@@ -156,14 +156,13 @@ std::shared_ptr<const KindSpec> nvidia_spec(const NvidiaInjection& injection) {
   else if (injection.envvar)
     set("NVIDIA_VISIBLE_DEVICES", "{visible}");
   if (injection.volume_mounts) spec.mounts.push_back(volume("{visible}"));
-  std::string channels;
   for (const std::string& channel : injection.imex_channels) {
-    channels += (channels.empty() ? "" : ",") + channel;
     const Template node("/dev/nvidia-caps-imex-channels/channel" + channel);
     if (injection.volume_mounts) spec.mounts.push_back(volume("imex/" + channel));
     if (injection.pass_device_specs) spec.nodes.push_back({.host_path = node, .container_path = node});
   }
-  if (injection.envvar && !channels.empty()) set("NVIDIA_IMEX_CHANNELS", channels);
+  if (injection.envvar && !injection.imex_channels.empty())
+    set("NVIDIA_IMEX_CHANNELS", joined(injection.imex_channels, ","));
   if (injection.gds) set("NVIDIA_GDS", "enabled");
   if (injection.mofed) set("NVIDIA_MOFED", "enabled");
   if (injection.gdrcopy) set("NVIDIA_GDRCOPY", "enabled");
@@ -188,9 +187,8 @@ GpuTerms read_gpu_terms(Fields& fields) {
   injection.mps_root = fields.absolute_path("mpsRoot", injection.mps_root);
   read_channels(fields, injection);
   terms.nvidia_ctk = fields.absolute_path("nvidiaCtk", "");
-  terms.driver_root = fields.absolute_path("driverRoot", "");
-  if (terms.driver_root == "/") terms.driver_root.clear();
-  terms.nvidia.driver_root = terms.driver_root;
+  terms.nvidia.driver_root = fields.absolute_path("driverRoot", "");
+  if (terms.nvidia.driver_root == "/") terms.nvidia.driver_root.clear();
   terms.nvidia.mig = fields.choice("mig", kMigStrategies, MigStrategy::kNone);
   terms.nvidia.health_checks = fields.flag("healthChecks", true);
   terms.nvidia.xids = read_xids(fields);

@@ -50,7 +50,6 @@ struct GpuTerms {
   NvidiaInjection injection;
   NvidiaGpus::Terms nvidia;
   std::string nvidia_ctk;   // its path; empty: the default places are searched
-  std::string driver_root;  // of NVIDIA's driver; empty: the host's root
   CardUnit unit;            // a whole card unless a member is set
   bool span_cards = false;  // a container may have units of several cards
   std::optional<AssumeTerms> assume;

@@ -103,7 +103,7 @@ NvmlView nvml_of(const Json& rest) {
     card.mig_enabled = json["migEnabled"].truth();
     card.fabric_error = json["fabricTrouble"].text();
     for (const Json& part : json["parts"].array())
-      card.parts.push_back(unit_of(part, card.index + ':' + std::to_string(card.parts.size())));
+      card.parts.push_back({unit_of(part, card.index + ':' + std::to_string(card.parts.size()))});
     if (card.uuid.empty()) throw FactsError("`nvml`: a card has no uuid");
   }
   return view;

@@ -128,7 +128,7 @@ TEST_CASE("an old library without versioned calls is used, and what it lacks is 
   fake.show(kTwoCards + "event 1 1 8 48 5 6\n");
   const NvmlEvent event = value(nvml->next_event(0ms));
   CHECK(event.code == 48);
-  CHECK(event.gpu_instance == NvmlEvent::kWholeCard);
+  CHECK(event.gpu_instance == NvmlView::kWholeCard);
 }
 
 TEST_CASE("the error of a fabric that is not ready has NVML's text, with both versions of the call") {
