@@ -1,9 +1,6 @@
 // `directory: {path, match, recursive}`: each file in a directory is a device.
 
-#include <fnmatch.h>
-
 #include <algorithm>
-#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -31,21 +28,15 @@ class Directory final : public DeviceSource {
   Scan scan(const HostRoot& host) const override;
 
  private:
-  // The content of one directory, with names relative to path_.
+  // The content of the directories that were read, with names relative to path_.
   struct Listing {
     std::vector<std::string> files;
-    std::vector<fs::path> subdirectories;
+    std::vector<fs::path> directories = {""};
     std::size_t other_names = 0;  // files that the pattern does not match
     std::size_t no_files = 0;     // directories whose files do not count, and links without a target
-    std::error_code failed;
   };
-  Listing list(const HostRoot& host, const fs::path& subdirectory) const;
-
-  std::string why_unlisted(const std::error_code& failed) const {
-    if (failed == std::errc::not_a_directory)
-      return path_.string() + " is a file, and its files cannot be listed";
-    return "the directory " + path_.string() + " cannot be read";
-  }
+  // Adds the content of a directory. Returns the error that ended its list early.
+  std::error_code list(const HostRoot& host, const fs::path& subdirectory, Listing& listing) const;
 
   fs::path path_;
   std::string match_;
@@ -54,16 +45,16 @@ class Directory final : public DeviceSource {
 
 bool vanished(const std::error_code& failed) { return failed == std::errc::no_such_file_or_directory; }
 
-Directory::Listing Directory::list(const HostRoot& host, const fs::path& subdirectory) const {
-  Listing listing;
+std::error_code Directory::list(const HostRoot& host, const fs::path& subdirectory, Listing& listing) const {
+  const auto before = static_cast<std::ptrdiff_t>(listing.directories.size());
   const std::string path = (subdirectory.empty() ? path_ : path_ / subdirectory).string();
   const std::string prefix = subdirectory.empty() ? "" : subdirectory.string() + '/';
   // The type from the directory's entry suffices except for links: 100,000 files need no system call each.
-  listing.failed = host.list(path, [&](std::string_view each, FileType type) {
+  const std::error_code failed = host.list(path, [&](std::string_view each, FileType type) {
     std::string name(each);
     if (type == FileType::kDirectory) {
       if (depth_ == Depth::kRecursive)
-        listing.subdirectories.push_back(subdirectory / name);
+        listing.directories.push_back(subdirectory / name);
       else
         ++listing.no_files;
       return;
@@ -71,69 +62,67 @@ Directory::Listing Directory::list(const HostRoot& host, const fs::path& subdire
     if (type == FileType::kLink) type = host.type(path + '/' + name);
     if (type == FileType::kNothing || type == FileType::kDirectory)
       ++listing.no_files;
-    else if (::fnmatch(match_.c_str(), name.c_str(), 0) == 0)
+    else if (matches(match_, name))
       listing.files.push_back(prefix + name);
     else
       ++listing.other_names;
   });
-  std::ranges::sort(listing.subdirectories);
-  return listing;
+  std::sort(listing.directories.begin() + before, listing.directories.end());
+  return failed;
 }
 
 Scan Directory::scan(const HostRoot& host) const {
   Scan scan;
   Funnel funnel{.selector = "directory", .candidates = "entry"};
-  std::vector<std::string> names;
-  std::size_t other_names = 0;
-  std::size_t no_files = 0;
-  std::vector<fs::path> directories = {""};
+  Listing all;
   std::size_t unreadable = 0;
   std::string first_unreadable;
-  for (std::size_t i = 0; i < directories.size(); ++i) {
+  for (std::size_t i = 0; i < all.directories.size(); ++i) {
+    const fs::path directory = all.directories[i];  // a copy: the list grows
     // Joining "" would append a '/' to the path.
-    const fs::path path = i == 0 ? path_ : path_ / directories[i];
+    const fs::path path = i == 0 ? path_ : path_ / directory;
     if (i < kMostWatched) {
       scan.watch.push_back({.path = path, .name = depth_ == Depth::kFlat ? match_ : "*"});
     }
-    Listing listing = list(host, directories[i]);
-    if (listing.failed && !vanished(listing.failed)) {
-      if (i == 0) throw std::system_error(listing.failed, why_unlisted(listing.failed));
+    const std::error_code failed = list(host, directory, all);
+    if (failed && !vanished(failed)) {
+      if (i == 0)
+        throw std::system_error(failed, failed == std::errc::not_a_directory
+                                            ? path_.string() + " is a file, and its files cannot be listed"
+                                            : "the directory " + path_.string() + " cannot be read");
       if (unreadable++ == 0) {
-        first_unreadable = stable_id(path.string(), kLongestName) + ": " + listing.failed.message();
+        first_unreadable = stable_id(path.string(), kLongestName) + ": " + failed.message();
       }
     }
-    if (i == 0 && vanished(listing.failed)) funnel.nothing = no_such_path(host, path_.string(), "directory");
-    other_names += listing.other_names;
-    no_files += listing.no_files;
-    std::ranges::move(listing.files, std::back_inserter(names));
-    std::ranges::move(listing.subdirectories, std::back_inserter(directories));
+    if (i == 0 && vanished(failed)) funnel.nothing = no_such_path(host, path_.string(), "directory");
   }
   if (unreadable > 0) {
     scan.remarks.push_back(std::to_string(unreadable) +
                            (unreadable == 1 ? " directory below " : " directories below ") + path_.string() +
                            " cannot be read, the first: " + first_unreadable);
   }
-  if (directories.size() > kMostWatched) {
-    scan.remarks.push_back(path_.string() + " has " + std::to_string(directories.size() - 1) +
+  if (all.directories.size() > kMostWatched) {
+    scan.remarks.push_back(path_.string() + " has " + std::to_string(all.directories.size() - 1) +
                            " directories below it; changes in the deeper ones are seen late");
   }
 
-  funnel.seen = names.size() + other_names + no_files;
-  if (no_files > 0) funnel.left_out.push_back({"it is not a file", no_files});
-  if (other_names > 0)
-    funnel.left_out.push_back({"`match: " + match_ + "` does not match its name", other_names});
-  if (names.empty() && funnel.nothing.empty()) {
+  funnel.seen = all.files.size() + all.other_names + all.no_files;
+  if (all.no_files > 0) funnel.left_out.push_back({"it is not a file", all.no_files});
+  if (all.other_names > 0)
+    funnel.left_out.push_back({"`match: " + match_ + "` does not match its name", all.other_names});
+  if (all.files.empty() && funnel.nothing.empty()) {
     funnel.nothing = "the directory " + path_.string();
-    if (other_names > 0)
-      funnel.nothing += " has " + counted(other_names, "file") + ", and `match: " + match_ + "` matches none";
+    if (all.other_names > 0)
+      funnel.nothing +=
+          " has " + counted(all.other_names, "file") + ", and `match: " + match_ + "` matches none";
     else
-      funnel.nothing += no_files > 0 ? " has no files, only directories or dangling links" : " is empty";
+      funnel.nothing += all.no_files > 0 ? " has no files, only directories or dangling links" : " is empty";
   }
   scan.funnels = {std::move(funnel)};
-  std::ranges::sort(names);
+  std::ranges::sort(all.files);
   const std::string prefix = path_ / "";
-  scan.devices.reserve(names.size());
-  for (std::string& name : names) {
+  scan.devices.reserve(all.files.size());
+  for (std::string& name : all.files) {
     Device& device = scan.devices.emplace_back();
     device.attributes = {{.name = "name", .value = name}, {.name = "path", .value = prefix + name}};
     if (depth_ == Depth::kRecursive)
@@ -148,7 +137,7 @@ std::unique_ptr<const DeviceSource> read_directory(Fields& entry) {
   Fields fields = entry.below("directory");
   if (!fields.has("path")) fields.error("path", "the directory is missing, as in path: /etc/gophers");
   std::string path = fields.absolute_path("path", "/");
-  if (path.find_first_of("*?[") != std::string::npos)
+  if (has_wildcards(path))
     fields.warning(
         "path",
         "a directory's path is no pattern; which of its files count is in `match`, as in match: \"*.dev\"");

@@ -44,6 +44,14 @@ std::string unfinished_text(const std::string& name) {
          "for what came before udevd ran, `udevadm trigger` (systemd-udev-trigger.service) begins it";
 }
 
+std::vector<std::string> read_subsystems(Fields& fields, std::string_view key, const std::string& what) {
+  std::vector<std::string> subsystems = fields.texts(key);
+  for (const std::string& each : subsystems) {
+    if (each.empty() || each.find('/') != std::string::npos) fields.error(key, what);
+  }
+  return subsystems;
+}
+
 std::string not_named_text(const std::vector<std::string>& devices) {
   return "not listed, because a container with it would also have the devices behind it: " +
          joined(devices, ", ") + "; to list it, name it more exactly, as by its product";

@@ -62,6 +62,9 @@ inline constexpr std::string_view kWaitsForUdev = "udev has not processed it yet
 inline constexpr std::chrono::seconds kUdevPatience{10};
 std::string unfinished_text(const std::string& name);
 
+// Reads a list of names of subsystems. Reports names that are none with the message `what`.
+std::vector<std::string> read_subsystems(Fields& fields, std::string_view key, const std::string& what);
+
 // Returns the remark about hubs, bridges and cards with virtual functions that are left out because the entry
 // names only a vendor.
 std::string not_named_text(const std::vector<std::string>& devices);

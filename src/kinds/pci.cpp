@@ -157,8 +157,7 @@ Scan Pci::scan(const HostRoot& host) const {
     cards.push_back(look_at(host, device, std::move(function), scan));
   }
   scan.funnels = {std::move(funnel)};
-  std::ranges::sort(scan.subsystems);
-  scan.subsystems.erase(std::unique(scan.subsystems.begin(), scan.subsystems.end()), scan.subsystems.end());
+  sort_unique(scan.subsystems);
   for (const Card& card : cards) {
     scan.devices.push_back(device_of(card, permissions_));
     scan.devices.back().if_named = others_hang_from(card.function) && !names(card.function);
@@ -217,11 +216,8 @@ std::unique_ptr<const DeviceSource> read_pci(Fields& entry) {
   if (any_card && entry.diagnostics().error_count() == errors)
     fields.error("vendors",
                  "select the cards by vendors, devices, classes or drivers, as lspci -nnk prints them");
-  std::vector<std::string> nodes = fields.texts("nodes");
-  for (const std::string& subsystem : nodes) {
-    if (subsystem.empty() || subsystem.find('/') != std::string::npos)
-      fields.error("nodes", "nodes are subsystems of the kernel, as in [drm, \"infiniband*\"]");
-  }
+  std::vector<std::string> nodes =
+      read_subsystems(fields, "nodes", "nodes are subsystems of the kernel, as in [drm, \"infiniband*\"]");
   std::string permissions = fields.permissions();
   return std::make_unique<Pci>(std::move(wanted), std::move(nodes), std::move(permissions));
 }

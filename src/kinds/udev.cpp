@@ -115,10 +115,13 @@ class Udev final : public DeviceSource {
     if (by_id) {
       device.hardware.edit().ids.by_place = std::exchange(device.id, file_name(*by_id));
     }
-    if (node) add_node(link.empty() ? *node : link, *node, device);
+    if (node)
+      device.nodes.push_back({.host_path = link.empty() ? *node : link,
+                              .container_path = Template::escape(*node),
+                              .permissions = permissions_});
     record_number(link, from, scan);
     if (links_) {
-      for (const std::string& each : from.links()) add_node(each, each, device);
+      for (const std::string& each : from.links()) device.add_node(each, permissions_);
     }
     device.attributes = {{.name = "name", .value = from.name()},
                          {.name = "path", .value = node.value_or("")},
@@ -134,12 +137,6 @@ class Udev final : public DeviceSource {
     if (from.subsystem() == "net")
       device.hardware.edit().in_namespace = {fs::path(from.path()).parent_path().string()};
     return device;
-  }
-
-  void add_node(const std::string& host_path, const std::string& container_path, Device& device) const {
-    device.nodes.push_back({.host_path = host_path,
-                            .container_path = Template::escape(container_path),
-                            .permissions = permissions_});
   }
 
   Wanted wanted_;
@@ -164,14 +161,11 @@ Patterns read_patterns(Fields& fields, std::string_view key) {
 std::unique_ptr<const DeviceSource> read_udev(Fields& entry) {
   Fields fields = entry.below("udev");
   Wanted wanted;
-  wanted.subsystems = fields.texts("subsystem");
+  wanted.subsystems =
+      read_subsystems(fields, "subsystem", "a subsystem is a name such as tty or video4linux");
   if (wanted.subsystems.empty())
     fields.error("subsystem",
                  "the subsystem is missing, as in subsystem: video4linux; udevadm info shows it");
-  for (const std::string& subsystem : wanted.subsystems) {
-    if (subsystem.empty() || subsystem.find('/') != std::string::npos)
-      fields.error("subsystem", "a subsystem is a name such as tty or video4linux");
-  }
   wanted.name = fields.text("name", "*");
   wanted.properties = read_patterns(fields, "properties");
   wanted.attributes = read_patterns(fields, "attributes");

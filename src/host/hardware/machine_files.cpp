@@ -36,10 +36,6 @@ FileType type_of(const dirent& entry, int directory) {
   return type_of(status.st_mode);
 }
 
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
 // Returns the path without links; empty if nothing exists there.
 std::string real_path(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> found(::realpath(path.c_str(), nullptr), &std::free);
@@ -85,7 +81,7 @@ class LiveFiles final : public MachineFiles {
   }
 
   std::error_code list(const std::string& path, const Entry& take) const override {
-    const std::unique_ptr<DIR, CloseDirectory> directory(::opendir(real(path).c_str()));
+    const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(real(path).c_str()), &::closedir);
     if (!directory) return {errno, std::generic_category()};
     errno = 0;
     while (const dirent* entry = ::readdir(directory.get())) {

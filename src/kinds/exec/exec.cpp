@@ -284,11 +284,7 @@ std::vector<std::string> read_command(Fields& fields, std::string_view key) {
 
 void read_triggers(Fields& exec, ExecSettings& settings) {
   Fields fields = exec.below("triggers");
-  settings.subsystems = fields.texts("subsystems");
-  for (const std::string& subsystem : settings.subsystems) {
-    if (subsystem.empty() || subsystem.find('/') != std::string::npos)
-      fields.error("subsystems", "a subsystem is a name such as tty or block");
-  }
+  settings.subsystems = read_subsystems(fields, "subsystems", "a subsystem is a name such as tty or block");
   for (std::string& path : fields.texts("paths")) {
     if (const std::string error = path_error(path); !error.empty()) fields.error("paths", error);
     while (path.size() > 1 && path.ends_with('/')) path.pop_back();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text/ascii.hpp"
+#include "base/text/text.hpp"
 
 namespace plughost {
 namespace {
@@ -28,10 +29,8 @@ class Groups final : public DeviceSource {
   Scan scan(const HostRoot& host) const override {
     Scan scan;
     for (const Group& group : groups_) scan_group(group, host, scan);
-    std::ranges::sort(scan.watch);
-    scan.watch.erase(std::unique(scan.watch.begin(), scan.watch.end()), scan.watch.end());
-    std::ranges::sort(scan.subsystems);
-    scan.subsystems.erase(std::unique(scan.subsystems.begin(), scan.subsystems.end()), scan.subsystems.end());
+    sort_unique(scan.watch);
+    sort_unique(scan.subsystems);
     return scan;
   }
 

@@ -31,21 +31,10 @@ std::string name_of(const std::string& path) {
   return name;
 }
 
-// Returns the word for a file that is not a device node.
-std::string_view other_word(FileType type) {
-  switch (type) {
-    case FileType::kDirectory:
-      return "a directory without device nodes";
-    case FileType::kRegular:
-      return "a regular file, not a device node";
-    case FileType::kSocket:
-      return "a socket, not a device node";
-    case FileType::kFifo:
-      return "a pipe, not a device node";
-    default:
-      return "something that cannot be read, not a device node";
-  }
-}
+constexpr Word<FileType> kOthers[] = {{"a directory without device nodes", FileType::kDirectory},
+                                      {"a regular file, not a device node", FileType::kRegular},
+                                      {"a socket, not a device node", FileType::kSocket},
+                                      {"a pipe, not a device node", FileType::kFifo}};
 
 // Returns why no path matches the pattern, as a sentence.
 std::string no_match(const HostRoot& host, const std::string& pattern) {
@@ -155,8 +144,10 @@ void PathPart::add_nodes(const HostRoot& host, Scan& scan, const std::string& pa
   }
   if (piece.nodes.empty()) {
     add_node(path, in_container, piece);
-    piece.error =
-        pattern_ + " is " + std::string(other_word(type)) + "; `type: Mount` gives files and directories";
+    const std::string_view other = word_of(kOthers, type);
+    piece.error = pattern_ + " is " +
+                  std::string(other.empty() ? "something that cannot be read, not a device node" : other) +
+                  "; `type: Mount` gives files and directories";
   }
 }
 

@@ -91,7 +91,6 @@ class UsbPart final : public GroupPart {
   Device piece(const HostRoot& host, const Plugged& plugged, bool has_duplicate, Scan& scan) const;
   void add_nodes(const HostRoot& host, const Plugged& plugged, bool has_duplicate, Device& piece,
                  Scan& scan) const;
-  void read_alternatives(Fields& fields);
   // Returns the rule that leaves the device out; empty if the device has the wanted identity.
   std::string rule_against(const Plugged& plugged) const;
   // Returns why none of the plugged devices has the wanted identity, with the one that comes nearest.
@@ -109,25 +108,6 @@ class UsbPart final : public GroupPart {
 
 UsbPart::UsbPart(Fields& fields) {
   wanted_ = read_wanted(fields);
-  read_alternatives(fields);
-  if (!is_said(fields) && !fields.has("anyOf")) {
-    fields.error("vendor",
-                 "select the USB device by vendor and product as lsusb prints them, serial or port, as "
-                 "in {vendor: \"1a86\", product: \"7523\"}");
-  }
-  nodes_ = fields.texts("nodes");
-  for (const std::string& subsystem : nodes_) {
-    if (subsystem.empty() || subsystem.find('/') != std::string::npos)
-      fields.error("nodes",
-                   "nodes are subsystems of the kernel, as in [tty, hidraw]; usb is the node on the bus");
-  }
-  if (nodes_.empty()) nodes_ = {kBus};
-  mount_path_ = read_mount_path(fields);
-  permissions_ = fields.permissions();
-  read_terms(fields, *this);
-}
-
-void UsbPart::read_alternatives(Fields& fields) {
   const std::vector<Node>& items = fields.items("anyOf");
   for (std::size_t i = 0; i < items.size(); ++i) {
     Fields item(items[i], fields.path_of("anyOf") + '[' + std::to_string(i) + ']', fields.diagnostics());
@@ -139,6 +119,17 @@ void UsbPart::read_alternatives(Fields& fields) {
     fields.error(
         "anyOf",
         "a list of what the device may be is expected, as in [{vendor: \"1a6e\"}, {vendor: \"18d1\"}]");
+  if (!is_said(fields) && !fields.has("anyOf")) {
+    fields.error("vendor",
+                 "select the USB device by vendor and product as lsusb prints them, serial or port, as "
+                 "in {vendor: \"1a86\", product: \"7523\"}");
+  }
+  nodes_ = read_subsystems(
+      fields, "nodes", "nodes are subsystems of the kernel, as in [tty, hidraw]; usb is the node on the bus");
+  if (nodes_.empty()) nodes_ = {kBus};
+  mount_path_ = read_mount_path(fields);
+  permissions_ = fields.permissions();
+  read_terms(fields, *this);
 }
 
 std::string UsbPart::rule_against(const Plugged& plugged) const {

@@ -56,15 +56,8 @@ std::string rule_against(const RdmaCard& card, const WantedCards& wanted) {
 
 bool satisfies(PortPolicy policy, const std::vector<RdmaPort>& ports) {
   const auto active = [](const RdmaPort& port) { return port.state == kActive; };
-  switch (policy) {
-    case PortPolicy::kAny:
-      return std::ranges::any_of(ports, active);
-    case PortPolicy::kAll:
-      return !ports.empty() && std::ranges::all_of(ports, active);
-    case PortPolicy::kIgnore:
-      break;
-  }
-  return true;
+  if (policy == PortPolicy::kAny) return std::ranges::any_of(ports, active);
+  return policy == PortPolicy::kIgnore || (!ports.empty() && std::ranges::all_of(ports, active));
 }
 
 // Returns "port 1 is DOWN, port 2 is INIT".
@@ -116,6 +109,7 @@ Device pool_of(const std::vector<Device>& cards, const std::string& id) {
     for (const DeviceNode& node : card.nodes)
       if (paths.insert(node.host_path).second) pool.nodes.push_back(node);
     numa_nodes.insert(card.numa_nodes.begin(), card.numa_nodes.end());
+    std::ranges::copy(card.hardware->units, std::back_inserter(pool.hardware.edit().units));
     for (const Attribute& attribute : card.attributes) {
       const auto same = std::ranges::find(pool.attributes, attribute.name, &Attribute::name);
       if (same == pool.attributes.end())
@@ -124,8 +118,6 @@ Device pool_of(const std::vector<Device>& cards, const std::string& id) {
         same->value += ',' + attribute.value;
     }
   }
-  for (const Device& card : cards)
-    std::ranges::copy(card.hardware->units, std::back_inserter(pool.hardware.edit().units));
   pool.numa_nodes.assign(numa_nodes.begin(), numa_nodes.end());
   if (std::ranges::none_of(cards, &Device::healthy))
     pool.error = "none of its cards works; " + cards.front().id + ": " + cards.front().error;
