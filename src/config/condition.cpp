@@ -135,9 +135,9 @@ Verdict Condition::Case::evaluate(const NodeView& node) const {
   return unknown;
 }
 
-Verdict Condition::any_of(const std::vector<Case>& cases, const NodeView& node) {
+Verdict Condition::evaluate(const NodeView& node) const {
   Verdict none{Verdict::Kind::kDoesNot, {}};
-  for (const Case& each : cases) {
+  for (const Case& each : cases_) {
     Verdict verdict = each.evaluate(node);
     if (verdict.kind == Verdict::Kind::kApplies) return verdict;
     if (verdict.kind == Verdict::Kind::kUnknown) none.kind = Verdict::Kind::kUnknown;
@@ -145,8 +145,6 @@ Verdict Condition::any_of(const std::vector<Case>& cases, const NodeView& node) 
   }
   return none;
 }
-
-Verdict Condition::evaluate(const NodeView& node) const { return any_of(cases_, node); }
 
 std::string Condition::Term::text() const {
   return name + ' ' + joined(patterns, subject == Subject::kExists ? " and " : " or ");

@@ -62,7 +62,6 @@ class Condition {
     std::string text() const;
   };
 
-  static Verdict any_of(const std::vector<Case>& cases, const NodeView& node);
   static std::string text_of(const std::vector<Case>& cases);
   static std::vector<Case> read_cases(const Node& node, const std::string& path, Diagnostics& diagnostics);
   static Case read_case(const Node& node, const std::string& path, Diagnostics& diagnostics);

@@ -50,18 +50,6 @@ struct KubeletConfig {
   bool operator==(const KubeletConfig&) const = default;
 };
 
-struct CdiConfig {
-  // The directory for specifications that container runtimes read until the next boot.
-  std::filesystem::path directory = "/var/run/cdi";
-  bool operator==(const CdiConfig&) const = default;
-};
-
-struct LabelsConfig {
-  // The directory from which Node Feature Discovery reads feature files.
-  std::filesystem::path directory = "/etc/kubernetes/node-feature-discovery/features.d";
-  bool operator==(const LabelsConfig&) const = default;
-};
-
 struct MetricsConfig {
   bool devices = false;  // one metric per device, with the pod that holds it
   std::string textfile;  // the directory of node_exporter's textfile collector; empty: off
@@ -125,8 +113,10 @@ inline constexpr std::chrono::seconds kLongestTrial = std::chrono::days(1);
 struct Settings {
   KubeletConfig kubelet;
   LogConfig log;
-  CdiConfig cdi;
-  LabelsConfig labels;
+  // The directory for specifications that container runtimes read until the next boot.
+  std::filesystem::path cdi_directory = "/var/run/cdi";
+  // The directory from which Node Feature Discovery reads feature files.
+  std::filesystem::path features_directory = "/etc/kubernetes/node-feature-discovery/features.d";
   TelemetryConfig telemetry;
   std::filesystem::path node_labels;            // a file with the node's labels; empty: none
   std::optional<ApiServerConfig> api_server;    // nullopt: not used

@@ -43,14 +43,8 @@ int stop_at_unreadable(const char*, int error) { return error != ENOENT && error
 
 // Returns the pattern below `base`, in whose name wildcards are escaped.
 std::string pattern_below(const fs::path& base, const fs::path& pattern) {
-  std::string whole;
-  if (pattern.is_relative() && !base.empty()) {
-    for (const char c : (base / "").string()) {
-      if (std::string_view("*?[\\").find(c) != std::string_view::npos) whole += '\\';
-      whole += c;
-    }
-  }
-  return whole + pattern.string();
+  const bool is_below = pattern.is_relative() && !base.empty();
+  return (is_below ? without_wildcards((base / "").native()) : "") + pattern.string();
 }
 
 // Returns the matching paths, sorted. Throws std::system_error if a directory cannot be read.
@@ -92,14 +86,7 @@ class Loader {
             "on a node that offers nothing yet write `resources: []`");
       }
     }
-    settings_.check(entries_);
-    check_entries(entries_, diagnostics_);
-
-    std::vector<Diagnostic> errors;
-    for (const Diagnostic& diagnostic : diagnostics_.all()) {
-      const bool is_error = diagnostic.severity == Diagnostic::Severity::kError;
-      (is_error ? errors : config_.warnings).push_back(diagnostic);
-    }
+    std::vector<Diagnostic> errors = check_all();
     // Diagnostics are sorted in the order of the files.
     const auto position = [this](const Diagnostic& diagnostic) {
       const auto in = std::ranges::find(config_.files.paths, fs::path(diagnostic.mark.file.text()));
@@ -120,13 +107,7 @@ class Loader {
   std::vector<Diagnostic> check(const std::string& text, const std::string& name) {
     has_directory_ = false;
     if (const Node* const root = parse_document(text, name, true)) read_main(*root, name, {});
-    settings_.check(entries_);
-    check_entries(entries_, diagnostics_);
-    std::vector<Diagnostic> errors;
-    std::ranges::copy_if(diagnostics_.all(), std::back_inserter(errors), [](const Diagnostic& each) {
-      return each.severity == Diagnostic::Severity::kError;
-    });
-    return errors;
+    return check_all();
   }
 
  private:
@@ -135,6 +116,19 @@ class Loader {
     Mark mark;
     std::string path;
   };
+
+  // Returns all errors that were kept, after the checks of the configuration as a whole. The warnings go to
+  // config_.
+  std::vector<Diagnostic> check_all() {
+    settings_.check(entries_);
+    check_entries(entries_, diagnostics_);
+    std::vector<Diagnostic> errors;
+    for (const Diagnostic& diagnostic : diagnostics_.all()) {
+      const bool is_error = diagnostic.severity == Diagnostic::Severity::kError;
+      (is_error ? errors : config_.warnings).push_back(diagnostic);
+    }
+    return errors;
+  }
 
   using When = std::shared_ptr<const Condition>;  // the condition of an `include`; nullptr: none
 
@@ -178,9 +172,9 @@ class Loader {
       diagnostics_.error({.file = name}, "",
                          "the file is empty; it should have a map with `resources:` in it");
     else
-      diagnostics_.error(root->mark, "",
-                         std::string("the file should have a map with `resources:` in it, and this is ") +
-                             root->kind_name());
+      diagnostics_.error(
+          root->mark, "",
+          "the file should have a map with `resources:` in it, and this is " + root->kind_name());
     return nullptr;
   }
 

@@ -141,13 +141,10 @@ SharesOf read_shares(Fields& entry, const AllocationSpec& spec) {
   return shares;
 }
 
-AllocationPolicy usual_policy(const AllocationSpec& spec) {
-  if (spec.units || spec.shares == SharesOf::kOneDevice) return AllocationPolicy::kOneCard;
-  return has_shares(spec) ? AllocationPolicy::kSpread : AllocationPolicy::kNone;
-}
-
 AllocationPolicy read_policy(Fields& entry, const AllocationSpec& spec) {
-  const AllocationPolicy policy = entry.choice("allocationPolicy", kPolicies, usual_policy(spec));
+  AllocationPolicy usual = has_shares(spec) ? AllocationPolicy::kSpread : AllocationPolicy::kNone;
+  if (spec.units || spec.shares == SharesOf::kOneDevice) usual = AllocationPolicy::kOneCard;
+  const AllocationPolicy policy = entry.choice("allocationPolicy", kPolicies, usual);
   if (spec.shares == SharesOf::kAny || policy != AllocationPolicy::kNone) return policy;
   entry.error("allocationPolicy",
               spec.units

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/log/log_line.hpp"
+#include "base/system/files.hpp"
 #include "base/text/network_address.hpp"
 #include "base/text/words.hpp"
 #include "config/checks.hpp"
@@ -44,9 +45,13 @@ void SettingsReader::read_node_file(const Node& root) {
 
 void SettingsReader::read_main(Fields& top, const Overrides& overrides) {
   read_kubelet(top, overrides);
-  read_log(top, overrides);
+  Fields log = top.below("log");
+  config_.log.level = log.choice("level", kLogLevels, LogLevel::kInfo);
+  config_.log.format = log.choice("format", kLogFormats, LogFormat::kAuto);
+  if (overrides.log_format) config_.log.format = *overrides.log_format;
   read_cdi(top);
-  read_labels(top);
+  Fields labels = top.below("labels");
+  config_.features_directory = labels.absolute_path("directory", config_.features_directory.native());
   read_telemetry(top, overrides);
   read_watch(top);
   config_.api_server = api_server_of(top);
@@ -142,27 +147,9 @@ std::optional<ApiServerConfig> SettingsReader::api_server_of(Fields& top) {
   return server;
 }
 
-void SettingsReader::read_log(Fields& top, const Overrides& overrides) {
-  Fields fields = top.below("log");
-  config_.log.level = fields.choice("level", kLogLevels, LogLevel::kInfo);
-  config_.log.format = fields.choice("format", kLogFormats, LogFormat::kAuto);
-  if (overrides.log_format) config_.log.format = *overrides.log_format;
-}
-
 void SettingsReader::read_cdi(Fields& top) {
   Fields fields = top.below("cdi");
-  config_.cdi.directory = fields.absolute_path("directory", config_.cdi.directory.native());
-}
-
-void SettingsReader::read_labels(Fields& top) {
-  Fields fields = top.below("labels");
-  config_.labels.directory = fields.absolute_path("directory", config_.labels.directory.native());
-}
-
-void SettingsReader::read_metrics(Fields& top) {
-  Fields fields = top.below("metrics");
-  config_.telemetry.metrics = {.devices = fields.flag("devices", false),
-                               .textfile = fields.absolute_path("textfile", "")};
+  config_.cdi_directory = fields.absolute_path("directory", config_.cdi_directory.native());
 }
 
 void SettingsReader::read_telemetry(Fields& top, const Overrides& overrides) {
@@ -187,7 +174,9 @@ void SettingsReader::read_telemetry(Fields& top, const Overrides& overrides) {
     telemetry.control = overrides.control;
     telemetry.control_where = "--control";
   }
-  read_metrics(top);
+  Fields metrics = top.below("metrics");
+  telemetry.metrics = {.devices = metrics.flag("devices", false),
+                       .textfile = metrics.absolute_path("textfile", "")};
 }
 
 // The main file's `apiServer` takes precedence. Included files, which may be ready-made, must agree.
@@ -201,7 +190,6 @@ void SettingsReader::read_included(Fields& top) {
 }
 
 // Reports conditions on the node's labels if no source of the labels is configured.
-
 void SettingsReader::check_conditions(std::span<const EntryDraft> entries) {
   if (!config_.node_labels.empty() || config_.api_server) return;
   std::set<const Condition*> reported;  // the condition of an `include` belongs to many entries

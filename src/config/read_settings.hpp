@@ -33,10 +33,7 @@ class SettingsReader {
  private:
   void take_kubelet(Fields& fields);
   void read_kubelet(Fields& top, const Overrides& overrides);
-  void read_log(Fields& top, const Overrides& overrides);
   void read_cdi(Fields& top);
-  void read_labels(Fields& top);
-  void read_metrics(Fields& top);
   void read_telemetry(Fields& top, const Overrides& overrides);
   void read_watch(Fields& top);
   std::optional<ApiServerConfig> api_server_of(Fields& top);

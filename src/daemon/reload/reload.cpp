@@ -12,7 +12,8 @@ Reconciliation reconcile(const Config& running, const Config& wanted) {
   Reconciliation plan;
   Changes& changes = plan.changes;
   changes.kubelet = running.kubelet != wanted.kubelet;
-  plan.cdi = running.cdi != wanted.cdi || running.kubelet.files_owner() != wanted.kubelet.files_owner();
+  plan.cdi = running.cdi_directory != wanted.cdi_directory ||
+             running.kubelet.files_owner() != wanted.kubelet.files_owner();
   std::unordered_map<std::string_view, EntriesOfName> former;
   for (EntriesOfName& entry : by_name(running.resources)) former.emplace(name_of(entry), std::move(entry));
   std::vector<EntriesOfName> added;

@@ -13,7 +13,7 @@ NodeReporter::NodeReporter(Platform& platform, const Config& config, const Query
       unhealthy_(platform.programs, platform.log, query_holders) {}
 
 FeatureDirectory NodeReporter::feature_directory(const Config& config) const {
-  return {platform_.host, config.labels.directory, config.kubelet.files_owner()};
+  return {platform_.host, config.features_directory, config.kubelet.files_owner()};
 }
 
 void NodeReporter::use(const Config& config, const Subjects& now) {

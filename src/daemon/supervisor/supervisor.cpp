@@ -94,7 +94,7 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
           [this] { controllers_.for_each([](const auto&, auto& controller) { controller.on_sockets(); }); }),
       burst_timer_(platform.loop, [this] { after_burst(); }),
       link_(make_link(config_.kubelet, nullptr, inheritance)),
-      cdi_(platform.workers, platform.host, config_.cdi.directory, config_.kubelet.files_owner()),
+      cdi_(platform.workers, platform.host, config_.cdi_directory, config_.kubelet.files_owner()),
       reporter_(platform, config_, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); }),
       drain_controller_(platform.loop, platform.workers, platform.log, drains, *this),
       allocatable_(platform, *this),
@@ -189,7 +189,7 @@ Changes Supervisor::apply(Config config) {
     assuming_.pods().on_kubelet(config.kubelet.pods_api());
   }
   if (plan.cdi) {
-    cdi_.move(config.cdi.directory, config.kubelet.files_owner());
+    cdi_.move(config.cdi_directory, config.kubelet.files_owner());
     controllers_.for_each([](const auto&, auto& controller) { controller.specify_anew(); });
   }
   for (const EntriesOfName& entry : plan.kept) controllers_.at(name_of(entry)).set_where(copies_of(entry));

@@ -102,7 +102,7 @@ Findings check_cdi(const HostRoot& host, const Observed& observed) {
   Findings found = runtime_findings(*settings);
   std::set<std::string> written = use.own;
   for (const CdiFile& file : observed.devices.cdi) add_kind(file.text, file.name, written);
-  for (Finding& each : directory_findings(host, *settings, observed.config->cdi.directory, written))
+  for (Finding& each : directory_findings(host, *settings, observed.config->cdi_directory, written))
     found.push_back(std::move(each));
   const std::set<std::string> specified = specified_kinds(host, settings->spec_dirs);
   for (const std::string& kind : use.kinds) {

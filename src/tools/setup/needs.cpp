@@ -80,9 +80,9 @@ void add_directories(const Config& config, std::vector<Need>& needs) {
   needs.push_back(writable(config.kubelet.socket_directory(), "the kubelet: our sockets go there", "0750"));
   if (const fs::path& other = config.kubelet.other_directory; !other.empty())
     needs.push_back(writable(other, "the kubelet: a later one may have its directory there", "0750"));
-  needs.push_back(writable(config.cdi.directory, "`cdi`: the container runtime reads it"));
+  needs.push_back(writable(config.cdi_directory, "`cdi`: the container runtime reads it"));
   if (has_labels(config))
-    needs.push_back(writable(config.labels.directory, "`labels`: Node Feature Discovery reads it"));
+    needs.push_back(writable(config.features_directory, "`labels`: Node Feature Discovery reads it"));
   if (const std::string& textfile = config.telemetry.metrics.textfile; !textfile.empty())
     needs.push_back(writable(textfile, "`metrics.textfile`: node_exporter reads it"));
 }

@@ -142,14 +142,14 @@ TEST_CASE("labels are read in their order, and their default directory is Node F
            "resources: [{name: example.com/a, directory: {path: /a}, labels: {model: \"{name}\", "
            "x.com/count: \"{count}\", there: true, mark: \"\"}}, {name: example.com/b, count: 1}]");
   const Config config = load_config(dir.at("main.yaml"));
-  CHECK(config.labels.directory == "/etc/kubernetes/node-feature-discovery/features.d");
+  CHECK(config.features_directory == "/etc/kubernetes/node-feature-discovery/features.d");
   CHECK(config.resources[0].labels == std::vector<LabelSpec>{{"model", Template("{name}")},
                                                              {"x.com/count", Template("{count}")},
                                                              {"there", Template("true")},
                                                              {"mark", Template("")}});
   CHECK(config.resources[1].labels.empty());
   dir.file("main.yaml", "labels: {directory: /nfd/}\nresources: []");
-  CHECK(load_config(dir.at("main.yaml")).labels.directory == "/nfd");
+  CHECK(load_config(dir.at("main.yaml")).features_directory == "/nfd");
 }
 
 TEST_CASE("an entry has 100 labels at most") {
@@ -312,13 +312,13 @@ TEST_CASE("node.yaml is read beside the main file, which overrides it") {
                                         .plugins_registry = "/r",
                                         .pod_resources = "/mine",
                                         .registration = KubeletConfig::Registration::kPluginsRegistry});
-  CHECK(config.cdi.directory == "/c");
+  CHECK(config.cdi_directory == "/c");
   CHECK(config.files.paths == std::vector{dir.at("main.yaml"), dir.at("node.yaml")});
 
   dir.file("main.yaml",
            "cdi: {directory: /mine}\nkubelet: {registration: register}\n" + entry("example.com/a"));
   const Config mine = load_config(dir.at("main.yaml"));
-  CHECK(mine.cdi.directory == "/mine");
+  CHECK(mine.cdi_directory == "/mine");
   CHECK(mine.kubelet.registration == KubeletConfig::Registration::kRegister);
   CHECK(mine.kubelet.directory == "/k");
   CHECK(mine.files.hash != config.files.hash);

@@ -34,7 +34,7 @@ struct RunningNode {
   // Returns a configuration with one device, which is given by CDI.
   Config with_specification(const std::string& directory) const {
     Config made = config();
-    made.cdi.directory = dir.at(directory);
+    made.cdi_directory = dir.at(directory);
     ResourceConfig entry = test::entry_of(machine);
     AllocationSpec spec = *entry.spec;
     spec.cdi = CdiNames::kCri;
