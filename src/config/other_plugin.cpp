@@ -43,12 +43,14 @@ bool has_any_of(const Node& root, std::string_view map, std::initializer_list<st
   return found && std::ranges::any_of(keys, [&](std::string_view key) { return find_any_case(*found, key); });
 }
 
-// Other programs have a list `devices` as well.
-bool may_be_devices(const Node& list) {
-  return list.items.empty() || std::ranges::any_of(list.items, [](const Node& item) {
-           return item.kind != Node::Kind::kMap || find_any_case(item, "groups") ||
-                  find_any_case(item, "paths");
-         });
+// Other programs have a list `devices` as well: without a domain, an item must look like a device of the
+// plugin.
+bool may_be_devices(const Node& list, bool has_domain) {
+  if (has_domain && list.items.empty()) return true;
+  return std::ranges::any_of(list.items, [&](const Node& item) {
+    return find_any_case(item, "groups") || find_any_case(item, "paths") ||
+           (has_domain && item.kind != Node::Kind::kMap);
+  });
 }
 
 bool is_generic(const Node& root) {
@@ -57,7 +59,9 @@ bool is_generic(const Node& root) {
   }
   for (const std::string_view theirs : {"devices", "device"}) {
     const Node* const value = find_any_case(root, theirs);
-    if (value && value->kind == Node::Kind::kSequence && may_be_devices(*value)) return true;
+    if (value && value->kind == Node::Kind::kSequence &&
+        may_be_devices(*value, find_any_case(root, "domain")))
+      return true;
   }
   return false;
 }
@@ -103,5 +107,7 @@ std::optional<OtherPlugin> other_plugin(const Node& root) {
 }
 
 std::string_view name_of(OtherPlugin plugin) { return word_of(kNames, plugin); }
+
+std::optional<OtherPlugin> plugin_named(std::string_view name) { return value_of(kNames, name); }
 
 }  // namespace plughost

@@ -30,5 +30,6 @@ std::optional<OtherPlugin> other_plugin(const Node& root);
 
 // Returns the project's name: "generic-device-plugin".
 std::string_view name_of(OtherPlugin plugin);
+std::optional<OtherPlugin> plugin_named(std::string_view name);
 
 }  // namespace plughost

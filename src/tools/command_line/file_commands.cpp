@@ -38,6 +38,8 @@ void add_convert(Subcommands& commands) {
       ->add_option("--near", options->near,
                    "two resources; a container that requests both gets devices that are close to each other")
       ->type_name("ONE=OTHER");
+  command->add_flag("--explain", options->explain,
+                    "print where each resource comes from, and what became of each key, instead of the YAML");
   command->parse_complete_callback([file, arguments] {
     if (file->count() == 0 && arguments->count() == 0) throw CLI::RequiredError("FILE or --args");
   });

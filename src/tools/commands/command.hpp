@@ -46,6 +46,7 @@ struct ConvertOptions {
   std::string file;               // empty: none
   std::string arguments;          // empty: none
   std::vector<std::string> near;  // "a.b/c=a.b/d"
+  bool explain = false;           // print where each resource comes from and what became of each key instead
 };
 int convert(const ConvertOptions& options);
 

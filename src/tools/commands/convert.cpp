@@ -20,8 +20,16 @@ constexpr int kNotWhole = 3;
 // Writes one line about the input, whose names and texts are not trusted.
 void tell(const std::string& line) { std::cerr << printable(line) << '\n'; }
 
-void print_unread(const ReadFiles& files) {
-  for (const UnreadFile& unread : files.unread) tell(unread.file + ": not read: " + unread.why);
+void print_unread(const ReadFiles& files, const std::string& source) {
+  std::size_t others = 0;
+  for (const UnreadFile& unread : files.unread) {
+    if (unread.may_matter)
+      tell(unread.file + ": not read: " + unread.why);
+    else
+      ++others;
+  }
+  if (others > 0)
+    tell(source + ": not read, and without a word of a device plugin: " + counted(others, "file"));
 }
 
 // Prints which file had which configuration, and which had none.
@@ -34,7 +42,7 @@ void print_files(const Conversion& conversion, const ReadFiles& files, const std
       tell((found.file.empty() ? source : found.file) + ": " +
            (found.what.empty() ? "a configuration" : found.what));
   }
-  print_unread(files);
+  print_unread(files, source);
   if (files.files.size() < 2) return;
   std::vector<std::string> others;
   std::ranges::copy_if(files.files, std::back_inserter(others),
@@ -47,7 +55,7 @@ void print_files(const Conversion& conversion, const ReadFiles& files, const std
   tell(line + (others.size() > named ? ", …)" : named > 0 ? ")" : ""));
 }
 
-int print(const Conversion& conversion, const ReadFiles& files, const std::string& source) {
+int print(const Conversion& conversion, const ReadFiles& files, const std::string& source, bool explain) {
   print_files(conversion, files, source);
   const std::vector<Diagnostic> errors = errors_of(conversion.text, "what it becomes");
   if (!errors.empty()) {
@@ -58,7 +66,9 @@ int print(const Conversion& conversion, const ReadFiles& files, const std::strin
     std::cerr << conversion.text;
     return 1;
   }
-  std::cout << conversion.text;
+  if (!explain) std::cout << conversion.text;
+  for (const std::string& line : conversion.explanations)
+    if (explain) std::cout << printable(line) << '\n';
   tell(source + ": recognised as the configuration of " + conversion.from +
        "; comments on differences: " + std::to_string(conversion.notes) +
        (conversion.left_out == 0
@@ -71,7 +81,7 @@ int print(const Conversion& conversion, const ReadFiles& files, const std::strin
     tell(source + (empty ? ": it has no resource" : ": nothing of it can be converted"));
     return 1;
   }
-  std::cerr << "next: save the output as FILE, and run plughost check FILE\n";
+  if (!explain) std::cerr << "next: save the output as FILE, and run plughost check FILE\n";
   const bool whole = conversion.losses.empty() && std::ranges::none_of(files.unread, &UnreadFile::may_matter);
   return whole ? 0 : kNotWhole;
 }
@@ -92,16 +102,16 @@ std::vector<NearPair> pairs_of(const std::vector<std::string>& texts, Diagnostic
 }  // namespace
 
 int convert(const ConvertOptions& options) {
-  const auto& [file, arguments, near] = options;
+  const auto& [file, arguments, near, explain] = options;
   Diagnostics diagnostics;
   const ReadFiles files = file.empty() ? ReadFiles{} : read_files(file, diagnostics);
   const auto conversion = convert(files.documents, arguments, diagnostics, pairs_of(near, diagnostics));
   const std::string source = file.empty() ? "--args" : file == kStandardInput ? "standard input" : file;
   if (conversion) {
     for (const Diagnostic& error : diagnostics.all()) std::cerr << error.text() << '\n';
-    return print(*conversion, files, source);
+    return print(*conversion, files, source, explain);
   }
-  print_unread(files);
+  print_unread(files, source);
   // A template may parse as YAML with a different meaning, so its errors are not printed.
   if (!files.language.empty())
     tell(source + ": " + files.language);

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <variant>
-#include <vector>
 
 #include "base/document/diagnostics.hpp"
 #include "base/document/text_file.hpp"

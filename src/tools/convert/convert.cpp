@@ -8,14 +8,17 @@
 #include "base/text/text.hpp"
 #include "config/other_plugin.hpp"
 #include "tools/convert/converters/converter.hpp"
+#include "tools/convert/explain.hpp"
+#include "tools/convert/manifests/arguments.hpp"
 #include "tools/convert/manifests/manifests.hpp"
-#include "tools/convert/manifests/running_plugin.hpp"
+#include "tools/convert/peers/peers.hpp"
 
 namespace plughost {
 namespace {
 
 using Texts = std::vector<std::string>;
 
+// The peers that need more than their table.
 struct Converter {
   OtherPlugin plugin;
   Convert* convert;
@@ -25,14 +28,11 @@ using enum OtherPlugin;
 constexpr Converter kConverters[] = {
     {kAkri, convert_akri},
     {kGenericDevicePlugin, convert_generic},
-    {kGpushare, convert_gpushare},
     {kIntelGpu, convert_intel_gpu},
     {kKubeVirt, convert_kubevirt},
     {kMicroShift, convert_microshift},
-    {kMini, convert_mini},
     {kNvidia, convert_nvidia},
     {kRdmaShared, convert_rdma_shared},
-    {kRocm, convert_rocm},
     {kSmarter, convert_smarter},
     {kSriov, convert_sriov},
     {kVolcano, convert_volcano},
@@ -40,22 +40,15 @@ constexpr Converter kConverters[] = {
 
 std::string all_plugins() {
   Texts names;
-  for (const Converter& each : kConverters) names.emplace_back(name_of(each.plugin));
+  for (const Peer& each : peers()) names.emplace_back(name_of(each.plugin));
   return joined(names, ", ");
-}
-
-std::string first_of(const Texts& texts) {
-  constexpr std::size_t kMost = 5;
-  const std::size_t count = texts.size();
-  const Texts some(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(std::min(count, kMost)));
-  return joined(some, ", ") + (count > kMost ? " and " + std::to_string(count - kMost) + " more" : "");
 }
 
 // Reports that no configuration was found.
 void refuse(const std::vector<Node>& documents, const Manifests& manifests, Diagnostics& diagnostics) {
   const Mark mark = documents.empty() ? Mark{.file = "--args"} : documents.front().mark;
-  const Texts& ways = manifests.advice.empty() ? manifests.hints : manifests.advice;
-  for (const std::string& way : ways) diagnostics.error({.file = mark.file}, "", way);
+  const std::vector<Hint>& ways = manifests.advice.empty() ? manifests.hints : manifests.advice;
+  for (const Hint& way : ways) diagnostics.error({.file = way.file}, "", way.text);
   if (!ways.empty()) return;
   if (documents.empty()) {
     diagnostics.error(mark, "",
@@ -74,48 +67,43 @@ void refuse(const std::vector<Node>& documents, const Manifests& manifests, Diag
   diagnostics.error(mark, "", what + "; plughost knows those of " + all_plugins());
 }
 
-std::size_t notes_of(const YamlDraft& draft) {
-  std::size_t count = draft.notes.size();
-  for (const YamlDraft& item : draft.items) count += notes_of(item);
-  for (const auto& [key, value] : draft.members) count += notes_of(value);
-  return count;
+// Adds the losses and doubts among the notes. The notes of one place form one line. `whose` is "a.example/b:
+// " or empty.
+void tell(const Notes& notes, const std::string& whose, Conversion& conversion) {
+  for (auto& [weight, to] : {std::pair{Note::Weight::kLoss, &conversion.losses},
+                             std::pair{Note::Weight::kDoubt, &conversion.doubts}}) {
+    Texts texts;
+    for (const Note& note : notes) {
+      if (note.weight == weight) texts.push_back(note.text);
+    }
+    const std::string line = whose + joined(texts, " ");
+    if (!texts.empty() && std::ranges::find(*to, line) == to->end()) to->push_back(line);
+  }
+  conversion.notes += notes.size();
 }
 
-class Telling {
- public:
-  explicit Telling(Conversion& conversion) : conversion_(conversion) {}
-
-  // Adds the losses and doubts among the notes. The notes of one place form one line. `whose` is
-  // "a.example/b: " or empty.
-  void tell(const Notes& notes, const std::string& whose) {
-    for (auto& [weight, to] : {std::pair{Note::Weight::kLoss, &conversion_.losses},
-                               std::pair{Note::Weight::kDoubt, &conversion_.doubts}}) {
-      Texts texts;
-      for (const Note& note : notes) {
-        if (note.weight == weight) texts.push_back(note.text);
-      }
-      const std::string line = whose + joined(texts, " ");
-      if (!texts.empty() && std::ranges::find(*to, line) == to->end()) to->push_back(line);
-    }
-  }
-  void tell(const YamlDraft& draft, const std::string& whose) {
-    tell(draft.notes, whose);
-    for (const YamlDraft& item : draft.items) tell(item, whose);
-    for (const auto& [key, value] : draft.members) tell(value, whose);
-  }
-
- private:
-  Conversion& conversion_;
-};
+void tell(const YamlDraft& draft, const std::string& whose, Conversion& conversion) {
+  tell(draft.notes, whose, conversion);
+  for (const YamlDraft& item : draft.items) tell(item, whose, conversion);
+  for (const auto& [key, value] : draft.members) tell(value, whose, conversion);
+}
 
 void tell(const ConfigDraft& draft, Conversion& conversion) {
-  Telling telling(conversion);
-  for (const Note& note : draft.notes) telling.tell(Notes{note}, "");
-  telling.tell(draft.top, "");
+  for (const Note& note : draft.notes) tell(Notes{note}, "", conversion);
+  tell(draft.top, "", conversion);
   for (const YamlDraft& entry : draft.resources.items) {
     const YamlDraft* const name = entry.find("name");
-    telling.tell(entry, name ? name->scalar.text() + ": " : "");
+    tell(entry, name ? name->scalar.text() + ": " : "", conversion);
   }
+}
+
+// Keeps the first of equal remarks that are to be made once.
+void say_once(YamlDraft& draft, std::set<std::string>& said) {
+  std::erase_if(draft.notes, [&](const Note& note) {
+    return note.weight == Note::Weight::kOnce && !said.insert(note.text).second;
+  });
+  for (YamlDraft& item : draft.items) say_once(item, said);
+  for (auto& [key, value] : draft.members) say_once(value, said);
 }
 
 // `several` means that the input had several files.
@@ -138,11 +126,6 @@ std::string text_of(const ConfigDraft& draft, const Conversion& conversion, bool
     text += (i == 0 ? "" : "\n") + to_text(YamlDraft::list({draft.resources.items[i]}));
   }
   return text;
-}
-
-std::string place_of(const FoundPlugin& found) {
-  if (!found.place.empty()) return found.place;
-  return found.starter.empty() ? found.file : found.starter;
 }
 
 // Returns "ConfigMap a/b, key c: the configuration of X, started by DaemonSet d"; empty if the file is the
@@ -171,26 +154,43 @@ void report_found(const Manifests& manifests, Conversion& conversion) {
     conversion.found.push_back({.file = file, .what = "values of " + place});
 }
 
-std::optional<ConfigDraft> draft_of(const FoundPlugin& found, const Texts& words, Diagnostics& diagnostics) {
-  static const Node kNothing = [] {
-    Node node;
-    node.kind = Node::Kind::kMap;
-    node.mark.file = "--args";
-    return node;
-  }();
-  const std::size_t errors = diagnostics.error_count();
+// Returns what became of the flags and variables, after errors for those that are placeholders and losses for
+// flags that are not known.
+std::vector<Arguments::Fate> judged(const FoundPlugin& found, const Arguments& given, Notes& notes,
+                                    Diagnostics& diagnostics) {
+  const Node& ignored = at(peer_of(found.plugin), "ignored");
+  std::vector<Arguments::Fate> fates = given.fates();
+  for (auto& [name, value, became] : fates) {
+    const bool is_flag = name.starts_with("--");
+    const std::string flag = name.substr(is_flag ? 2 : 0);
+    if (became && is_placeholder(value))
+      diagnostics.error({.file = starter_of(found)}, name, quote(value) + kFilledInLater);
+    else if (!became && (!is_flag || is_log_flag(flag) || has_word(ignored, flag)))
+      became = "no meaning here";
+    else if (!became)
+      notes.push_back(loss("The flag " + quote(name) + " has no counterpart in plughost; left out."));
+  }
+  return fates;
+}
+
+std::optional<ConfigDraft> draft_of(const FoundPlugin& found, const Texts& words, Diagnostics& refused) {
+  static const Node kNothing{.kind = Node::Kind::kMap, .mark = {.file = "--args"}};
+  Reading reading;
   PluginCommand line = found.line;
   line.words.insert(line.words.end(), words.begin(), words.end());
-  Arguments given(line, found.starter.empty() ? "--args" : found.starter, diagnostics);
-  if (diagnostics.error_count() > errors) return std::nullopt;
+  Arguments given(line, starter_of(found), reading);
   ConfigDraft draft;
-  const Converter& converter = *std::ranges::find(kConverters, found.plugin, &Converter::plugin);
-  converter.convert(found.configuration ? *found.configuration : kNothing, given, draft, diagnostics);
-  for (const std::string& flag : given.unused())
-    draft.notes.push_back(
-        loss("The flag " + quote("--" + flag) + " has no counterpart in plughost; left out."));
-  if (diagnostics.error_count() > errors) return std::nullopt;
-  return draft;
+  if (!reading.has_errors()) {
+    const Node& root = found.configuration ? *found.configuration : kNothing;
+    const auto* const own = std::ranges::find(kConverters, found.plugin, &Converter::plugin);
+    own == std::end(kConverters) ? convert_by_table(found.plugin, root, given, draft, reading)
+                                 : own->convert(root, given, draft, reading);
+    const auto fates = judged(found, given, draft.notes, reading);
+    if (!draft.without_remarks) add_remarks(found.plugin, draft.notes);
+    explain(found, fates, reading, draft);
+  }
+  for (const Diagnostic& error : reading.all()) refused.error(error);
+  return reading.has_errors() ? std::nullopt : std::optional(std::move(draft));
 }
 
 // Writes each name with its domain, before configurations with different domains are merged.
@@ -312,38 +312,45 @@ void set_near(const NearPair& pair, ConfigDraft& draft, Diagnostics& diagnostics
 std::optional<Conversion> convert(const std::vector<Node>& documents, std::string_view arguments,
                                   Diagnostics& diagnostics, const std::vector<NearPair>& near) {
   if (diagnostics.has_errors()) return std::nullopt;
-  const std::size_t errors = diagnostics.error_count();
   const Texts words = words_of(arguments, "--args", diagnostics);
-  Manifests manifests = find_configurations(documents, diagnostics);
-  if (diagnostics.error_count() > errors) return std::nullopt;
+  if (diagnostics.has_errors()) return std::nullopt;
+  Diagnostics refused;  // errors of single configurations, which do not concern the others
+  Manifests manifests = find_configurations(documents, refused);
   if (documents.empty()) {
     if (const auto plugin = running_plugin({.words = words}))
       manifests.plugins.push_back({.plugin = *plugin});
   }
-  if (manifests.plugins.empty()) {
-    refuse(documents, manifests, diagnostics);
-    return std::nullopt;
-  }
+  if (manifests.plugins.empty() && !refused.has_errors()) refuse(documents, manifests, diagnostics);
   Conversion conversion;
   Drafts drafts;
   for (const FoundPlugin& found : manifests.plugins) {
-    if (auto draft = draft_of(found, words, diagnostics)) {
+    if (auto draft = draft_of(found, words, refused)) {
       set_nodes(found, *draft);
       find_domain(manifests, *draft);
       drafts.emplace_back(place_of(found), *std::move(draft));
     }
   }
-  if (diagnostics.error_count() > errors) return std::nullopt;
+  if (drafts.empty()) {
+    for (const Diagnostic& each : refused.all()) diagnostics.error(each);
+    return std::nullopt;
+  }
   if (drafts.size() > 1) {
     for (auto& [place, its] : drafts) spell_out_names(its);
   }
   report_found(manifests, conversion);
   keep_last_of_each_name(drafts);
+  for (const auto& [place, its] : drafts) explain_entries(its, conversion.explanations);
+  for (const auto& [place, its] : drafts)
+    conversion.explanations.insert(conversion.explanations.end(), its.explanations.begin(),
+                                   its.explanations.end());
   ConfigDraft draft = drafts.size() == 1 ? std::move(drafts.front().second) : merged(drafts);
   for (const NearPair& pair : near) set_near(pair, draft, diagnostics);
-  if (diagnostics.error_count() > errors) return std::nullopt;
+  if (diagnostics.has_errors()) return std::nullopt;
   for (std::string& each : manifests.doubts) draft.notes.push_back(doubt(std::move(each) + '.'));
-  for (std::string& advice : manifests.advice) draft.notes.push_back(loss(std::move(advice) + '.'));
+  for (Hint& advice : manifests.advice) draft.notes.push_back(loss(std::move(advice.text) + '.'));
+  for (const Diagnostic& each : refused.all()) draft.notes.push_back(loss(each.text() + "; left out."));
+  std::set<std::string> said;
+  say_once(draft.resources, said);
   const auto is_of_first = [&](const Node& root) {
     return root.mark.file.text() == documents.front().mark.file.text();
   };
@@ -351,7 +358,6 @@ std::optional<Conversion> convert(const std::vector<Node>& documents, std::strin
   conversion.text = text_of(draft, conversion, several);
   for (const YamlDraft& entry : draft.resources.items)
     ++(entry.disabled ? conversion.left_out : conversion.entries);
-  conversion.notes = draft.notes.size() + notes_of(draft.top) + notes_of(draft.resources);
   tell(draft, conversion);
   return conversion;
 }

@@ -26,6 +26,8 @@ struct Conversion {
   // gives to pods and the text does not; `doubts` name possible differences from the other plugin.
   std::vector<std::string> losses;
   std::vector<std::string> doubts;
+  // For each resource where it comes from, and for each key, flag and variable what became of it.
+  std::vector<std::string> explanations;
 };
 
 // Two resources whose devices should be near each other in one container.

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <sstream>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -15,7 +13,6 @@
 #include "config/config.hpp"
 #include "embedded/plughost.hpp"
 #include "host/services/kubernetes.hpp"
-#include "host/services/runtime_settings.hpp"
 
 namespace plughost {
 namespace {

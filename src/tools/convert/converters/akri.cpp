@@ -121,7 +121,8 @@ std::string subsystem_of(std::string_view kernel_name) {
       {"gpiochip", "gpio"},     {"spidev", "spidev"}, {"event", "input"},   {"nvme", "block"},
       {"renderD", "drm"},       {"card", "drm"},      {"tty", "tty"},       {"sd", "block"},
       {"loop", "block"},        {"nbd", "block"},     {"snd", "sound"},     {"pcmC", "sound"},
-      {"controlC", "sound"}};
+      {"controlC", "sound"},    {"null", "mem"},      {"zero", "mem"},      {"full", "mem"},
+      {"random", "mem"},        {"urandom", "mem"}};
   const auto* const found =
       std::ranges::find_if(kSubsystems, [&](const auto& each) { return kernel_name.starts_with(each.word); });
   return found == std::end(kSubsystems) ? "" : found->value;
@@ -238,8 +239,10 @@ void add_udev(const Rule& rule, const std::string& error, const std::string& per
   if (!one.except.empty()) entry.add("except", std::move(one.except));
 }
 
-// Returns the handler's settings. `discoveryDetails` is a text; before 0.1, `protocol` had the settings.
-std::optional<Node> details_of(LenientFields& spec, Diagnostics& diagnostics) {
+// Returns the handler's settings. `discoveryDetails` is a text in an object, and a map in values of the
+// chart; before 0.1, `protocol` had the settings.
+std::optional<Node> details_of(LenientFields& spec, Reading& diagnostics) {
+  if (const Node* const details = spec.node("discoveryDetails")) return *details;
   if (const Node* const handler = spec.node("discoveryHandler")) {
     LenientFields fields(*handler, spec.path_of("discoveryHandler"), diagnostics);
     const std::string name = fields.text("name").value_or("");
@@ -262,12 +265,13 @@ std::optional<Node> details_of(LenientFields& spec, Diagnostics& diagnostics) {
 
 }  // namespace
 
-void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics& diagnostics) {
+void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Reading& diagnostics) {
   const std::size_t errors = diagnostics.error_count();
-  LenientFields metadata(or_nothing(root.find("metadata")), "metadata", diagnostics);
-  LenientFields spec(or_nothing(root.find("spec")), "spec", diagnostics);
-  const std::string name = metadata.require_text("name");
-  const auto details = details_of(spec, diagnostics);
+  const bool of_chart = !root.find("spec");
+  LenientFields metadata(at(root, "metadata"), "metadata", diagnostics);
+  LenientFields spec(of_chart ? root : at(root, "spec"), of_chart ? "" : "spec", diagnostics);
+  const std::string name = of_chart ? spec.text("name").value_or("akri-udev") : metadata.require_text("name");
+  const auto details = root.find("udevRules") ? std::optional(root) : details_of(spec, diagnostics);
   if (!details) {
     if (diagnostics.error_count() == errors)
       diagnostics.error(root.mark, "spec",
@@ -314,12 +318,15 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
   for (const char* key : {"brokerSpec", "brokerPodSpec", "instanceServiceSpec", "configurationServiceSpec"}) {
     if (spec.node(key)) parts.push_back('`' + std::string(key) + '`');
   }
+  if (!text_at(at(at(root, "brokerPod"), "image"), "repository").empty()) parts.emplace_back("`brokerPod`");
   if (!parts.empty())
     draft.notes.push_back(doubt(
         "Left out, because plughost starts no pods and makes no services: " + joined(parts, ", ") + '.'));
   spec.node("properties");
-  add_notes(draft.notes, udev.notes());
-  add_notes(draft.notes, spec.notes());
+  if (!of_chart) {  // the chart's further values are for its own pods
+    add_notes(draft.notes, udev.notes());
+    add_notes(draft.notes, spec.notes());
+  }
   if (permissions == "rwm")
     draft.notes.emplace_back(
         "`permissions: rwm` is what Akri gives; `rw` is enough unless a container makes device nodes.");

@@ -1,7 +1,11 @@
 // generic-device-plugin: `domain`, `devices` or `device`, and the equivalent flags; also MicroShift, which
-// has the same settings under `genericDevicePlugin: {status, domain, devices}`.
+// has the same settings under `genericDevicePlugin: {status, domain, devices}`. Their USB devices.
+
+#include <algorithm>
+#include <utility>
 
 #include "base/document/yaml.hpp"
+#include "base/text/ascii.hpp"
 #include "base/text/text.hpp"
 #include "base/text/words.hpp"
 #include "tools/convert/converters/generic_devices.hpp"
@@ -23,8 +27,7 @@ void read_as_texts(Node& node) {
   for (auto& [key, value] : node.members) read_as_texts(value);
 }
 
-Form add_flag_device(const std::string& text, std::size_t index, ConfigDraft& draft,
-                     Diagnostics& diagnostics) {
+Form add_flag_device(const std::string& text, std::size_t index, ConfigDraft& draft, Reading& diagnostics) {
   const std::string path = "device[" + std::to_string(index) + ']';
   const std::size_t errors = diagnostics.error_count();
   auto node = parse_yaml(text, "--device", diagnostics);
@@ -79,12 +82,66 @@ YamlDraft default_domain(Form form, const std::string& image, ConfigDraft& draft
   return domain;
 }
 
+// Go's YAML parser reads an unquoted id as a number unless it has a letter.
+bool was_a_number(const Node& id) {
+  const std::string& text = id.scalar;
+  return !id.quoted && text.size() > 1 && is_digits(text);
+}
+
+// Returns true if an id is given. An empty id, as MicroShift prints it, does not count.
+bool add_usb_id(LenientFields& usb, const char* key, YamlDraft& draft) {
+  const Node* const node = usb.node(key);
+  const auto text = usb.text(key);
+  if (!node || !text || text->empty()) return false;
+  const std::string id = hardware_id(*text);
+  if (id.empty())
+    usb.error(*node, key, quote(*text) + " is not a hardware id, which has four hexadecimal digits");
+  YamlDraft& value = draft.add(key, id);
+  if (was_a_number(*node))
+    value.notes.push_back(doubt("Theirs read " + *text +
+                                ", without quotes, as a decimal or octal number; this is the hexadecimal "
+                                "one, as lsusb prints it."));
+  return true;
+}
+
+// Returns an empty draft if `usb` has no vendor, product or serial number.
+YamlDraft usb_draft(LenientFields& usb) {
+  YamlDraft draft = YamlDraft::map();
+  const bool vendor = add_usb_id(usb, "vendor", draft);
+  const bool product = add_usb_id(usb, "product", draft);
+  if (const auto serial = usb.text("serial"); serial && !serial->empty()) draft.add("serial", *serial);
+  if (draft.empty() || (vendor && product)) return draft;
+  draft.disabled = true;
+  const std::string missing = vendor ? "product" : product ? "vendor" : "vendor and the missing product";
+  draft.notes.push_back(
+      doubt("Theirs takes the missing " + missing + " for 0000, which no device has, and offers none."));
+  draft.notes.emplace_back("Without the `#` it is any:");
+  return draft;
+}
+
+// Makes the items alternatives for one device, because the other plugin forms one device of all USB devices
+// that match any of the items.
+YamlDraft any_of(YamlDraft usbs) {
+  const auto kept = std::ranges::count(usbs.items, false, &YamlDraft::disabled);
+  if (kept < 2) {
+    if (kept == 1)
+      usbs.notes.emplace_back("Theirs made one device of all that fit; here each USB device is one.");
+    return usbs;
+  }
+  YamlDraft list = YamlDraft::list({YamlDraft::map({{"anyOf", std::move(usbs)}})});
+  list.notes.emplace_back(
+      "Theirs made one device of all that fit one of these, as with hardware that says that it is another "
+      "one once it has its firmware; here each USB device is one. Things that belong together are items of "
+      "their own, without `anyOf`.");
+  return list;
+}
+
 }  // namespace
 
-void convert_generic(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
-  LenientFields top(root, "", diagnostics);
-  const auto domain = setting(top, "domain", arguments, "domain");
-  arguments.value("config");
+void convert_generic(const Node& root, Arguments& arguments, ConfigDraft& draft, Reading& diagnostics) {
+  PeerSettings settings(OtherPlugin::kGenericDevicePlugin, root, arguments, diagnostics);
+  LenientFields& top = settings.map("");
+  const auto domain = settings.text("domain");
   const std::vector<std::string> flags =
       arguments.has("device") ? arguments.values("device") : std::vector<std::string>{};
   for (const char* key : {"devices", "device"}) {
@@ -103,17 +160,15 @@ void convert_generic(const Node& root, Arguments& arguments, ConfigDraft& draft,
     diagnostics.error(root.mark, "", "there is no device in it");
 
   draft.top.add("domain", domain ? *domain : default_domain(form, arguments.image(), draft));
-  const auto said = [&](const char* key) { return setting(top, key, arguments, key); };
-  if (const auto directory = said("plugin-directory"))
+  if (const auto directory = settings.text("plugin-directory"))
     draft.top.add("kubelet", YamlDraft::map({{"directory", *directory}}));
-  if (const auto level = said("log-level")) add_log_level(*level, draft);
-  if (const auto listen = said("listen"))
+  if (const auto level = settings.text("log-level")) add_log_level(*level, draft);
+  if (const auto listen = settings.text("listen"))
     draft.notes.push_back(doubt("It served metrics at " + quote(*listen) + "; that is left out here."));
-  add_notes(draft.notes, top.notes());
-  add_device_notes(draft);
+  settings.finish(draft.notes);
 }
 
-void convert_microshift(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics& diagnostics) {
+void convert_microshift(const Node& root, Arguments&, ConfigDraft& draft, Reading& diagnostics) {
   constexpr const char* kSection = "genericDevicePlugin";
   LenientFields section(*root.find(kSection), kSection, diagnostics);
   if (section.text("status").value_or("Disabled") != "Enabled")
@@ -125,7 +180,24 @@ void convert_microshift(const Node& root, Arguments&, ConfigDraft& draft, Diagno
     draft.notes.push_back(
         loss("It has no `devices`; MicroShift has some by default, which `microshift show-config` prints."));
   add_notes(draft.notes, section.notes());
-  add_device_notes(draft);
+}
+
+YamlDraft usbs_of_group(LenientFields& group, Notes& notes) {
+  YamlDraft usbs = YamlDraft::list();
+  for (const char* key : {"usb", "usbs"}) {
+    for (std::size_t i = 0; const Node& item : group.items(key)) {
+      const std::string path = group.path_of(key) + '[' + std::to_string(i++) + ']';
+      LenientFields usb(item, path, group.diagnostics());
+      YamlDraft draft = usb_draft(usb);
+      if (draft.empty()) {
+        for (Note& note : usb.notes()) notes.emplace_back(path + ": " + note.text, note.weight);
+        continue;
+      }
+      add_notes(draft.notes, usb.notes());
+      usbs.add(std::move(draft));
+    }
+  }
+  return any_of(std::move(usbs));
 }
 
 }  // namespace plughost

@@ -74,7 +74,7 @@ bool is_known_directory(std::string_view path) {
   return std::ranges::find(kDirectories, path) != std::end(kDirectories);
 }
 
-YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& diagnostics) {
+YamlDraft path_draft(const Node& node, const std::string& where, Reading& diagnostics) {
   // In the first versions, an item was the path itself.
   Node as_map;
   if (node.kind == Node::Kind::kScalar) {
@@ -92,9 +92,9 @@ YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& di
     if (!mount.starts_with('/')) path.error(*path.node("mountPath"), "mountPath", path_error(mount));
     draft.add("mountPath", Template::escape(mount));
     if (has_wildcards(host_path))
-      draft.notes.emplace_back(
-          "One place in the container for each device that matches: a pod that asks for two of them is "
-          "refused, unless the place has `{n}` in it.");
+      draft.notes.push_back(
+          once("One place in the container for each device that matches: a pod that asks for two of them is "
+               "refused, unless the place has `{n}` in it."));
   }
   add_type(path, draft);
   if (const auto limit = path.number("limit"); limit.value_or(1) > 1)
@@ -106,9 +106,9 @@ YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& di
         "are devices without it.");
   }
   if (is_known_directory(plain_path(host_path)))
-    draft.notes.emplace_back(
-        "A directory: the container gets the nodes that are in it, and below, when it is admitted; theirs "
-        "those at each of its starts.");
+    draft.notes.push_back(
+        once("A directory: the container gets the nodes that are in it, and below, when it is admitted; "
+             "theirs those at each of its starts."));
   add_notes(draft.notes, path.notes());
   return draft;
 }
@@ -125,7 +125,7 @@ void disable_if_nothing_is_left(YamlDraft& owner, YamlDraft& list) {
   owner.disabled = true;
 }
 
-YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& diagnostics) {
+YamlDraft group_draft(const Node& node, const std::string& path, Reading& diagnostics) {
   LenientFields group(node, path, diagnostics);
   YamlDraft draft = YamlDraft::map();
   if (const auto count = group.number("count"); count.value_or(1) > 1)
@@ -150,15 +150,18 @@ YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& di
   return draft;
 }
 
-std::vector<std::string> patterns_of(const YamlDraft& group) {
-  std::vector<std::string> patterns;
-  if (const YamlDraft* const paths = group.find("paths")) {
-    for (const YamlDraft& path : paths->items) {
+// Returns the paths of each group.
+std::vector<std::vector<std::string>> patterns_of(const YamlDraft& groups) {
+  std::vector<std::vector<std::string>> all;
+  for (const YamlDraft& group : groups.items) {
+    std::vector<std::string>& patterns = all.emplace_back();
+    const YamlDraft* const paths = group.find("paths");
+    for (const YamlDraft& path : paths ? paths->items : std::vector<YamlDraft>()) {
       const YamlDraft* const pattern = path.find("path");
       patterns.push_back(pattern ? pattern->scalar.text() : "");
     }
   }
-  return patterns;
+  return all;
 }
 
 bool may_match_the_same(const std::string& one, const std::string& other) {
@@ -166,18 +169,15 @@ bool may_match_the_same(const std::string& one, const std::string& other) {
          ::fnmatch(other.c_str(), one.c_str(), FNM_PATHNAME) == 0;
 }
 
-// Returns true if both groups have a single path, and both paths may match the same device.
-bool may_be_the_same(const YamlDraft& a, const YamlDraft& b) {
-  const std::vector<std::string> one = patterns_of(a);
-  const std::vector<std::string> other = patterns_of(b);
-  return one.size() == 1 && other.size() == 1 && may_match_the_same(one[0], other[0]);
-}
-
-// Reverses the groups if two may match one device: the other plugin uses the last group, plughost the first.
+// Reverses the groups if two groups of one path each may match one device: the other plugin uses the last
+// group, plughost the first.
 void put_last_first(YamlDraft& groups) {
-  for (std::size_t i = 0; i < groups.items.size(); ++i) {
-    for (std::size_t j = i + 1; j < groups.items.size(); ++j) {
-      if (!may_be_the_same(groups.items[i], groups.items[j])) continue;
+  const auto patterns = patterns_of(groups);
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    for (std::size_t j = i + 1; j < patterns.size(); ++j) {
+      if (patterns[i].size() != 1 || patterns[j].size() != 1 ||
+          !may_match_the_same(patterns[i][0], patterns[j][0]))
+        continue;
       std::ranges::reverse(groups.items);
       groups.notes.emplace_back(
           "In reverse order: of a device that two of these match theirs gave what the last one says, and "
@@ -187,52 +187,38 @@ void put_last_first(YamlDraft& groups) {
   }
 }
 
-// Returns true if two different groups may begin with the same device.
-bool begin_with_the_same(const std::vector<std::string>& one, const std::vector<std::string>& other) {
-  return !one.empty() && !other.empty() && one != other && may_match_the_same(one[0], other[0]);
-}
-
-// Returns the index of a path that is not optional and in no other group; nullopt if there is none.
-std::optional<std::size_t> own_path(const YamlDraft& groups, std::size_t group) {
-  const std::vector<std::string> patterns = patterns_of(groups.items[group]);
-  for (std::size_t i = 0; i < patterns.size(); ++i) {
-    bool own = !groups.items[group].find("paths")->items[i].find("optional");
-    for (std::size_t other = 0; other < groups.items.size(); ++other) {
-      const auto is_it = [&](const std::string& each) { return may_match_the_same(each, patterns[i]); };
-      if (other != group && std::ranges::any_of(patterns_of(groups.items[other]), is_it)) own = false;
-    }
-    if (own) return i;
-  }
-  return std::nullopt;
-}
-
 // Moves a path that no other group has to the front of its group: plughost derives a device's id from the
 // first path, the other plugin from all paths. Two devices with the same id would become one.
 void put_own_paths_first(YamlDraft& groups) {
-  std::vector<std::size_t> alike;
-  for (std::size_t i = 0; i < groups.items.size(); ++i) {
-    const std::vector<std::string> patterns = patterns_of(groups.items[i]);
-    for (std::size_t j = 0; j < groups.items.size(); ++j) {
-      const std::vector<std::string> others = patterns_of(groups.items[j]);
-      if (i == j || patterns.size() + others.size() == 2 || !begin_with_the_same(patterns, others)) continue;
-      alike.push_back(i);
-      break;
-    }
-  }
-  for (const std::size_t i : alike) {
+  const auto patterns = patterns_of(groups);
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    const auto& own = patterns[i];
+    const auto begins_alike = [&](const std::vector<std::string>& other) {
+      return !own.empty() && !other.empty() && own != other && own.size() + other.size() > 2 &&
+             may_match_the_same(own[0], other[0]);
+    };
+    if (std::ranges::none_of(patterns, begins_alike)) continue;
     std::vector<YamlDraft>& paths = groups.items[i].find("paths")->items;
-    const std::optional<std::size_t> own = own_path(groups, i);
-    if (own && *own > 0) {
-      const auto first = paths.begin();
-      std::rotate(first, first + static_cast<std::ptrdiff_t>(*own),
-                  first + static_cast<std::ptrdiff_t>(*own) + 1);
-      groups.items[i].notes.emplace_back(
-          "In another order: ids are made of the first path, and another group has that, too.");
-    } else if (!own && paths.size() > 1) {
+    const auto is_own = [&](std::size_t path) {
+      const auto has_it = [&](const std::vector<std::string>& other) {
+        return &other != &own && std::ranges::any_of(other, [&](const std::string& each) {
+          return may_match_the_same(each, own[path]);
+        });
+      };
+      return !paths[path].find("optional") && std::ranges::none_of(patterns, has_it);
+    };
+    std::size_t first = 0;
+    while (first < own.size() && !is_own(first)) ++first;
+    if (first == own.size() && own.size() > 1)
       groups.items[i].notes.push_back(
           loss("Ids are made of the first path, and other groups have all that are here: of devices with the "
                "same id plughost offers one."));
-    }
+    if (first == 0 || first == own.size()) continue;
+    const auto begin = paths.begin();
+    std::rotate(begin, begin + static_cast<std::ptrdiff_t>(first),
+                begin + static_cast<std::ptrdiff_t>(first) + 1);
+    groups.items[i].notes.emplace_back(
+        "In another order: ids are made of the first path, and another group has that, too.");
   }
 }
 
@@ -251,7 +237,7 @@ bool has_items(const Node& group) {
                              [](const Node::Member& each) { return !each.second.items.empty(); });
 }
 
-void add_device(const Node& node, const std::string& path, ConfigDraft& draft, Diagnostics& diagnostics) {
+void add_device(const Node& node, const std::string& path, ConfigDraft& draft, Reading& diagnostics) {
   LenientFields device(node, path, diagnostics);
   // Until 2023, this key was called `type`.
   const char* const key = device.node("name") || !device.node("type") ? "name" : "type";
@@ -279,6 +265,7 @@ void add_device(const Node& node, const std::string& path, ConfigDraft& draft, D
   YamlDraft entry = YamlDraft::map({{"name", Template::escape(name)}});
   disable_if_nothing_is_left(entry, groups);
   entry.add("groups", std::move(groups));
+  entry.origins = {device.origin()};
   entry.notes = device.notes();
   draft.resources.add(std::move(entry));
 }
@@ -286,12 +273,12 @@ void add_device(const Node& node, const std::string& path, ConfigDraft& draft, D
 }  // namespace
 
 void add_devices(const std::vector<Node>& devices, const std::string& path, ConfigDraft& draft,
-                 Diagnostics& diagnostics) {
+                 Reading& diagnostics) {
   for (std::size_t i = 0; const Node& device : devices)
     add_device(device, path + '[' + std::to_string(i++) + ']', draft, diagnostics);
 }
 
-void add_short_device(const std::string& text, ConfigDraft& draft, Diagnostics& diagnostics) {
+void add_short_device(const std::string& text, ConfigDraft& draft, Reading& diagnostics) {
   YamlDraft groups = YamlDraft::list();
   std::size_t comma = text.find(',');
   const std::string name(without_blanks(text.substr(0, comma)));
@@ -308,15 +295,6 @@ void add_short_device(const std::string& text, ConfigDraft& draft, Diagnostics& 
                       quote(text) + " is not a device, which is JSON or YAML with a `name` and `groups`");
   put_last_first(groups);
   draft.resources.add(YamlDraft::map({{"name", Template::escape(name)}, {"groups", std::move(groups)}}));
-}
-
-void add_device_notes(ConfigDraft& draft) {
-  draft.notes.emplace_back(
-      "Ids are names such as ttyUSB0 in place of hashes, and a device that is unplugged is Unhealthy for "
-      "`forgetAfter` before it goes.");
-  draft.notes.emplace_back(
-      "`permissions: mrw` is what theirs gave by default; `rw` is enough unless a container makes device "
-      "nodes itself.");
 }
 
 }  // namespace plughost

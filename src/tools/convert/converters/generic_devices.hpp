@@ -10,11 +10,9 @@ namespace plughost {
 
 // Converts the items of `devices`.
 void add_devices(const std::vector<Node>& devices, const std::string& path, ConfigDraft& draft,
-                 Diagnostics& diagnostics);
+                 Reading& diagnostics);
 // Converts an item of the first versions' command line: `serial,/dev/ttyUSB*,/dev/ttyACM*`.
-void add_short_device(const std::string& text, ConfigDraft& draft, Diagnostics& diagnostics);
-// Adds notes that concern all converted entries.
-void add_device_notes(ConfigDraft& draft);
+void add_short_device(const std::string& text, ConfigDraft& draft, Reading& diagnostics);
 
 // Converts a group's `usb`; empty if the group has none. An item without known keys becomes a note; an item
 // for which the other plugin finds nothing becomes a comment.

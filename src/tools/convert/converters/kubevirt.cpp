@@ -23,6 +23,7 @@ std::string kubevirt_variable(std::string resource) {
 
 YamlDraft entry_of(LenientFields& item, const std::string& name) {
   YamlDraft entry = YamlDraft::map({{"name", Template::escape(name)}});
+  entry.origins = {item.origin()};
   entry.disabled = item.flag("disabled").value_or(false);
   if (entry.disabled) entry.notes.push_back(name + " cannot be kept. It is disabled.");
   if (item.flag("externalResourceProvider").value_or(false))
@@ -71,7 +72,7 @@ constexpr List kLists[] = {{"pciHostDevices", add_pci},
 
 }  // namespace
 
-void convert_kubevirt(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics& diagnostics) {
+void convert_kubevirt(const Node& root, Arguments&, ConfigDraft& draft, Reading& diagnostics) {
   draft.names_join = true;
   LenientFields section(*root.find(kPermitted), kPermitted, diagnostics);
   for (const List& list : kLists) {
@@ -80,6 +81,7 @@ void convert_kubevirt(const Node& root, Arguments&, ConfigDraft& draft, Diagnost
       const std::string name = item.require_text("resourceName");
       YamlDraft entry = entry_of(item, name);
       list.add(item, name, entry, draft);
+      if (list.add != add_pci) diagnostics.record(node, "left out: it stays with KubeVirt");
     }
   }
   add_notes(draft.notes, section.notes());

@@ -18,12 +18,13 @@ constexpr const char* kDomain = "smarter-devices";
 constexpr std::string_view kTegra = "nvidia-gpu";
 
 // Returns the groups of the entry of that name; creates the entry if necessary.
-YamlDraft& groups_of(const std::string& name, YamlDraft& entries) {
+YamlDraft& groups_of(const std::string& name, const std::string& origin, YamlDraft& entries) {
   const auto has_name = [&](const YamlDraft& entry) { return entry.find("name")->scalar.text() == name; };
   const auto found = std::ranges::find_if(entries.items, has_name);
   YamlDraft& entry = found != entries.items.end()
                          ? *found
                          : entries.add(YamlDraft::map({{"name", name}, {"groups", YamlDraft::list()}}));
+  if (entry.origins.empty() || entry.origins.back() != origin) entry.origins.push_back(origin);
   return *entry.find("groups");
 }
 
@@ -71,7 +72,7 @@ Notes notes_of(const std::string& regex, const Globs& globs, unsigned count) {
   return notes;
 }
 
-void convert_row(const Node& node, const std::string& path, ConfigDraft& draft, Diagnostics& diagnostics) {
+void convert_row(const Node& node, const std::string& path, ConfigDraft& draft, Reading& diagnostics) {
   LenientFields row(node, path, diagnostics);
   const auto regex = row.text("devicematch");
   const unsigned count = row.number("nummaxdevices").value_or(0);
@@ -97,19 +98,15 @@ void convert_row(const Node& node, const std::string& path, ConfigDraft& draft, 
   for (const std::string& pattern : globs->patterns) {
     YamlDraft group = group_of("/dev/" + pattern, count);
     if (std::exchange(first, false)) group.notes = notes_of(*regex, *globs, count);
-    groups_of(name_for(pattern), draft.resources).add(std::move(group));
+    groups_of(name_for(pattern), row.origin(), draft.resources).add(std::move(group));
   }
 }
 
 }  // namespace
 
-void convert_smarter(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
-  for (const char* flag : {"config", "v", "logtostderr", "stderrthreshold"}) arguments.value(flag);
+void convert_smarter(const Node& root, Arguments&, ConfigDraft& draft, Reading& diagnostics) {
   for (std::size_t i = 0; i < root.items.size(); ++i)
     convert_row(root.items[i], '[' + std::to_string(i) + ']', draft, diagnostics);
-  draft.notes.emplace_back(
-      "Each device is a resource of its own, as theirs. Devices that come later are found, too; theirs "
-      "looked once.");
 }
 
 }  // namespace plughost

@@ -90,7 +90,7 @@ std::vector<Root> roots_of(LenientFields& theirs, const char* key) {
   return roots;
 }
 
-Selector read_selector(const Node& node, const std::string& path, Diagnostics& diagnostics) {
+Selector read_selector(const Node& node, const std::string& path, Reading& diagnostics) {
   LenientFields theirs(node, path, diagnostics);
   Selector selector;
   for (const char* key : {"vendors", "devices"}) {
@@ -169,7 +169,7 @@ std::vector<Pattern> patterns_of(const Selector& selector) {
 class Resource {
  public:
   // `errors` has reasons why the resource cannot be kept, in addition to those found here.
-  Resource(const Node& node, std::string path, std::string_view prefix, Diagnostics& diagnostics,
+  Resource(const Node& node, std::string path, std::string_view prefix, Reading& diagnostics,
            Texts errors = {})
       : theirs_(node, std::move(path), diagnostics), diagnostics_(diagnostics), errors_(std::move(errors)) {
     const std::string name = theirs_.require_text("resourceName");
@@ -214,12 +214,17 @@ class Resource {
     if (all.empty()) all.emplace_back();
     const bool rdma = theirs_.flag("isRdma").value_or(false);
     for (Selector& each : all) each.rdma = each.rdma || rdma;
+    if (rdma && node)
+      all.front().notes.push_back(
+          doubt("`isRdma` stands beside `selectors`, where old versions look for it; new ones look for it in "
+                "`selectors`, and give these cards without their RDMA nodes."));
     return all;
   }
 
   YamlDraft draft_of(const Selector& selector, Notes notes) {
     entry_ = YamlDraft::map({{"name", name_}});
     entry_.notes = std::move(notes);
+    entry_.origins = {theirs_.origin()};
     add_notes(entry_.notes, selector.notes);
     for (const Texts& all : {errors_, selector.without_words})
       for (const std::string& why : all) refuse(why);
@@ -247,8 +252,8 @@ class Resource {
       if (selector.lists.contains(word.theirs)) selectors.add(word.rdma, selector.said(word.theirs));
     }
     YamlDraft& rdma = entry_.add("rdma", YamlDraft::map());
-    rdma.notes.emplace_back(
-        "The container gets the RDMA nodes. The network interface is a CNI plugin's affair, as before.");
+    rdma.notes.push_back(once(
+        "The container gets the RDMA nodes. The network interface is a CNI plugin's affair, as before."));
     if (!selectors.empty()) rdma.add("selectors", std::move(selectors));
     rdma.add("portState", "ignore");
   }
@@ -299,7 +304,7 @@ class Resource {
   }
 
   LenientFields theirs_;
-  Diagnostics& diagnostics_;
+  Reading& diagnostics_;
   Texts errors_;
   std::string name_;
   std::string type_;
@@ -309,36 +314,37 @@ class Resource {
 }  // namespace
 
 std::vector<YamlDraft> sriov_entries(const Node& resource, const std::string& path, std::string_view prefix,
-                                     Diagnostics& diagnostics, const Texts& errors) {
+                                     Reading& diagnostics, const Texts& errors) {
   return Resource(resource, path, prefix, diagnostics, errors).drafts();
 }
 
-void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
-  for (const char* flag :
-       {"config-file", "v", "logtostderr", "alsologtostderr", "log_dir", "stderrthreshold"})
-    arguments.value(flag);
-  if (arguments.truth("use-cdi").value_or(false))
-    draft.notes.emplace_back("--use-cdi: the nodes are given directly here, not by a CDI name.");
+void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, Reading& diagnostics) {
   draft.names_join = true;
-  const auto prefix = arguments.value("resource-prefix");
+  static const Node kNoFile{.kind = Node::Kind::kMap};
   const bool policy = root.find("spec") != nullptr;
+  PeerSettings settings(OtherPlugin::kSriov, policy ? kNoFile : root, arguments, diagnostics);
+  const auto prefix = settings.text("resource-prefix");
   if (policy) {
     add_sriov_policy(root, prefix.value_or("openshift.io"), draft, diagnostics);
   } else {
-    LenientFields top(root, "", diagnostics);
-    for (std::size_t i = 0; const Node& node : top.items("resourceList")) {
+    for (std::size_t i = 0; const Node& node : settings.map("").items("resourceList")) {
       const std::string path = "resourceList[" + std::to_string(i++) + ']';
       for (YamlDraft& entry : sriov_entries(node, path, prefix.value_or("intel.com"), diagnostics, {}))
         draft.resources.add(std::move(entry));
     }
-    add_notes(draft.notes, top.notes());
   }
-  draft.notes.emplace_back(
-      "Theirs looks at no port of an RDMA card (`portState: ignore`), and leaves out cards that are divided "
-      "into virtual functions (`except: {vfs: \"*\"}`). It leaves out the card with the default route, too: "
-      "name its interface, as in `except: [{vfs: \"*\"}, {netdevs: eno1}]`, if a selector of RDMA cards fits "
-      "it.");
-  if (!prefix && !arguments.complete())
+  settings.finish(draft.notes);
+  const auto is_rdma = [](const YamlDraft& entry) { return entry.find("rdma") != nullptr; };
+  if (std::ranges::any_of(draft.resources.items, is_rdma))
+    draft.notes.emplace_back(
+        "Theirs looks at no port of an RDMA card (`portState: ignore`). It leaves out the card with the "
+        "default "
+        "route: name its interface, as in `except: [{vfs: \"*\"}, {netdevs: eno1}]`, if a selector of RDMA "
+        "cards "
+        "fits it.");
+  const auto without_prefix = [](const Node& item) { return text_at(item, "resourcePrefix").empty(); };
+  const bool by_default = policy || std::ranges::any_of(at(root, "resourceList").items, without_prefix);
+  if (by_default && !prefix && !arguments.complete())
     draft.notes.push_back(doubt(
         std::string("Names without a `resourcePrefix` have ") +
         (policy ? "openshift.io, the operator's default" : "intel.com, the default of --resource-prefix") +

@@ -13,9 +13,8 @@ namespace plughost {
 // Returns the entries of an item of `resourceList`, one per selector. `errors` has reasons why no entry can
 // be kept, in addition to those found here.
 std::vector<YamlDraft> sriov_entries(const Node& resource, const std::string& path, std::string_view prefix,
-                                     Diagnostics& diagnostics, const std::vector<std::string>& errors);
+                                     Reading& diagnostics, const std::vector<std::string>& errors);
 
-void add_sriov_policy(const Node& root, std::string_view prefix, ConfigDraft& draft,
-                      Diagnostics& diagnostics);
+void add_sriov_policy(const Node& root, std::string_view prefix, ConfigDraft& draft, Reading& diagnostics);
 
 }  // namespace plughost

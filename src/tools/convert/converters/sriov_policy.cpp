@@ -67,8 +67,7 @@ Node resource_of(const Node& spec, Texts& errors, Notes& notes) {
 
 }  // namespace
 
-void add_sriov_policy(const Node& root, std::string_view prefix, ConfigDraft& draft,
-                      Diagnostics& diagnostics) {
+void add_sriov_policy(const Node& root, std::string_view prefix, ConfigDraft& draft, Reading& diagnostics) {
   draft.joins_others = true;
   const Node& spec = at(root, "spec");
   Texts errors;

@@ -13,9 +13,10 @@
 namespace plughost {
 
 struct Note {
-  // kRemark: for readers of the file. kDoubt: the text may differ from the other plugin. kLoss: the other
-  // plugin gives something to pods that the text does not.
-  enum class Weight { kRemark, kDoubt, kLoss };
+  // kRemark: for readers of the file. kOnce: a remark that is left out where it is repeated. kDoubt:
+  // the text may differ from the other plugin. kLoss: the other plugin gives something to pods that the text
+  // does not.
+  enum class Weight { kRemark, kOnce, kDoubt, kLoss };
 
   Note(std::string words, Weight of = Weight::kRemark) : text(std::move(words)), weight(of) {}
   Note(const char* words) : text(words) {}
@@ -24,6 +25,7 @@ struct Note {
   std::string text;  // one or more sentences
   Weight weight = Weight::kRemark;
 };
+inline Note once(std::string text) { return {std::move(text), Note::Weight::kOnce}; }
 inline Note doubt(std::string text) { return {std::move(text), Note::Weight::kDoubt}; }
 inline Note loss(std::string text) { return {std::move(text), Note::Weight::kLoss}; }
 using Notes = std::vector<Note>;
@@ -52,8 +54,10 @@ struct YamlDraft {
   Json scalar;
   std::vector<YamlDraft> items;
   std::vector<Member> members;
-  Notes notes;            // comments before the value
-  bool flow = false;      // in one line, with brackets or braces; its items have no notes
+  Notes notes;        // comments before the value
+  bool flow = false;  // in one line, with brackets or braces; its items have no notes
+  // For an entry: the maps that it was made of, as "a.yaml:3:3: devices[0]"; none: the whole configuration.
+  std::vector<std::string> origins = {};
   bool disabled = false;  // for an item: written as a comment that the user should read
 
  private:

@@ -155,6 +155,10 @@ Arguments::Arguments(const PluginCommand& line, const std::string& name, Diagnos
   }
 }
 
+bool is_placeholder(std::string_view text) {
+  return text.find("${") != std::string_view::npos || text.find("{{") != std::string_view::npos;
+}
+
 void Arguments::also_called(std::string_view flag, std::string_view other) {
   for (Given& given : given_) {
     if (given.flag == other) given.flag = flag;
@@ -172,7 +176,7 @@ std::optional<std::string> Arguments::value(std::string_view flag) {
 }
 
 std::vector<std::string> Arguments::values(std::string_view flag) {
-  asked_.emplace(flag);
+  became_.try_emplace(std::string(flag));
   std::vector<std::string> all;
   for (const Given& given : given_) {
     if (given.flag == flag) all.push_back(given.value);
@@ -195,12 +199,18 @@ std::optional<std::string> Arguments::variable(std::string_view name) const {
   return found == environment_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::vector<std::string> Arguments::unused() const {
-  std::vector<std::string> flags;
-  for (const Given& given : given_) {
-    if (!asked_.contains(given.flag)) flags.push_back(given.flag);
+std::vector<Arguments::Fate> Arguments::fates() const {
+  std::vector<Fate> all;
+  for (const auto& [flag, value] : given_) {
+    const auto found = became_.find(flag);
+    all.push_back({"--" + flag, value, found == became_.end() ? std::nullopt : std::optional(found->second)});
   }
-  return flags;
+  for (const auto& [name, value] : environment_) {
+    const auto found = std::ranges::find_if(
+        became_, [&, &wanted = name](const auto& each) { return variable_of(each.first) == wanted; });
+    all.push_back({name, value, found == became_.end() ? std::nullopt : std::optional(found->second)});
+  }
+  return all;
 }
 
 std::vector<std::string> words_of(std::string_view text, const std::string& name, Diagnostics& diagnostics) {

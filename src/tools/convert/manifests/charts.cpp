@@ -1,39 +1,60 @@
 #include "tools/convert/manifests/charts.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "base/document/yaml.hpp"
-#include "tools/convert/manifests/running_plugin.hpp"
 
 namespace plughost {
 namespace {
 
-using enum OtherPlugin;
+namespace fs = std::filesystem;
 
-constexpr std::string_view kNvidiaChart = "nvidia-device-plugin";
-constexpr std::string_view kGpuOperator = "gpu-operator";
-constexpr std::string_view kIntelChart = "intel-device-plugins-gpu";
-constexpr std::string_view kRocmChart = "amd-gpu";
+constexpr const char* kValuesKey = "values.yaml";
 
-bool is_true(const Node& map, std::string_view key, bool by_default) {
-  const std::string& text = text_at(map, key);
-  return text.empty() ? by_default : text == "true";
+constexpr const char* kJoin = "`kubectl kustomize DIRECTORY | plughost convert -` has the whole";
+
+// Returns true if `values` have every key of `others`.
+bool has_keys_of(const Node& values, const Node& others) {
+  return std::ranges::all_of(others.members, [&](const Node::Member& member) {
+    const Node* const own = values.find(member.first.scalar);
+    return own && has_keys_of(*own, member.second);
+  });
 }
 
-Node empty_map(const Mark& mark) { return {.kind = Node::Kind::kMap, .mark = mark}; }
+// Returns true if `others` say no more than `values`.
+bool covers(const Node& values, const Node& others) {
+  return has_keys_of(values, others) &&
+         (!has_keys_of(others, values) || content_of(values) == content_of(others));
+}
 
-// Both "oci://ghcr.io/nvidia/k8s/nvidia-device-plugin" and "nvdp/nvidia-device-plugin" name the same chart.
-std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+Node map_of(std::string key, const Node& value) {
+  Node map{.kind = Node::Kind::kMap, .mark = value.mark};
+  map.members.push_back({{.kind = Node::Kind::kScalar, .mark = value.mark, .scalar = std::move(key)}, value});
+  return map;
+}
 
-void add_values(const Node& more, UsedChart& chart) {
+void add_map(const Node& more, UsedChart& chart) {
   if (more.kind == Node::Kind::kMap) chart.values = merged_values(chart.values, more);
 }
 
-void add_text(const Node& text, const std::string& place, UsedChart& chart, Diagnostics& diagnostics) {
-  if (text.kind != Node::Kind::kScalar || text.scalar.empty()) return;
-  const std::string name = text.mark.file.text() + " (" + place + ')';
-  if (const auto root = parse_yaml(text.scalar, name, diagnostics)) add_values(*root, chart);
+// Adds values that are a map, or a text with a map.
+void add_map_or_text(const Node& values, const std::string& place, UsedChart& chart,
+                     Diagnostics& diagnostics) {
+  add_map(values, chart);
+  if (values.scalar.empty()) return;
+  const std::string name = values.mark.file.text() + " (" + place + ')';
+  const std::size_t errors = diagnostics.error_count();
+  const auto root = parse_yaml(values.scalar, name, diagnostics);
+  if (root && root->kind == Node::Kind::kScalar)
+    diagnostics.error(
+        values.mark, "",
+        "the values of the chart " + chart.name + " are the text " + quote(values.scalar) +
+            ", which something fills in later; convert what it becomes: `helm get manifest RELEASE "
+            "| plughost convert -`");
+  chart.unreadable = chart.unreadable || diagnostics.error_count() > errors;
+  if (root) add_map(*root, chart);
 }
 
 // A dot in a name separates the keys of nested maps.
@@ -43,15 +64,10 @@ void add_parameters(const Node& list, UsedChart& chart) {
     Node value = at(each, "value");
     while (!name.empty()) {
       const std::size_t dot = name.rfind('.');
-      Node key = value;
-      key.kind = Node::Kind::kScalar;
-      key.scalar = name.substr(dot + 1);  // npos + 1 is 0
-      Node map = empty_map(value.mark);
-      map.members.push_back({std::move(key), std::move(value)});
-      value = std::move(map);
+      value = map_of(name.substr(dot + 1), value);  // npos + 1 is 0
       name.resize(dot == std::string::npos ? 0 : dot);
     }
-    add_values(value, chart);
+    add_map(value, chart);
   }
 }
 
@@ -59,182 +75,101 @@ void add_files(const Node& files, UsedChart& chart) {
   if (!files.scalar.empty()) chart.files.push_back(files.scalar);
   for (const Node& file : files.items) {
     if (!file.scalar.empty()) chart.files.push_back(file.scalar);
-    add_values(file, chart);  // helmfile also allows maps in this list
+    add_map(file, chart);  // helmfile also allows maps in this list
   }
 }
 
-std::string chart_name(const Node& map) {
+std::string chart_name(const Node& map, const ChartRepositories& repositories) {
   if (map.find("sourceRef")) return {};  // the inner map of Flux
   const Node& chart = at(map, "chart");
-  if (!chart.scalar.empty()) return last_part(chart.scalar);
-  if (const std::string& name = text_at(at(chart, "spec"), "chart"); !name.empty()) return last_part(name);
-  if (const std::string& name = text_at(chart, "name"); !name.empty()) return name;
-  if (const std::string& name = text_at(at(map, "chartRef"), "name"); !name.empty()) return name;
+  for (const Node* const name : {&chart, &at(at(chart, "spec"), "chart"), &at(chart, "name")})
+    if (!name->scalar.empty()) return last_part(name->scalar);
+  if (const std::string& name = text_at(at(map, "chartRef"), "name"); !name.empty()) {
+    const auto found = repositories.find(name);
+    return found == repositories.end() ? name : found->second;
+  }
   const bool of_kustomize =
       map.find("valuesInline") || map.find("valuesFile") || (map.find("repo") && map.find("version"));
   return of_kustomize ? text_at(map, "name") : "";
 }
 
-PluginCommand intel_command(const Node& spec) {
-  static constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
-      {"sharedDevNum", "shared-dev-num"},
-      {"preferredAllocationPolicy", "allocation-policy"},
-      {"allocationPolicy", "allocation-policy"},
-      {"enableMonitoring", "enable-monitoring"},
-      {"resourceManager", "resource-manager"},
-      {"allowIDs", "allow-ids"},
-      {"denyIDs", "deny-ids"},
-      {"bypathMode", "bypath"}};
-  PluginCommand line;
-  for (const auto& [key, flag] : kFlags) {
-    if (const std::string& value = text_at(spec, key); !value.empty())
-      line.words.push_back("--" + std::string(flag) + '=' + value);
+// Explains each of a chart's values.
+void explain(const Chart& chart, const Node& node, const std::string& path,
+             std::vector<std::string>& explanations) {
+  static constexpr std::string_view kRead[] = {"args", "command", "config", "env", "image"};
+  const std::vector<Node>& rows = at(*chart.row, "values").items;
+  for (const auto& [key, value] : node.members) {
+    const std::string below = path.empty() ? key.scalar : path + '.' + key.scalar;
+    const auto is_it = [&](const Node& row) { return text_at(row, "path") == below; };
+    const auto row = std::ranges::find_if(rows, is_it);
+    const bool chooses_nodes = key.scalar == "nodeSelector" || key.scalar == "affinity";
+    std::string what = "left to the chart";
+    if (row != rows.end())
+      what = "becomes " + text_at(*row, "variable");
+    else if (chooses_nodes)
+      what = "becomes when";
+    else if (std::ranges::find(kRead, key.scalar) != std::end(kRead))
+      what = "read";
+    else if (!value.members.empty())
+      explain(chart, value, below, explanations);
+    if (value.members.empty() || what != "left to the chart")
+      explanations.push_back(value.mark.text() + ": " + below + ": " + what);
   }
-  return line;
-}
-
-// Adds the ConfigMap of configurations that NVIDIA's chart and operator name.
-void mount(const Node& config, ChartPlugin& found) {
-  const std::string& name = text_at(config, "name");
-  if (name.empty()) return;
-  found.config_maps = {name};
-  found.line.environment.emplace("CONFIG_FILE", "/config/config.yaml");
-}
-
-// Returns the plugin that the GPU operator starts for a ClusterPolicy, or for its chart's values, which have
-// the same form.
-std::optional<ChartPlugin> of_gpu_operator(const Node& spec, const std::string& place,
-                                           Diagnostics& diagnostics) {
-  const Node& device_plugin = at(spec, "devicePlugin");
-  if (!is_true(device_plugin, "enabled", true)) return std::nullopt;
-  ChartPlugin found{.plugin = kNvidia, .line = command_of(device_plugin, place, diagnostics)};
-  mount(at(device_plugin, "config"), found);
-  const std::string& mig = text_at(at(spec, "mig"), "strategy");
-  found.line.environment.emplace("MIG_STRATEGY", mig.empty() ? "single" : mig);
-  found.line.environment.emplace("PASS_DEVICE_SPECS", "true");
-  if (is_true(at(spec, "driver"), "enabled", true))
-    found.line.environment.emplace("NVIDIA_DRIVER_ROOT", "/run/nvidia/driver");
-  found.note =
-      "The GPU operator's other parts (driver, container toolkit, MIG manager) go on; its device plugin must "
-      "not run on these nodes: `devicePlugin.enabled: false`, or the node's label "
-      "nvidia.com/gpu.deploy.device-plugin=false";
-  return found;
-}
-
-std::optional<ChartPlugin> of_amd_operator(const Node& spec) {
-  const Node& device_plugin = at(spec, "devicePlugin");
-  if (!is_true(device_plugin, "enableDevicePlugin", true)) return std::nullopt;
-  ChartPlugin found{.plugin = kRocm, .line = {}};
-  for (const auto& [flag, value] : at(device_plugin, "devicePluginArguments").members)
-    found.line.words.push_back("--" + flag.scalar + '=' + value.scalar);
-  Node pod = empty_map(spec.mark);
-  if (const Node* const selector = spec.find("selector")) {
-    Node key = *selector;
-    key.kind = Node::Kind::kScalar;
-    key.scalar = "nodeSelector";
-    pod.members.push_back({std::move(key), *selector});
-  }
-  found.nodes = node_choice(pod);
-  return found;
 }
 
 }  // namespace
 
-bool is_known_chart(std::string_view name) {
-  return name == kNvidiaChart || name == kGpuOperator || name == kIntelChart || name == kRocmChart;
-}
+std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }  // npos + 1 is 0
 
-std::optional<UsedChart> used_chart(const Node& map, const std::string& place, Diagnostics& diagnostics) {
-  UsedChart chart{.name = chart_name(map), .values = empty_map(map.mark), .files = {}};
+std::optional<UsedChart> used_chart(const Node& map, const std::string& place,
+                                    const ChartRepositories& repositories, Diagnostics& diagnostics) {
+  UsedChart chart{.name = chart_name(map, repositories),
+                  .values = {.kind = Node::Kind::kMap, .mark = map.mark},
+                  .files = {}};
   if (chart.name.empty()) return std::nullopt;
   Diagnostics nobody_reads;
-  Diagnostics& told = is_known_chart(chart.name) ? diagnostics : nobody_reads;
+  Diagnostics& told = chart_named(chart.name) ? diagnostics : nobody_reads;
+  const Node& helm = at(map, "helm");
   for (const char* key : {"valuesFile", "additionalValuesFiles", "valueFiles", "valuesFiles"}) {
-    add_files(at(map, key), chart);
-    add_files(at(at(map, "helm"), key), chart);
-    add_files(at(at(at(map, "chart"), "spec"), key), chart);
+    for (const Node* const from : {&map, &helm, &at(at(map, "chart"), "spec")})
+      add_files(at(*from, key), chart);
   }
-  for (const Node* const values :
-       {&at(map, "values"), &at(map, "valuesContent"), &at(at(map, "helm"), "values")}) {
+  for (const Node* const values : {&at(map, "values"), &at(map, "valuesContent"), &at(helm, "values"),
+                                   &at(helm, "valuesObject"), &at(map, "valuesInline")}) {
     if (values->kind == Node::Kind::kSequence) add_files(*values, chart);
-    add_text(*values, place, chart, told);
-    add_values(*values, chart);
+    add_map_or_text(*values, place, chart, told);
   }
-  for (const Node* const values : {&at(at(map, "helm"), "valuesObject"), &at(map, "valuesInline")})
-    add_values(*values, chart);
-  add_parameters(at(at(map, "helm"), "parameters"), chart);
+  add_parameters(at(helm, "parameters"), chart);
   add_parameters(at(map, "set"), chart);
   return chart;
 }
 
-std::optional<ChartPlugin> plugin_of_chart(std::string_view name, const Node& values,
-                                           const std::string& place, Diagnostics& diagnostics) {
-  if (name == kNvidiaChart) {
-    if (!is_true(at(values, "devicePlugin"), "enabled", true)) return std::nullopt;
-    ChartPlugin found{.plugin = kNvidia, .line = command_of(values, place, diagnostics)};
-    mount(at(values, "config"), found);
-    return found;
+void add_values(const Chart& chart, const Node& values, PluginCommand& line) {
+  for (const Node& row : at(*chart.row, "values").items) {
+    const std::string& given = at_path(values, text_at(row, "path")).scalar;
+    std::string text = given.empty() ? text_at(row, "fallback") : given;
+    if (row.find("ifTrue")) text = text == "true" ? text_at(row, "ifTrue") : "";
+    if (!text.empty()) line.environment.emplace(text_at(row, "variable"), text);
   }
-  if (name == kGpuOperator) return of_gpu_operator(values, place, diagnostics);
-  if (name == kIntelChart) {
-    ChartPlugin found{.plugin = kIntelGpu, .line = intel_command(values)};
-    if (is_true(values, "enableMonitoring", true) && text_at(values, "enableMonitoring").empty())
-      found.line.words.emplace_back("--enable-monitoring=true");
-    return found;
-  }
-  if (name == kRocmChart)
-    return ChartPlugin{.plugin = kRocm, .line = command_of(at(values, "dp"), place, diagnostics)};
-  return std::nullopt;
 }
 
-std::optional<ChartPlugin> plugin_of_object(const Node& object, const std::string& place,
-                                            Diagnostics& diagnostics) {
-  const std::string& kind = text_at(object, "kind");
-  const Node& spec = at(object, "spec");
-  if (kind == "GpuDevicePlugin")
-    return ChartPlugin{.plugin = kIntelGpu, .line = intel_command(spec), .nodes = node_choice(spec)};
-  if (kind == "DeviceConfig" && text_at(object, "apiVersion").starts_with("amd.com/"))
-    return of_amd_operator(spec);
-  if (kind == "ClusterPolicy" && text_at(object, "apiVersion").starts_with("nvidia.com/"))
-    return of_gpu_operator(spec, place, diagnostics);
-  return std::nullopt;
-}
-
-std::optional<Node> akri_configuration(const Node& values) {
-  const Node& udev = at(values, "udev");
-  const bool is_new = udev.find("configuration") != nullptr;
-  const Node& from = is_new ? at(udev, "configuration") : udev;
-  const Node& details = is_new ? at(from, "discoveryDetails") : from;
-  if (!is_true(from, "enabled", false) || at(details, "udevRules").kind != Node::Kind::kSequence)
-    return std::nullopt;
-  const auto scalar = [&](std::string text) {
-    return Node{.kind = Node::Kind::kScalar, .mark = from.mark, .scalar = std::move(text)};
-  };
-  const auto add = [&](Node& map, const char* key, Node value) {
-    map.members.push_back({scalar(key), std::move(value)});
-  };
-  Node rules = empty_map(from.mark);
-  for (const char* key : {"udevRules", "groupRecursive", "permissions"}) {
-    if (const Node* const value = details.find(key)) add(rules, key, *value);
+std::optional<ChartPlugin> started_by(const Chart& chart, const Node& values, const std::string& place,
+                                      Diagnostics& diagnostics) {
+  if (at_path(values, chart["enabled"]).scalar == "false") return std::nullopt;
+  ChartPlugin found{.line = command_of(at_path(values, chart["container"]), place, diagnostics)};
+  add_values(chart, values, found.line);
+  explain(chart, values, "", found.line.values);
+  if (const std::string& name = at_path(values, chart["configMap"]).scalar; !name.empty()) {
+    found.config_maps = {name};
+    found.line.environment.emplace("CONFIG_FILE", "/config/config.yaml");
   }
-  Node protocol = empty_map(from.mark);
-  add(protocol, "udev", std::move(rules));
-  Node spec = empty_map(from.mark);
-  add(spec, "protocol", std::move(protocol));
-  for (const char* key : {"capacity", "brokerProperties"}) {
-    if (const Node* const value = from.find(key)) add(spec, key, *value);
+  if (chart.row->find("flagsIn")) {
+    for (const auto& [flag, value] : at_path(values, chart["flagsIn"]).members)
+      found.line.words.push_back("--" + flag.scalar + '=' + value.scalar);
   }
-  if (!text_at(at(at(from, "brokerPod"), "image"), "repository").empty())
-    add(spec, "brokerSpec", at(from, "brokerPod"));
-  Node metadata = empty_map(from.mark);
-  const std::string& name = text_at(from, "name");
-  add(metadata, "name", scalar(name.empty() ? "akri-udev" : name));
-  Node object = empty_map(from.mark);
-  add(object, "apiVersion", scalar("akri.sh/v0"));
-  add(object, "kind", scalar("Configuration"));
-  add(object, "metadata", std::move(metadata));
-  add(object, "spec", std::move(spec));
-  return object;
+  if (chart.row->find("labels"))
+    found.nodes = node_choice(map_of("nodeSelector", at_path(values, chart["labels"])));
+  return found;
 }
 
 Node merged_values(const Node& under, const Node& over) {
@@ -250,6 +185,162 @@ Node merged_values(const Node& under, const Node& over) {
       same->second = merged_values(same->second, value);
   }
   return all;
+}
+
+bool is_object(const Node& node) {
+  return !text_at(node, "kind").empty() && !text_at(node, "apiVersion").empty() &&
+         (node.find("metadata") || node.find("spec") || node.find("data") || node.find("items"));
+}
+
+std::string title_of(const Node& object) {
+  const std::string& space = text_at(at(object, "metadata"), "namespace");
+  const std::string name = (space.empty() ? "" : space + '/') + text_at(at(object, "metadata"), "name");
+  return text_at(object, "kind") + (name.empty() ? "" : ' ' + name);
+}
+
+std::string in_namespace(const Node& object) {
+  const std::string& space = text_at(at(object, "metadata"), "namespace");
+  return space.empty() ? "" : "-n " + space + ' ';
+}
+
+Sources::Sources(const std::vector<Node>& documents, Diagnostics& diagnostics) : diagnostics_(diagnostics) {
+  for (const Node& root : documents) index(root);
+  for (const Node& root : documents) find_uses(root, "");
+  for (const auto& [name, file] : patches_) {
+    const auto is_it = [&, &wanted = name](const auto& release) {
+      return (' ' + release.first).find(' ' + wanted + ' ') != std::string::npos ||
+             release.first.find('/' + wanted + ' ') != std::string::npos;
+    };
+    if (std::ranges::any_of(releases_, is_it))
+      doubts_.push_back(file + " has a HelmRelease " + name +
+                        " without a chart, whose values are not applied; " + kJoin);
+  }
+}
+
+const ChartUse* Sources::use_at(const Node& map) const {
+  const auto found = uses_.find(&map);
+  return found == uses_.end() ? nullptr : &found->second;
+}
+
+std::string Sources::generated_of(const Node& root) const {
+  const auto found = std::ranges::find_if(generated_, [&](const auto& each) { return each.second == &root; });
+  return found == generated_.end() ? "" : found->first;
+}
+
+void Sources::index(const Node& root) {
+  files_.try_emplace(fs::path(root.mark.file.text()).lexically_normal(), &root);
+  if (text_at(root, "kind") == "ConfigMap") config_maps_[text_at(at(root, "metadata"), "name")] = &root;
+  if (text_at(root, "kind") == "OCIRepository")
+    repositories_[text_at(at(root, "metadata"), "name")] = last_part(text_at(at(root, "spec"), "url"));
+  if (text_at(root, "kind").ends_with("List")) {
+    for (const Node& item : at(root, "items").items) index(item);
+  }
+}
+
+const Node* Sources::file(const std::string& name, const FileName& from) const {
+  // Argo CD's "$values/charts/a.yaml" is relative to another repository.
+  const bool of_other = name.starts_with('$') && name.find('/') != std::string::npos;
+  const std::string path = of_other ? name.substr(name.find('/') + 1) : name;
+  const auto found = files_.find((fs::path(from.text()).parent_path() / path).lexically_normal());
+  if (found != files_.end()) return found->second;
+  if (!of_other) return nullptr;
+  const std::string ending = '/' + fs::path(path).lexically_normal().string();
+  const auto below =
+      std::ranges::find_if(files_, [&](const auto& each) { return each.first.ends_with(ending); });
+  return below != files_.end() ? below->second : nullptr;
+}
+
+void Sources::find_uses(const Node& node, const std::string& outer) {
+  const std::string title = is_object(node) ? title_of(node) : outer;
+  for (const Node& item : node.items) find_uses(item, title);
+  if (node.kind != Node::Kind::kMap) return;
+  const Node& spec = at(node, "spec");
+  if (text_at(node, "kind") == "HelmRelease" && spec.find("values") && !spec.find("chart") &&
+      !spec.find("chartRef"))
+    patches_[text_at(at(node, "metadata"), "name")] = node.mark.file.text();
+  for (const Node& generator : at(node, "configMapGenerator").items) {
+    for (const Node& each : at(generator, "files").items) {
+      const Node* const values = file(each.scalar.substr(each.scalar.find('=') + 1), node.mark.file);
+      if (values) generated_[text_at(generator, "name")] = values;
+    }
+  }
+  add_use(node, title);
+  if (node.find("dependencies") && text_at(node, "apiVersion") == "v2") add_dependencies(node);
+  for (const auto& [key, member] : node.members) find_uses(member, title);
+}
+
+void Sources::add_use(const Node& map, const std::string& title) {
+  auto used = used_chart(map, map.mark.text(), repositories_, diagnostics_);
+  if (!used || !chart_named(used->name)) return;
+  ChartUse use{.chart = *std::move(used), .others = {}};
+  Node own = std::exchange(use.chart.values, Node{.kind = Node::Kind::kMap, .mark = map.mark});
+  for (const Node& from : at(map, "valuesFrom").items) {
+    const std::string& key = text_at(from, "valuesKey");
+    add_config_map(text_at(from, "name"), key.empty() ? kValuesKey : key, use);
+  }
+  std::erase_if(use.chart.files, [&](const std::string& name) {
+    const Node* const values = file(name, map.mark.file);
+    if (values) add_values(*values, use);
+    return values != nullptr;
+  });
+  use.chart.values = merged_values(use.chart.values, own);
+  compare_releases(title, map, use);
+  uses_.emplace(&map, std::move(use));
+}
+
+// Objects of one name in two files are a base and its patch, or those of two clusters.
+void Sources::compare_releases(const std::string& title, const Node& map, ChartUse& use) {
+  const auto [found, is_new] = releases_.try_emplace(title + ' ' + use.chart.name, &map);
+  if (is_new || title.empty() || found->second->mark.file.text() == map.mark.file.text()) return;
+  ChartUse& before = uses_.at(found->second);
+  use.is_repeated = covers(before.chart.values, use.chart.values);
+  before.is_repeated = !use.is_repeated && covers(use.chart.values, before.chart.values);
+  const Node& fuller = use.is_repeated ? *found->second : map;
+  const bool one_counts = use.is_repeated || before.is_repeated;
+  doubts_.push_back(title + " stands in " + found->second->mark.file.text() + " and in " +
+                    map.mark.file.text() +
+                    (one_counts ? ", and " + fuller.mark.file.text() + " says more and counts"
+                                : ", with other values, and each counts") +
+                    "; if one patches the other, " + kJoin);
+  if (before.is_repeated) found->second = &map;
+}
+
+// In a chart with dependencies, the values of a dependency are below the dependency's name.
+void Sources::add_dependencies(const Node& chart_file) {
+  const Node* const values = file(kValuesKey, chart_file.mark.file);
+  for (const Node& dependency : at(chart_file, "dependencies").items) {
+    const std::string& alias = text_at(dependency, "alias");
+    const std::string& name = text_at(dependency, "name");
+    if (!chart_named(name)) continue;
+    ChartUse use{
+        .chart = {.name = name, .values = {.kind = Node::Kind::kMap, .mark = dependency.mark}, .files = {}},
+        .others = {}};
+    if (!values) use.chart.files = {kValuesKey};
+    if (values) {
+      if (const Node* const own = values->find(alias.empty() ? name : alias)) add_values(*own, use);
+    }
+    uses_.emplace(&dependency, std::move(use));
+  }
+}
+
+void Sources::add_config_map(const std::string& name, const std::string& key, ChartUse& use) {
+  if (const auto found = generated_.find(name); found != generated_.end())
+    return add_values(*found->second, use);
+  const auto found = config_maps_.find(name);
+  if (found == config_maps_.end()) return;
+  const Node& text = at(at(*found->second, "data"), key);
+  if (const auto root = parse_yaml(text.scalar, text.mark.file.text() + " (" + key + ')', diagnostics_)) {
+    use.chart.values = merged_values(use.chart.values, *root);
+    use.others.push_back(found->second);
+    values_.insert(found->second);
+  }
+}
+
+void Sources::add_values(const Node& values, ChartUse& use) {
+  if (values.kind != Node::Kind::kMap) return;
+  use.chart.values = merged_values(use.chart.values, values);
+  use.others.push_back(&values);
+  values_.insert(&values);
 }
 
 }  // namespace plughost

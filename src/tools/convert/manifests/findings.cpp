@@ -1,16 +1,22 @@
 #include "tools/convert/manifests/findings.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/text/text.hpp"
-#include "tools/convert/manifests/running_plugin.hpp"
+#include "tools/convert/peers/peers.hpp"
 
 namespace plughost {
 namespace {
 
-void add_once(std::vector<std::string>& to, std::string text) {
-  if (std::ranges::find(to, text) == to.end()) to.push_back(std::move(text));
+template <typename Item>
+void add_once(std::vector<Item>& to, Item item) {
+  if (std::ranges::find(to, item) == to.end()) to.push_back(std::move(item));
+}
+
+// Returns true if two starters differ in nothing but their nodes and places.
+bool is_alike(const FoundPlugin& one, const FoundPlugin& other) {
+  return one.plugin == other.plugin && one.line.words == other.line.words &&
+         one.line.environment == other.line.environment && one.config_maps == other.config_maps;
 }
 
 }  // namespace
@@ -36,27 +42,23 @@ void add_pod(const Node& node, Here& here) {
     here.nodes = both(here.nodes, node_choice(*pod));
 }
 
-void Findings::add(Starter starter) {
-  const bool known = std::ranges::any_of(starters_, [&](const Starter& each) {
-    return each.plugin == starter.plugin && each.line.words == starter.line.words &&
-           each.line.environment == starter.line.environment && each.config_maps == starter.config_maps &&
-           each.nodes == starter.nodes;
-  });
-  if (!known) starters_.push_back(std::move(starter));
+void Findings::add(FoundPlugin found) {
+  const auto is_it = [&](const FoundPlugin& each) {
+    return !each.configuration && is_alike(each, found) && each.nodes == found.nodes;
+  };
+  const bool known = found.configuration
+                         ? !contents_.insert({found.plugin, content_of(*found.configuration)}).second
+                         : std::ranges::any_of(found_, is_it);
+  if (!known) found_.push_back(std::move(found));
 }
 
-void Findings::add(FoundConfiguration configuration) {
-  const std::string content = content_of(*configuration.found.configuration);
-  const bool known = std::ranges::any_of(configurations_, [&](const FoundConfiguration& each) {
-    return each.found.plugin == configuration.found.plugin &&
-           content_of(*each.found.configuration) == content;
-  });
-  if (!known) configurations_.push_back(std::move(configuration));
+void Findings::add_advice(const Here& here, std::string advice) {
+  add_once(manifests_.advice, {.file = here.file, .text = std::move(advice)});
 }
 
-void Findings::add_advice(std::string advice) { add_once(manifests_.advice, std::move(advice)); }
-
-void Findings::add_hint(std::string hint) { add_once(manifests_.hints, std::move(hint)); }
+void Findings::add_hint(const Here& here, std::string hint) {
+  add_once(manifests_.hints, {.file = here.file, .text = std::move(hint)});
+}
 
 void Findings::add_values(const std::string& file, const std::string& place) {
   manifests_.values.emplace_back(file, place);
@@ -64,79 +66,96 @@ void Findings::add_values(const std::string& file, const std::string& place) {
 
 void Findings::add_doubt(std::string doubt) { add_once(manifests_.doubts, std::move(doubt)); }
 
-Manifests Findings::take(Diagnostics& diagnostics) {
-  for (FoundConfiguration& each : configurations_) {
-    record_choice(each);
-    if (Starter* const starter = starter_of(each)) {
-      each.found.starter = starter->place;
-      each.found.starter_file = starter->file;
-      each.found.line = starter->line;
-      each.found.nodes = both(each.found.nodes, nodes_of_all_like(*starter));
+void Findings::add_requests(const Node& node) {
+  // `config` occurs in a chart's values and in a ClusterPolicy.
+  if (const std::string& choice = at_path(node, "config.default").scalar; !choice.empty())
+    set_default_choice(choice);
+  for (const char* list : {"resources.limits", "resources.requests"}) {
+    for (const auto& [resource, quantity] : at_path(node, list).members)
+      manifests_.requested.insert(resource.scalar);
+  }
+}
+
+void Findings::leave_out_those_of_strangers() {
+  for (const FoundPlugin& each : found_)
+    if (!each.configuration)
+      for (const std::string& name : each.config_maps) of_strangers_.erase(name);
+  std::erase_if(found_, [this](const FoundPlugin& each) {
+    return each.configuration && !each.config_maps.empty() &&
+           of_strangers_.contains(each.config_maps.front());
+  });
+}
+
+Manifests Findings::take() {
+  leave_out_those_of_strangers();
+  std::vector<const FoundPlugin*> used;
+  for (const FoundPlugin& each : found_) {
+    if (!each.configuration) continue;
+    FoundPlugin configuration = each;
+    record_choice(configuration);
+    if (const FoundPlugin* const starter = starter_of(each)) {
+      configuration.starter = starter->starter;
+      configuration.starter_file = starter->file;
+      configuration.line = starter->line;
+      NodeChoice nodes = starter->nodes;
+      for (const FoundPlugin& other : found_) {
+        if (other.configuration || !is_alike(other, *starter)) continue;
+        used.push_back(&other);
+        if (&other != starter) nodes = either(nodes, other.nodes);
+      }
+      configuration.nodes = both(configuration.nodes, nodes);
     }
-    manifests_.plugins.push_back(std::move(each.found));
+    manifests_.plugins.push_back(std::move(configuration));
   }
-  for (const Starter& starter : starters_) {
-    if (starter.used) continue;
-    Arguments arguments(starter.line, "", diagnostics);
-    const bool reads_file = !arguments.values("config-file").empty() && !starter.config_maps.empty();
-    if ((runs_without_file(starter.plugin) && !reads_file) || arguments.has("device"))
-      manifests_.plugins.push_back({.plugin = starter.plugin,
-                                    .file = starter.file,
-                                    .starter = starter.place,
-                                    .starter_file = starter.file,
-                                    .line = starter.line,
-                                    .nodes = starter.nodes});
-    else if (!starter.config_maps.empty())
-      add_advice(starter.place + " runs " + std::string(name_of(starter.plugin)) +
-                 ", whose configuration is not in this text: " +
-                 kubectl_get(starter.from_where, joined(starter.config_maps, " ")));
-    else
-      add_hint(starter.place + " runs " + std::string(name_of(starter.plugin)) +
-               ", and neither its command line nor a ConfigMap that it mounts says what it offers: the file "
-               "is in its "
-               "image or on the node; give that");
-  }
+  for (const FoundPlugin& each : found_)
+    if (!each.configuration && std::ranges::find(used, &each) == used.end()) add_starter(each);
   return std::move(manifests_);
 }
 
-// Returns the nodes of `one` and of all starters that differ only in their nodes. Marks these as used.
-NodeChoice Findings::nodes_of_all_like(const Starter& one) {
-  NodeChoice nodes = one.nodes;
-  for (Starter& starter : starters_) {
-    if (starter.plugin != one.plugin || starter.line.words != one.line.words ||
-        starter.line.environment != one.line.environment || starter.config_maps != one.config_maps)
-      continue;
-    starter.used = true;
-    if (&starter != &one) nodes = either(nodes, starter.nodes);
-  }
-  return nodes;
+void Findings::add_starter(const FoundPlugin& starter) {
+  Diagnostics nobody_reads;  // the conversion reports them
+  Arguments arguments(starter.line, "", nobody_reads);
+  const bool reads_file = !arguments.values("config-file").empty() && !starter.config_maps.empty();
+  const bool needs_none = peer_of(starter.plugin).find("withoutFile") && !reads_file;
+  const std::string runs = starter.starter + " runs " + std::string(name_of(starter.plugin));
+  if (needs_none || arguments.has("device"))
+    manifests_.plugins.push_back(starter);
+  else if (!starter.config_maps.empty())
+    add_advice({.file = starter.file}, runs + ", whose configuration is not in this text: " +
+                                           kubectl_get(starter.from_where, joined(starter.config_maps, " ")));
+  else
+    add_hint(
+        {.file = starter.file},
+        runs +
+            ", and neither its command line nor a ConfigMap that it mounts says what it offers: the file is "
+            "in its image or on the node; give that");
 }
 
 // Records the alternatives among which NVIDIA's plugin chooses by a label of its node.
-void Findings::record_choice(FoundConfiguration& configuration) const {
-  if (configuration.found.plugin != OtherPlugin::kNvidia) return;
-  for (const FoundConfiguration& each : configurations_) {
-    if (each.found.plugin == OtherPlugin::kNvidia && each.map == configuration.map &&
+void Findings::record_choice(FoundPlugin& configuration) const {
+  if (configuration.plugin != OtherPlugin::kNvidia) return;
+  for (const FoundPlugin& each : found_) {
+    if (each.configuration && each.plugin == OtherPlugin::kNvidia && each.map == configuration.map &&
         each.key != configuration.key)
-      configuration.found.other_choices.push_back(each.key);
+      configuration.other_choices.push_back(each.key);
   }
-  if (configuration.found.other_choices.empty()) return;
-  configuration.found.choice = configuration.key;
-  configuration.found.is_default = configuration.key == default_choice_;
+  configuration.is_default = configuration.key == default_choice_;
 }
 
-Starter* Findings::starter_of(const FoundConfiguration& configuration) {
-  std::vector<Starter*> mounting;
-  std::vector<Starter*> others;
-  for (Starter& starter : starters_) {
-    if (starter.plugin != configuration.found.plugin) continue;
-    const bool mounts =
-        !configuration.config_map.empty() &&
-        std::ranges::find(starter.config_maps, configuration.config_map) != starter.config_maps.end();
-    (mounts ? mounting : others).push_back(&starter);
+const FoundPlugin* Findings::starter_of(const FoundPlugin& configuration) const {
+  const FoundPlugin* of_same_object = nullptr;
+  std::vector<const FoundPlugin*> others;
+  for (const FoundPlugin& starter : found_) {
+    if (starter.configuration || starter.plugin != configuration.plugin) continue;
+    if (!configuration.config_maps.empty() &&
+        std::ranges::find(starter.config_maps, configuration.config_maps.front()) !=
+            starter.config_maps.end())
+      return &starter;
+    if (!of_same_object && starter.file == configuration.file && starter.title == configuration.title)
+      of_same_object = &starter;
+    others.push_back(&starter);
   }
-  if (!mounting.empty()) return mounting.front();
-  return others.size() == 1 ? others.front() : nullptr;
+  return of_same_object ? of_same_object : others.size() == 1 ? others.front() : nullptr;
 }
 
 std::string kubectl_get(const std::string& from_where, const std::string& names) {

@@ -1,7 +1,10 @@
 #pragma once
-// The search results: configurations, starters (see Starter), and their relations. Internal to manifests.
+// The results of the search: configurations, what starts the plugins, and how these belong together. Internal
+// to manifests.
 
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/document/diagnostics.hpp"
@@ -41,52 +44,39 @@ struct Here {
 // Adds to `here` the mounts and nodes of a pod, or of values with a pod's map under one of two keys.
 void add_pod(const Node& node, Here& here);
 
-// A container, a chart or an operator's object that starts a plugin.
-struct Starter {
-  OtherPlugin plugin = OtherPlugin::kGenericDevicePlugin;
-  std::string place;
-  std::string file = {};
-  PluginCommand line = {};
-  std::vector<std::string> config_maps = {};  // mounted by its pod
-  std::string from_where = {};                // "-n kube-system " for kubectl
-  NodeChoice nodes = {};
-  bool used = false;
-};
-
-// A configuration with its ConfigMap.
-struct FoundConfiguration {
-  FoundPlugin found;
-  std::string config_map = {};
-  // Position in a map of configurations: the key and the map.
-  std::string key = {};
-  std::string map = {};
-};
-
 class Findings {
  public:
-  // Ignores a starter that equals an earlier one: a DaemonSet, its pods and its revisions start one plugin.
-  void add(Starter starter);
-  void add(FoundConfiguration configuration);
+  // Ignores what is there already: a DaemonSet, its pods and its revisions start one plugin.
+  void add(FoundPlugin found);
   void add_object(std::string title) { manifests_.objects.push_back(std::move(title)); }
-  void add_advice(std::string advice);
-  void add_hint(std::string hint);
+  void add_advice(const Here& here, std::string advice);
+  void add_hint(const Here& here, std::string hint);
+  // Records the ConfigMaps of a container that runs an unknown device plugin.
+  void add_stranger(const Here& here) { of_strangers_.insert(here.mounted.begin(), here.mounted.end()); }
+  // Returns the number of configurations and starters.
+  std::size_t size() const { return found_.size(); }
   // Records that `file` has values for `place`.
   void add_values(const std::string& file, const std::string& place);
   void add_doubt(std::string doubt);
-  void add_request(const std::string& resource) { manifests_.requested.insert(resource); }
+  // Records the resources that a container requests, and the default among several configurations of
+  // NVIDIA's.
+  void add_requests(const Node& node);
   void set_default_choice(std::string choice) { default_choice_ = std::move(choice); }
 
   // Returns the results, each configuration with its starter.
-  Manifests take(Diagnostics& diagnostics);
+  Manifests take();
 
  private:
-  void record_choice(FoundConfiguration& configuration) const;
-  Starter* starter_of(const FoundConfiguration& configuration);
-  NodeChoice nodes_of_all_like(const Starter& one);
+  void leave_out_those_of_strangers();
+  void record_choice(FoundPlugin& configuration) const;
+  const FoundPlugin* starter_of(const FoundPlugin& configuration) const;
+  // Adds a starter without a configuration, or advice on where that may be.
+  void add_starter(const FoundPlugin& starter);
 
   std::string default_choice_ = "default";  // NVIDIA's choice if none is named
-  std::vector<FoundConfiguration> configurations_;
-  std::vector<Starter> starters_;
+  std::vector<FoundPlugin> found_;
+  std::set<std::pair<OtherPlugin, std::string>> contents_;  // of the configurations
+  std::set<std::string> of_strangers_;
   Manifests manifests_;
 };
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <string_view>
 
 #include "base/text/text.hpp"
+#include "tools/convert/manifests/arguments.hpp"
 
 namespace plughost {
 namespace {
@@ -26,10 +26,12 @@ bool says_nothing(std::string_view label) {
   return label == "kubernetes.io/os" || label == "beta.kubernetes.io/os" || label == "plughost";
 }
 
-class Reading {
+class ChoiceReader {
  public:
   void add(LabelTerm term, Terms& terms) {
     if (says_nothing(term.label)) return;
+    if (std::ranges::any_of(term.values, is_placeholder))
+      return choice.unsaid.push_back(term.label + ' ' + joined(term.values, ", "));
     if (tells_of_hardware(term.label))
       choice.of_hardware.push_back(term.label + (term.is ? ": " : " is not ") +
                                    (term.values.empty() ? "there" : joined(term.values, " or ")));
@@ -64,18 +66,6 @@ class Reading {
   NodeChoice choice;
 };
 
-// Returns a term that is true if both terms are true; nullopt if there is none.
-std::optional<LabelTerm> merged(const LabelTerm& one, const LabelTerm& other) {
-  if (one.label != other.label || !one.is || !other.is) return std::nullopt;
-  if (one.values.empty()) return other;
-  LabelTerm all = one;
-  if (!other.values.empty())
-    std::erase_if(all.values, [&](const std::string& value) {
-      return std::ranges::find(other.values, value) == other.values.end();
-    });
-  return all;
-}
-
 template <typename Item>
 std::vector<Item> all_of(std::vector<Item> some, const std::vector<Item>& others) {
   for (const Item& other : others) {
@@ -84,14 +74,20 @@ std::vector<Item> all_of(std::vector<Item> some, const std::vector<Item>& others
   return some;
 }
 
+// Returns terms that are true if all of both are. Of one label, the values that both terms have remain.
 Terms merged(Terms terms, const Terms& others) {
   for (const LabelTerm& other : others) {
-    const auto same = std::ranges::find_if(
-        terms, [&](const LabelTerm& each) { return each == other || merged(each, other).has_value(); });
+    const auto same = std::ranges::find_if(terms, [&](const LabelTerm& each) {
+      return each == other || (each.is && other.is && each.label == other.label);
+    });
     if (same == terms.end())
       terms.push_back(other);
-    else if (auto one = merged(*same, other))
-      *same = *std::move(one);
+    else if (same->values.empty())
+      *same = other;
+    else if (!other.values.empty())
+      std::erase_if(same->values, [&](const std::string& value) {
+        return std::ranges::find(other.values, value) == other.values.end();
+      });
   }
   return terms;
 }
@@ -99,7 +95,7 @@ Terms merged(Terms terms, const Terms& others) {
 }  // namespace
 
 NodeChoice node_choice(const Node& pod) {
-  Reading reading;
+  ChoiceReader reading;
   NodeChoice by_selector;
   if (Terms terms = reading.selector(or_nothing(pod.find("nodeSelector"))); !terms.empty())
     by_selector.any_of = {std::move(terms)};

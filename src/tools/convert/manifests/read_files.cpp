@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <initializer_list>
 #include <variant>
 
@@ -23,6 +24,9 @@ constexpr const char* kHelm =
 constexpr const char* kGoTemplate =
     "this is a template; what the cluster has is in `kubectl get daemonset,configmap -n NAMESPACE -o yaml | "
     "plughost convert -`";
+constexpr const char* kProgram =
+    "this is a program; what it makes is in `kubectl get daemonset,configmap -n NAMESPACE -o yaml | plughost "
+    "convert -`";
 constexpr const char* kTerraform =
     "this is Terraform; what it made is in `kubectl get daemonset,configmap -n NAMESPACE -o yaml | plughost "
     "convert -`, and what it gives to a chart is YAML of its own: save it in a file";
@@ -56,6 +60,8 @@ bool is_terraform(std::string_view text) {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostFiles = 20'000;
+constexpr std::size_t kMostUnread = 16u
+                                    << 20;  // bytes of a file that is too large, which are searched for words
 
 // Reads a file or a pipe. A pipe has no size and may be waited for here, unlike in the daemon.
 std::variant<std::string, FileError> text_of(const std::string& file) {
@@ -86,7 +92,14 @@ void read_file(const std::string& path, ReadFiles& read, Diagnostics& diagnostic
 void read_one_of_many(const std::string& path, ReadFiles& read) {
   const auto text = read_text_file(path);
   if (const auto* error = std::get_if<FileError>(&text)) {
-    read.unread.push_back({.file = path, .why = "the file " + error->what});
+    // A larger file may be a bundle of other things.
+    std::ifstream file(path);
+    std::string beginning(kMostUnread, '\0');
+    file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+    beginning.resize(static_cast<std::size_t>(file.gcount()));
+    read.unread.push_back({.file = path,
+                           .why = "the file " + error->what,
+                           .may_matter = beginning.empty() || has_word_of_plugins(beginning)});
     return;
   }
   const auto& content = std::get<std::string>(text);
@@ -135,11 +148,14 @@ std::string other_language(std::string_view file, std::string_view text) {
   if (ends_with_any(file, {".nix"}) || has_line_with(text, {"pkgs", "}:"})) return kNix;
   if (ends_with_any(file, {".cue"}) || text.starts_with("package ")) return kCue;
   if (ends_with_any(file, {".jsonnet", ".libsonnet"})) return kJsonnet;
+  const bool is_typescript =
+      ends_with_any(file, {".ts", ".js"}) || has_line_with(text, {"import ", " from ", ";"});
+  if (text.starts_with("#!") || is_typescript) return kProgram;
+  if (has_line_with(text, {"{%", "%}"})) return kGoTemplate;  // Jinja, even if it writes a template of Helm's
   for (const std::string_view value : {".Values.", ".Release.", "include \"", ".Chart."}) {
     if (has_line_with(text, {"{{", value})) return kHelm;
   }
-  if (ends_with_any(file, {".gotmpl", ".tpl", ".tmpl", ".j2"}) || has_line_with(text, {"{%", "%}"}))
-    return kGoTemplate;
+  if (ends_with_any(file, {".gotmpl", ".tpl", ".tmpl", ".j2"})) return kGoTemplate;
   return {};
 }
 

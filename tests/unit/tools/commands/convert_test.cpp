@@ -65,7 +65,7 @@ TEST_CASE("each file of a directory is reported as a configuration, as none, or 
   CHECK(finished.exit_code == 0);
   const std::string apps = dir.at("apps").string();
   CHECK(has(finished.output, apps + "/serial/config.yaml: a configuration\n"));
-  CHECK(has(finished.output, apps + "/charts/daemonset.yaml: not read: this is a template of Helm's"));
+  CHECK(has(finished.output, apps + ": not read, and without a word of a device plugin: 1 file\n"));
   CHECK(has(finished.output,
             apps + ": 2 files read; files without a configuration: 1 (" + apps + "/service.yml)\n"));
   CHECK(has(finished.output, "domain: a.example\n"));
@@ -77,11 +77,27 @@ TEST_CASE("each file of a directory is reported as a configuration, as none, or 
 
   // This unreadable file names a device plugin, which the result may lack.
   dir.file("apps/charts/daemonset.yaml", "image: generic-device-plugin\n{{- end }}\n");
-  CHECK(run_plughost({"convert", apps}).exit_code == 3);
+  const CommandResult incomplete = run_plughost({"convert", apps});
+  CHECK(incomplete.exit_code == 3);
+  CHECK(has(incomplete.output, apps + "/charts/daemonset.yaml: not read: "));
   dir.directory("none");
   const CommandResult none = run_plughost({"convert", dir.at("none").string()});
   CHECK(none.exit_code == 1);
   CHECK(has(none.output, "no file *.yaml, *.yml or *.json in this directory can be read"));
+}
+
+TEST_CASE("with --explain the origin of each resource and the fate of each key replace the YAML") {
+  const TempDir dir;
+  dir.file("theirs",
+           "domain: a.example\ndevices:\n- {name: a, colour: red, groups: [{paths: [{path: /dev/null}]}]}\n");
+  const std::string file = dir.at("theirs").string();
+  const CommandResult explained = run_plughost({"convert", "--explain", file});
+  CHECK(explained.exit_code == 3);
+  CHECK(has(explained.output, "a.example/a: from " + file + ":3:3: devices[0]\n"));
+  CHECK(has(explained.output, file + ":3:21: devices[0].colour: left out\n"));
+  CHECK(has(explained.output, "devices[0].groups[0].paths[0].path: read for a\n"));
+  CHECK_FALSE(has(explained.output, "resources:"));
+  CHECK_FALSE(has(explained.output, "next: "));
 }
 
 TEST_CASE("lost parts are listed on standard error and lead to exit code 3, and the rest is printed") {

@@ -1,7 +1,8 @@
 // Converts each PEER/NAME.in in tests/convert, which must give exactly PEER/NAME.yaml, and plughost must load
 // that. NAME.args is the plugin's command line, with or without a NAME.in. NAME.told lists what is lost or
 // uncertain, and does not exist if all is kept. Each refused/NAME.in is refused with the text of
-// refused/NAME.txt. The files of each directory in directories are converted together.
+// refused/NAME.txt. NAME.explained has what --explain prints. The files of each directory in directories are
+// converted together.
 
 #include "tools/convert/convert.hpp"
 
@@ -48,6 +49,7 @@ fs::path with(const fs::path& example, const char* extension) { return fs::path(
 struct Converted {
   std::string text;  // the YAML, or one line per diagnostic
   std::string told;
+  std::string explained;
 };
 
 std::string told_of(const Conversion& conversion) {
@@ -70,6 +72,7 @@ Converted converted(const fs::path& example) {
   if (conversion) {
     result.text = conversion->text;
     result.told = told_of(*conversion);
+    for (const std::string& line : conversion->explanations) result.explained += line + '\n';
   }
   for (const Diagnostic& diagnostic : diagnostics.all()) result.text += diagnostic.text() + '\n';
   return result;
@@ -104,6 +107,8 @@ TEST_CASE(
     const Converted result = converted(example);
     CHECK(result.text == content(with(example, is_refusal(example) ? ".txt" : ".yaml")));
     CHECK(result.told == content(with(example, ".told")));
+    if (fs::exists(with(example, ".explained")))
+      CHECK(result.explained == content(with(example, ".explained")));
   }
 }
 

@@ -22,7 +22,14 @@ TEST_CASE("a flag's value is the next word or the text after its '=', and the la
   CHECK(given.value("b") == "2");
   CHECK(given.value("c") == "");
   CHECK(given.value("e") == std::nullopt);
-  CHECK(given.unused() == Texts{"d"});
+  given.record("b", "gpu.mig");
+  const auto fates = given.fates();
+  REQUIRE(fates.size() == 5);
+  CHECK(fates[0].name == "--a");
+  CHECK(fates[0].became == "");
+  CHECK(fates[1].became == "gpu.mig");
+  CHECK(fates[4].name == "--d");
+  CHECK(fates[4].became == std::nullopt);
   CHECK(given.has("d"));
   CHECK_FALSE(given.has("run"));
 }
@@ -36,7 +43,7 @@ TEST_CASE("an environment variable gives the value of a missing flag") {
   CHECK(given.truth("gds-enabled") == false);
   CHECK(given.value("domain") == std::nullopt);
   CHECK(given.variable("DOMAIN") == "");
-  CHECK(given.unused().empty());
+  for (const auto& [name, value, became] : given.fates()) CHECK(became.has_value());
 }
 
 TEST_CASE("a flag is true unless its value is false") {

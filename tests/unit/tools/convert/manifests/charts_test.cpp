@@ -7,8 +7,8 @@
 namespace plughost {
 namespace {
 
-using enum OtherPlugin;
 using Texts = std::vector<std::string>;
+using Variables = std::map<std::string, std::string>;
 
 Node parsed(const std::string& text) {
   Diagnostics diagnostics;
@@ -20,12 +20,12 @@ Node parsed(const std::string& text) {
 
 std::optional<UsedChart> used(const std::string& text) {
   Diagnostics diagnostics;
-  return used_chart(parsed(text), "here", diagnostics);
+  return used_chart(parsed(text), "here", {{"alias", "amd-gpu"}}, diagnostics);
 }
 
 std::optional<ChartPlugin> plugin_of(const std::string& chart, const std::string& values) {
   Diagnostics diagnostics;
-  return plugin_of_chart(chart, parsed(values), "here", diagnostics);
+  return started_by(*chart_named(chart), parsed(values), "here", diagnostics);
 }
 
 TEST_CASE("a chart is found in the objects of Flux, Argo CD, k3s, Kustomize and helmfile") {
@@ -68,18 +68,17 @@ TEST_CASE("the charts of NVIDIA, Intel and ROCm start their plugins as their val
         "single");
   CHECK(plugin_of("nvidia-device-plugin", "{config: {name: m}}")->config_maps == Texts{"m"});
   CHECK_FALSE(plugin_of("nvidia-device-plugin", "{devicePlugin: {enabled: false}}"));
-  CHECK(plugin_of("intel-device-plugins-gpu", "{sharedDevNum: 9}")->line.words ==
-        Texts{"--shared-dev-num=9", "--enable-monitoring=true"});
+  CHECK(plugin_of("intel-device-plugins-gpu", "{sharedDevNum: 9}")->line.environment ==
+        Variables{{"ENABLE_MONITORING", "true"}, {"SHARED_DEV_NUM", "9"}});
   CHECK(plugin_of("intel-device-plugins-gpu", "{enableMonitoring: false, allocationPolicy: packed}")
-            ->line.words == Texts{"--allocation-policy=packed", "--enable-monitoring=false"});
+            ->line.environment == Variables{{"ALLOCATION_POLICY", "packed"}, {"ENABLE_MONITORING", "false"}});
   CHECK(plugin_of("amd-gpu", "{dp: {args: [-pulse=3]}}")->line.words == Texts{"-pulse=3"});
-  CHECK_FALSE(plugin_of("nginx", "{}"));
+  CHECK_FALSE(chart_named("nginx"));
 }
 
 TEST_CASE("the GPU operator's values decide the driver's root, and whether there is a plugin") {
   const auto with_driver = plugin_of("gpu-operator", "{}");
   REQUIRE(with_driver);
-  CHECK(with_driver->plugin == kNvidia);
   CHECK(with_driver->line.environment.at("NVIDIA_DRIVER_ROOT") == "/run/nvidia/driver");
   CHECK(with_driver->line.environment.at("MIG_STRATEGY") == "single");
   const auto without = plugin_of("gpu-operator", "{driver: {enabled: false}, mig: {strategy: mixed}}");
@@ -89,17 +88,59 @@ TEST_CASE("the GPU operator's values decide the driver's root, and whether there
 }
 
 TEST_CASE("an operator's own object, such as a GpuDevicePlugin, starts a plugin") {
+  const Node object = parsed(
+      "{kind: GpuDevicePlugin, apiVersion: deviceplugin.intel.com/v1, spec: {sharedDevNum: 2, denyIDs: "
+      "'0x1234', "
+      "preferredAllocationPolicy: balanced}}");
+  const Chart* const chart = chart_of_object(object);
+  REQUIRE(chart);
   Diagnostics diagnostics;
-  const auto intel =
-      plugin_of_object(parsed("{kind: GpuDevicePlugin, apiVersion: a, spec: {sharedDevNum: 2, denyIDs: "
-                              "'0x1234', preferredAllocationPolicy: balanced}}"),
-                       "here", diagnostics);
-  REQUIRE(intel);
-  CHECK(intel->line.words ==
-        Texts{"--shared-dev-num=2", "--allocation-policy=balanced", "--deny-ids=0x1234"});
-  CHECK_FALSE(plugin_of_object(parsed("{kind: Pod, apiVersion: v1}"), "here", diagnostics));
-  CHECK_FALSE(
-      plugin_of_object(parsed("{kind: ClusterPolicy, apiVersion: kyverno.io/v1}"), "here", diagnostics));
+  CHECK(started_by(*chart, at(object, "spec"), "here", diagnostics)->line.environment ==
+        Variables{{"ALLOCATION_POLICY", "balanced"}, {"DENY_IDS", "0x1234"}, {"SHARED_DEV_NUM", "2"}});
+  CHECK_FALSE(chart_of_object(parsed("{kind: Pod, apiVersion: v1}")));
+  CHECK_FALSE(chart_of_object(parsed("{kind: ClusterPolicy, apiVersion: kyverno.io/v1}")));
+}
+
+TEST_CASE("an operator's object has its flags in a map, and its nodes in a selector") {
+  const Node object = parsed(
+      "{kind: DeviceConfig, apiVersion: amd.com/v1alpha1, spec: {selector: {a: b}, devicePlugin: "
+      "{devicePluginArguments: {resource_naming_strategy: mixed}}}}");
+  Diagnostics diagnostics;
+  const auto found = started_by(*chart_of_object(object), at(object, "spec"), "here", diagnostics);
+  REQUIRE(found);
+  CHECK(found->line.words == Texts{"--resource_naming_strategy=mixed"});
+  REQUIRE(found->nodes.any_of.size() == 1);
+  CHECK(found->nodes.any_of[0][0].label == "a");
+}
+
+TEST_CASE("values belong to a chart if all of their keys do, and one of them is its own") {
+  const auto of = [](const char* values) {
+    const Chart* const chart = chart_of_values(parsed(values));
+    return chart ? (*chart)["name"] : std::string();
+  };
+  CHECK(of("{migStrategy: none, nodeSelector: {}}") == "nvidia-device-plugin");
+  CHECK(of("{config: {map: {a: b}}}") == "nvidia-device-plugin");
+  CHECK(of("{mig: {strategy: mixed}, devicePlugin: {}}") == "gpu-operator");
+  CHECK(of("{name: x, sharedDevNum: 4}") == "intel-device-plugins-gpu");
+  CHECK(of("{deviceListStrategy: envvar, nodeName: a}").empty());
+  CHECK(of("{nodeSelector: {}, image: {}}").empty());
+  CHECK(of("{}").empty());
+}
+
+TEST_CASE("a chart by an OCIRepository has the name in the repository's address") {
+  CHECK(used("{chartRef: {kind: OCIRepository, name: alias}}")->name == "amd-gpu");
+  CHECK(used("{chartRef: {kind: OCIRepository, name: other}}")->name == "other");
+}
+
+TEST_CASE("values that are a placeholder are an error for a known chart only") {
+  const auto errors = [](const std::string& chart, const std::string& key) {
+    Diagnostics diagnostics;
+    used_chart(parsed("{chart: " + chart + ", helm: {" + key + ": '${values}'}}"), "here", {}, diagnostics);
+    return diagnostics.error_count();
+  };
+  CHECK(errors("gpu-operator", "valuesObject") == 1);
+  CHECK(errors("gpu-operator", "values") == 1);
+  CHECK(errors("nginx", "valuesObject") == 0);
 }
 
 }  // namespace

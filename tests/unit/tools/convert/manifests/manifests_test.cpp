@@ -49,7 +49,7 @@ std::string pod(const std::string& name, const std::string& container, const std
 constexpr const char* kGeneric = "{name: c, image: generic-device-plugin}";
 
 TEST_CASE("a file that is itself a plugin's configuration is found, and its place is empty") {
-  const Looked looked = look("devices: []");
+  const Looked looked = look("domain: a.b\ndevices: []");
   REQUIRE(looked.manifests.plugins.size() == 1);
   CHECK(looked.manifests.plugins[0].plugin == kGenericDevicePlugin);
   CHECK(looked.places() == Texts{""});
@@ -154,7 +154,7 @@ TEST_CASE("a container whose ConfigMap is missing is not converted, and the advi
   const Looked looked = look(pod("p", container, "[{configMap: {name: m}}]"));
   CHECK(looked.starters().empty());
   REQUIRE(looked.manifests.advice.size() == 1);
-  CHECK(looked.manifests.advice[0].find("kubectl get configmap -n n m -o yaml") != std::string::npos);
+  CHECK(looked.manifests.advice[0].text.find("kubectl get configmap -n n m -o yaml") != std::string::npos);
 }
 
 TEST_CASE("resource requests of pods are recorded") {
@@ -179,9 +179,12 @@ TEST_CASE("if a plugin's configuration is not in the text, the advice is the com
   const Looked looked =
       look(pod("p", "{name: c, image: smarter-device-manager}", "[{configMap: {name: conf}}]"));
   CHECK(looked.places().empty());
-  CHECK(looked.manifests.advice == Texts{"Pod n/p, container c runs smarter-device-manager, whose "
-                                         "configuration is not in this text: `kubectl "
-                                         "get configmap -n n conf -o yaml | plughost convert -`"});
+  REQUIRE(looked.manifests.advice.size() == 1);
+  CHECK(looked.manifests.advice[0].file == "m.yaml");
+  CHECK(looked.manifests.advice[0].text ==
+        "Pod n/p, container c runs smarter-device-manager, whose configuration is not in this text: `kubectl "
+        "get "
+        "configmap -n n conf -o yaml | plughost convert -`");
 }
 
 }  // namespace

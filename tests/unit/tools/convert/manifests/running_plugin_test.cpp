@@ -1,4 +1,4 @@
-#include "tools/convert/manifests/running_plugin.hpp"
+#include "tools/convert/manifests/arguments.hpp"
 
 #include <doctest/doctest.h>
 
@@ -79,14 +79,6 @@ TEST_CASE("an unknown device plugin is named") {
   CHECK(named("nvidia/k8s-device-plugin", {"gpu-feature-discovery"}).empty());
   CHECK(named("x/generic-device-plugin").empty());
   CHECK(named("nginx").empty());
-}
-
-TEST_CASE("runs_without_file is true for the plugins that need no configuration file") {
-  CHECK(runs_without_file(kNvidia));
-  CHECK(runs_without_file(kIntelGpu));
-  CHECK(runs_without_file(kRocm));
-  CHECK_FALSE(runs_without_file(kGenericDevicePlugin));
-  CHECK_FALSE(runs_without_file(kSmarter));
 }
 
 }  // namespace
