@@ -39,13 +39,13 @@ TEST_CASE("an error makes its card Unhealthy, and 30 s without errors make the c
   fake.show(kTwoCards + "event 1 0 8 63\n");
   CHECK(rig.error("GPU-a") == "XID 63: a row of memory is retired or remapped");
   CHECK(rig.error("GPU-b").empty());
-  rig.wait(20s);
+  rig.wait(28s);
   CHECK_FALSE(rig.error("GPU-a").empty());
   fake.show(kTwoCards + "event 1 0 8 63\nevent 2 0 8 92\n");
   CHECK(rig.error("GPU-a") == "XID 92: a high rate of single-bit memory errors");
-  rig.wait(20s);
+  rig.wait(28s);
   CHECK_FALSE(rig.error("GPU-a").empty());
-  rig.wait(10s);
+  rig.wait(2s);
   CHECK(rig.error("GPU-a").empty());
 }
 
