@@ -166,7 +166,7 @@ std::vector<Arguments::Fate> judged(const FoundPlugin& found, const Arguments& g
     if (became && is_placeholder(value))
       diagnostics.error({.file = starter_of(found)}, name, quote(value) + kFilledInLater);
     else if (!became && (!is_flag || is_log_flag(flag) || has_word(ignored, flag)))
-      became = "no meaning here";
+      became = kNoMeaning;
     else if (!became)
       notes.push_back(loss("The flag " + quote(name) + " has no counterpart in plughost; left out."));
   }

@@ -82,8 +82,10 @@ void explain(const FoundPlugin& found, const std::vector<Arguments::Fate>& fates
              ConfigDraft& draft) {
   Explaining explaining(reading, draft);
   draft.explanations = found.line.values;
-  for (const auto& [name, value, became] : fates)
-    explaining.add(starter_of(found), name + (value.empty() ? "" : '=' + value), became);
+  for (const auto& [name, value, became] : fates) {
+    const bool is_shown = became && became != kNoMeaning && !value.empty();  // another value may be a secret
+    explaining.add(starter_of(found), name + (is_shown ? '=' + value : ""), became);
+  }
   if (found.configuration && is_object(*found.configuration))
     explaining.key(at(*found.configuration, "spec"), "spec", std::nullopt);
   else if (found.configuration)

@@ -1,6 +1,5 @@
 #pragma once
-// The explanations of a conversion: where each resource comes from, and what became of each key. Thread-safe.
-// Internal to convert.
+// Explains a conversion: where each resource comes from, and what became of each key. Internal to convert.
 
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 
 namespace plughost {
 
+inline constexpr const char* kNoMeaning = "no meaning here";
 // Returns "a, b, c, d, e and 2 more".
 std::string first_of(const std::vector<std::string>& texts);
 // Returns the place of the configuration, or of what starts the plugin.

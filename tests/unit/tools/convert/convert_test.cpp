@@ -150,6 +150,18 @@ TEST_CASE("a converted configuration is loaded without an error or a warning") {
   }
 }
 
+TEST_CASE("an explanation has no value of a flag or variable that does not concern plughost") {
+  const auto conversion = convert_text(
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: "
+      "kube-device-plugin-mini, args: "
+      "[--token=secret-a], env: [{name: TOKEN_B, value: secret-b}]}]}\n");
+  REQUIRE(conversion);
+  std::string all;
+  for (const std::string& line : conversion->explanations) all += line + '\n';
+  CHECK(has(all, "--token: no meaning here\n"));
+  CHECK_FALSE(has(all, "secret"));
+}
+
 TEST_CASE("a value with characters that are special in YAML stays one value in the converted YAML") {
   for (const std::string text :
        {"a: b",   "a # b", "# b",  "- a",  "{id}", "yes", "0x10", "1209",        "*a", "&a", "!t", "'a'",
